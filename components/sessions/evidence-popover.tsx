@@ -181,6 +181,6 @@ const RULE_WORDS: Record<StateRule, string> = {
   12: 'because the agent says so, and was not still for long.',
   13: 'because it is still, though it said that it worked.',
   14: 'because that is what is seen of it.',
-  15: 'because nothing has been observed of it yet.',
-  16: 'because it runs; it has told nothing for ten minutes.',
+  15: 'because nothing has been observed yet of what it does.',
+  16: 'because it works, and has told nothing for ten minutes.',
 };

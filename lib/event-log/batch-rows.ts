@@ -157,8 +157,9 @@ export interface SessionMemory {
   obligations?: unknown;
   /** What is remembered of the requests that follow from what the agent says, opaque here. */
   wireRequests?: unknown;
-  /** What its last status record told; absent if anything has begun since that it does not list. */
+  /** What its last status record told, and what it listed; that is absent if anything has begun since that it did not. */
   statusKey?: string;
+  listsKey?: string;
   /** Who told the end of its process, if that has ended and its log says so: its agent, or ingest by a status record. */
   end?: 'told' | 'presumed' | null;
   /** Its requests that were given up while nothing was heard of it. */

@@ -24,7 +24,7 @@ export class BatchScope {
   /** Sessions of which all running tasks end. */
   readonly endedSessionIds = new Set<string>();
   /** What status records tell of sessions: where it is news, the tasks that run or may run must be read. */
-  readonly statusKeys = new Map<string, Set<string>>();
+  readonly statusKeys = new Map<string, { told: Set<string>; listed: Set<string> }>();
   /** Sessions in which a turn may answer any task that ended lately. */
   readonly wokenSessionIds = new Set<string>();
   /** Sessions that records name which do not say of which agent they are. */

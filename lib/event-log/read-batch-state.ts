@@ -178,8 +178,9 @@ async function readRows(transaction: WriteTransaction, statements: Iterable<InSt
 /** Sessions of which all tasks that run, or may, are read. A status record that repeats the one before it costs no read. */
 function sessionsWithNews({ endedSessionIds, statusKeys }: BatchScope, changes: readonly SessionChange[]): Set<string> {
   const told = changes.filter(({ summary, memory }) => {
-    const keys = statusKeys.get(summary.id) ?? [];
-    return summary.away?.isSilent === true || [...keys].some((key) => key !== memory.statusKey);
+    if (summary.away?.isSilent === true) return true;
+    const { told = [], listed = [] } = statusKeys.get(summary.id) ?? {};
+    return [...told].some((key) => key !== memory.statusKey) || [...listed].some((key) => key !== memory.listsKey);
   });
   return new Set([...endedSessionIds, ...told.map(({ summary }) => summary.id)]);
 }

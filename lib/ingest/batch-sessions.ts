@@ -39,7 +39,13 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    const { markedUpTo = 0, statusKey = null, end = before.hasEnded ? 'told' : null, givenUp } = before.memory;
+    const {
+      markedUpTo = 0,
+      statusKey = null,
+      listsKey = null,
+      end = before.hasEnded ? 'told' : null,
+      givenUp,
+    } = before.memory;
     return this.#remember({
       id,
       agentId,
@@ -49,6 +55,7 @@ export class BatchSessions {
       entries: [],
       told: [],
       statusKey,
+      listsKey,
       end,
       givenUp: new Set(givenUp),
       overdue: [],
@@ -71,6 +78,7 @@ export class BatchSessions {
       entries: [],
       told: [],
       statusKey: null,
+      listsKey: null,
       end: null,
       givenUp: new Set<string>(),
       overdue: [],

@@ -5,7 +5,7 @@ import { customName } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isReportDue } from '@/lib/projections/session-summary';
-import { outdatesStatus, type StatusTold } from '@/lib/projections/status-told';
+import { outdatesLists, type StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import {
@@ -236,7 +236,7 @@ class BatchDraft {
     this.tasks.follow(to, occurredAt, event);
     if (isEnd) to.end = interludeOf(event).presumed ? 'presumed' : 'told';
     else if (startsProcess(event)) to.end = null;
-    if (outdatesStatus(event)) to.statusKey = null;
+    if (outdatesLists(event)) to.listsKey = null;
     to.givenUp = stillGivenUp(to, event, this.#isServer);
     for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
   }
@@ -271,15 +271,22 @@ class BatchDraft {
     // The same words may be a new report, if anything has happened since.
     const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
     const { at, turnId } = told.report ?? {};
-    if (told.key === session.statusKey && !(at === null && turnId === null && mayBeNew)) return;
-    session.statusKey = told.key;
-    session.told.push({ position: this.#position, status: told });
+    const isNews = told.key !== session.statusKey || (at === null && turnId === null && mayBeNew);
+    const isListed = told.lists !== null && told.listsKey !== session.listsKey;
+    if (!isNews && !isListed) return;
     session.isHeard = !this.#isServer;
-    if (told.process === 'there') session.end = null;
+    session.statusKey = told.key;
+    session.listsKey = told.listsKey;
+    if (isNews) {
+      session.told.push({ position: this.#position, status: told });
+      if (told.process === 'there') session.end = null;
+    }
     if (told.isAhead) return;
-    if (told.process !== null && told.process !== 'there') {
-      if (session.end === null) this.#tell(session, record, endOf(told.process));
-    } else if (told.lists !== null) this.#compare(session, told.lists, record);
+    const { process } = told;
+    if (isNews && process !== null && process !== 'there' && session.end === null) {
+      this.#tell(session, record, endOf(process));
+    }
+    if (told.lists !== null) this.#compare(session, told.lists, record);
   }
 
   /** What follows from the work that a status record lists. */
@@ -289,7 +296,7 @@ class BatchDraft {
     for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)))) {
       if (this.#derivedRoom.left <= 0) {
         // the next record goes on with it
-        session.statusKey = null;
+        session.listsKey = null;
         return;
       }
       this.#derivedRoom.left -= 1;

@@ -148,6 +148,7 @@ export async function projectSession(
         ...(session.givenUp.size > 0 ? { givenUp: [...session.givenUp] } : {}),
         ...(hasEnded(after.summary) ? { end: session.end } : {}),
         ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
+        ...(session.listsKey === null ? {} : { listsKey: session.listsKey }),
         markedUpTo: session.markedUpTo,
         hasInbox: true,
       },

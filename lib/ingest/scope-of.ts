@@ -57,8 +57,10 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
 function addStatus(scope: BatchScope, record: StatusRecord): void {
   const told = record.sessionId === undefined ? null : heardStatus(record);
   if (record.sessionId === undefined || told === null) return;
-  const keys = scope.statusKeys.get(record.sessionId) ?? new Set();
-  scope.statusKeys.set(record.sessionId, keys.add(told.key));
+  const keys = scope.statusKeys.get(record.sessionId) ?? { told: new Set(), listed: new Set() };
+  scope.statusKeys.set(record.sessionId, keys);
+  keys.told.add(told.key);
+  keys.listed.add(told.listsKey);
 }
 
 function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {

@@ -37,8 +37,9 @@ export interface SessionBatch {
   markedUpTo: number;
   /** What status records tell of its state, each with the counter when it came. */
   told: { position: number; status: StatusTold }[];
-  /** What the last of them told; null if the same may say something new by now. */
+  /** What the last of them told, and what it listed; null if the same may say something new by now. */
   statusKey: string | null;
+  listsKey: string | null;
   /** Its requests that were given up while nothing was heard of it. */
   givenUp: ReadonlySet<string>;
   /** Who told the end of its process that stands in its log: null if none does, or it is there again. */

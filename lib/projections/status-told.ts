@@ -18,8 +18,10 @@ export interface StatusTold {
   isAhead: boolean;
   /** The work that it lists as open, as far as it gives such lists. */
   lists: { taskIds: readonly string[] | null; requestIds: readonly string[] | null } | null;
-  /** The same for two records that tell the same. */
+  /** The same for two records that tell the same, apart from their lists. */
   key: string;
+  /** The same for two records that list the same. */
+  listsKey: string;
 }
 
 /** The words runners have for what an agent says of itself. */
@@ -69,7 +71,10 @@ export function statusTold(status: AgentStatus): StatusTold | null {
   };
   const lists = listsOf(status);
   if (told.report === null && told.agent === undefined && told.process === null && lists === null) return null;
-  return { ...told, lists, key: JSON.stringify([told, openTurnId ?? null, fingerprint(JSON.stringify(lists))]) };
+  const { isAhead, ...observed } = told;
+  const isEndAhead = isAhead && told.process !== null && told.process !== 'there';
+  const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
+  return { ...told, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
 }
 
 function listsOf({ tasks, requests }: AgentStatus): StatusTold['lists'] {
@@ -78,10 +83,10 @@ function listsOf({ tasks, requests }: AgentStatus): StatusTold['lists'] {
 }
 
 /**
- * Whether the same status record as before may say something new behind this event: work has begun that it does not list,
- * or is taken to be lost.
+ * Whether the same lists as before may say something new behind this event: work has begun that they don't have, or is taken
+ * to be lost.
  */
-export function outdatesStatus(event: AgUiEvent): boolean {
+export function outdatesLists(event: AgUiEvent): boolean {
   const name = customName(event);
   if (interludeOf(event).presumed === true) return false;
   if (name === CUSTOM.requestOpened || name === CUSTOM.runnerAway) return true;

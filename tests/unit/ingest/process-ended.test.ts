@@ -106,6 +106,15 @@ describe('a status record that says that the process has ended', () => {
   });
 });
 
+it('an end that is told stands, where the last record of its runner only lists other work than the one before', async () => {
+  const there = { process: { state: 'running', pid: 7, exitCode: null }, openTurnId: null, requests: [] };
+  await reports({ ...there, tasks: [{ id: 'b1', description: 'x' }] });
+  await custom('task:started', { task_id: 'b1' });
+  await ends({ reason: 'it was closed' });
+  await reports({ ...there, tasks: [] });
+  expect(await session()).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
+});
+
 it('a request that is over is said to have expired, whatever the state of its session', async () => {
   await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
   await target.database.writes.run((transaction) => transaction.execute("UPDATE sessions SET state = 'exited'"));
