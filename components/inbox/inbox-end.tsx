@@ -1,4 +1,5 @@
-import { FoundRows, MoreRows } from '@/components/live/more-rows';
+import { FoundRows } from '@/components/live/found-rows';
+import { MoreRows } from '@/components/live/more-rows';
 import { sumOfItems } from './inbox-items';
 import type { useShownItems } from './use-shown-items';
 

@@ -1,19 +1,12 @@
 'use client';
 
-import { usePathname } from 'next/navigation';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useConnectionState } from './live-provider';
 
-/** Said once, above everything, when the server no longer takes this browser's cookie. */
+const wordsCode = new CodeOnDemand(async () => (await import('./signed-out-words')).SignedOutWords);
+
+/** What is said of a sign-in that has ended. */
 export function SignedOutNotice() {
   const { status } = useConnectionState();
-  const path = usePathname();
-  if (status !== 'signed-out') return null;
-  return (
-    <p role="alert" className="flex items-baseline gap-3 bg-failed-soft px-4 py-2 text-failed text-xs">
-      Your sign-in has ended, so nothing here is updated any more.
-      <a href={`/sign-in?next=${encodeURIComponent(path)}`} className="underline">
-        Sign in again
-      </a>
-    </p>
-  );
+  return status === 'signed-out' && <OnDemand code={wordsCode} name="What to do about your sign-in" props={{}} />;
 }

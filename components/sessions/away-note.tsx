@@ -1,6 +1,5 @@
 'use client';
 
-import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
@@ -8,6 +7,7 @@ import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 import { isUnderWay } from '@/lib/protocol/session-standing';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
+import { Evidence } from './away-evidence';
 import { useCommandSetting } from './command-setting';
 
 /** What it means that a session's runner has gone, on what evidence, and what to do about it. */
@@ -51,16 +51,6 @@ function meaningOf(session: SessionSummary, { agentGoesOn, isSilent }: SessionAw
     return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
   }
   return isSilent ? 'Nothing was under way.' : 'Nothing was under way. What is written here waits until it is back.';
-}
-
-/** `since 12:03 (4m), last heard 12:02:58` */
-export function Evidence({ away }: { away: SessionAway }) {
-  return (
-    <span className="tabular text-ink-2">
-      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
-      ), last heard <TimeOfDay at={away.lastHeardAt} seconds />
-    </span>
-  );
 }
 
 /** How our own runners are started again; of others only their people know. */

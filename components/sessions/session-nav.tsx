@@ -3,7 +3,6 @@
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { CountsByState } from '@/components/live/session-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
@@ -12,9 +11,9 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
@@ -23,6 +22,8 @@ import { SessionRow } from './session-row';
 import { GROUP_WORD, type Group as GroupName } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
+
+const endCode = new CodeOnDemand(async () => (await import('./session-list-end')).SessionListEnd);
 
 /** More sessions than this that need no look start out folded. */
 const QUIET_SHOWN = 5;
@@ -124,18 +125,21 @@ export function SessionNav(props: {
           );
         })}
         <div className="px-4 pt-1">
-          {isFiltered ? (
-            <FoundRows
-              search={search}
-              listed={groups.reduce((sum, group) => sum + group.sessions.length, 0)}
-              count={search.found === undefined ? 0 : sumOf(search.found.counts, query.states)}
-              one="session"
-              onAll={() => setQuery(EVERY_SESSION)}
+          {list !== undefined && (isFiltered || list.next != null) && (
+            <OnDemand
+              code={endCode}
+              name="The end of the list"
+              props={{
+                search: isFiltered ? search : null,
+                states: query.states,
+                more,
+                counts: list.counts,
+                listed: isFiltered
+                  ? groups.reduce((sum, group) => sum + group.sessions.length, 0)
+                  : list.sessions.length,
+                onAll: () => setQuery(EVERY_SESSION),
+              }}
             />
-          ) : (
-            list?.next != null && (
-              <MoreRows {...more} listed={list.sessions.length} count={sumOf(list.counts)} what="sessions" />
-            )
           )}
         </div>
       </div>
@@ -144,12 +148,6 @@ export function SessionNav(props: {
 }
 
 /** @param states those that count; none for all */
-function sumOf(counts: CountsByState, states: readonly SessionState[] = []): number {
-  return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).reduce(
-    (sum, state) => sum + counts[state],
-    0,
-  );
-}
 
 /** How many there are of a group, listed or not; null if no count tells. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {

@@ -3,10 +3,11 @@
 import { useMemo, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
-import { AgoInWords } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { countLines } from '@/components/ui/count-lines';
+import { agoInWords } from '@/components/ui/duration';
 import { ErrorText } from '@/components/ui/error-text';
+import { useClock } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
@@ -15,7 +16,7 @@ import type { Task } from '@/lib/protocol/read-models';
 import { outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 import { lastRows, type OutputLine } from './output-rows';
 import { OutputText } from './output-text';
-import { useTaskOutput } from './use-tasks';
+import { useTaskOutput } from './use-task-output';
 
 /** What is shown until all of it is asked for. */
 const TAIL = { lines: 8, characters: 960 };
@@ -91,11 +92,15 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
       {redacted > 0 && <span>{countOf(redacted, 'secret')} taken out</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
-          last written <AgoInWords at={lastAt} />
+          last written <LastWritten at={lastAt} />
         </span>
       )}
     </>
   );
+}
+
+function LastWritten({ at }: { at: number }) {
+  return useClock((now) => agoInWords(now - at));
 }
 
 /** As it is shown: without control characters, and with a line where something is not kept. */

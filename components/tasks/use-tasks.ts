@@ -6,9 +6,8 @@ import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
 import { useFleet, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
-import { foldTaskOutput } from '@/lib/projections/task-output';
 import { foldTaskItems } from '@/lib/projections/transcript';
-import type { Task, TaskDetail, TaskList, TaskOutputDetail } from '@/lib/protocol/read-models';
+import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
@@ -39,21 +38,8 @@ export function useTaskDetail(task: Task) {
   );
 }
 
-/** What a run of a task has written, kept current while it is looked at. */
-export function useTaskOutput(task: Task) {
-  const path = `${pathOf({ ...task, runId: null }, '/output')}?position=${task.position}`;
-  return useFolded(
-    ['task-output', path],
-    `session:${task.sessionId}`,
-    () =>
-      new FoldedSnapshot<TaskOutputDetail>({
-        read: (signal) => fetchJson(path, signal),
-        fold: (detail, frames) => foldTaskOutput(detail, entriesOf(frames)),
-      }),
-  );
-}
-
-function pathOf({ id, runId, sessionId }: Task, what: '' | '/output'): string {
+/** The address of a run of a task. */
+export function pathOf({ id, runId, sessionId }: Task, what: '' | '/output'): string {
   const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
   return `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${what}${run}`;
 }

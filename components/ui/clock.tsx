@@ -1,6 +1,6 @@
 'use client';
 
-import { agoInWords, formatAgo, formatClock } from './duration';
+import { formatAgo, formatClock } from './duration';
 import { useLiveness } from './liveness';
 import { useClock, useHydrated } from './now';
 
@@ -30,12 +30,6 @@ export function Ago({ at, className }: { at: number; className?: string }) {
       {text}
     </time>
   );
-}
-
-/** The same in words: `12 s ago`. */
-export function AgoInWords({ at }: { at: number }) {
-  const text = useClock((now) => agoInWords(now - at));
-  return <time dateTime={isoTime(at)}>{text}</time>;
 }
 
 /** The reader's own wall clock: `14:03`, or `14:03:21`. */

@@ -10,7 +10,7 @@ import type { ActionStore } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { findRequest, openRequests } from '@/components/requests/open-requests';
 import { PinnedRequests } from '@/components/requests/pinned-requests';
-import { AwayNote } from '@/components/sessions/away-note';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { Toast } from '@/components/ui/toast';
 import type { Turn } from '@/lib/protocol/read-models';
 import { renderRequest } from '../../render-request';
@@ -20,6 +20,8 @@ import { useSessionRows, useSessionScope, useTranscriptState } from './session-s
 import { useOutcomes } from './use-outcomes';
 
 const NO_TURNS: readonly Turn[] = [];
+
+const awayCode = new CodeOnDemand(async () => (await import('@/components/sessions/away-note')).AwayNote);
 
 /** What stands below the transcript: what the agent waits for while that is out of sight, and where to write to it. */
 export function SessionFoot(props: {
@@ -47,7 +49,7 @@ export function SessionFoot(props: {
   return (
     <>
       <Toast text={toast} onClose={closeToast} />
-      <AwayNote session={session} agent={agent} />
+      {session.away !== null && <OnDemand code={awayCode} name="Why it is away" props={{ session, agent }} />}
       {pins && (
         <PinnedRequests
           requests={requests}

@@ -5,7 +5,7 @@ import { ChevronLeft, Logs } from 'lucide';
 import Link from 'next/link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { OwedReplies } from '@/components/obligations/owed-replies';
-import { Evidence } from '@/components/sessions/away-note';
+import { Evidence } from '@/components/sessions/away-evidence';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import {
   describeState,

@@ -1,0 +1,12 @@
+import { Ago, TimeOfDay } from '@/components/ui/clock';
+import type { SessionAway } from '@/lib/protocol/read-models';
+
+/** `since 12:03 (4m), last heard 12:02:58` */
+export function Evidence({ away }: { away: SessionAway }) {
+  return (
+    <span className="tabular text-ink-2">
+      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
+      ), last heard <TimeOfDay at={away.lastHeardAt} seconds />
+    </span>
+  );
+}
