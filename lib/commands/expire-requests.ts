@@ -60,7 +60,6 @@ export async function giveUpRequests(
   const { rows } = await transaction.execute(selectDue(forsakenSessions(now), choice, WAITING.columns(), MAX_TOLD));
   const { events, sessionIds } = ends(rows, 'unknown', () => true);
   await appendFacts(transaction, now, events);
-  // also of those that are only counted, which can't be named
   await transaction.execute({
     sql: 'UPDATE sessions SET gives_up_at = NULL WHERE id IN (SELECT value FROM json_each(?))',
     args: [JSON.stringify(sessionIds)],

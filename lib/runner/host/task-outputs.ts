@@ -161,10 +161,12 @@ export class TaskOutputs {
   #look(): void {
     if (this.#isAsked) return;
     this.#isAsked = true;
-    this.#looking = this.#looking.then(() => {
-      this.#isAsked = false;
-      return this.#lookAtAll();
-    });
+    this.#looking = this.#looking
+      .then(() => {
+        this.#isAsked = false;
+        return this.#lookAtAll();
+      })
+      .catch((error) => this.#options.log(`a look at the output files failed: ${error}`));
   }
 
   async #lookAtAll(): Promise<void> {
@@ -191,8 +193,9 @@ export class TaskOutputs {
     const share = Math.min(MOST_LIVE, Math.max(LEAST_SHARE, Math.floor(BYTES_AT_ONCE / this.#followed.size)));
     const { file, place: before } = followed;
     const read = await readOutput(file, before, reach, this.#options.redactor, share).catch((error) => {
-      // One that is not there yet may come; what is no file never has anything to tell.
-      if (isNoOutput(error)) this.#letGo(name, followed);
+      // One that is not there yet may come; what is no file never has anything to tell, or not any more.
+      if (isNoOutput(error) && before.to === 0) this.#letGo(name, followed);
+      else if (isNoOutput(error)) followed.hasEnded = true;
       return null;
     });
     if (read === null) return 0;

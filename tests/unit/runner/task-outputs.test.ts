@@ -200,6 +200,18 @@ describe('what a task writes', () => {
   });
 });
 
+test('a file in whose place a link comes to stand is told to be no longer readable', async () => {
+  const on = await stage();
+  on.starts('t');
+  await on.write('t', 'one\n');
+  await settled(() => text(on, 't')).toBe('one\n');
+  await rm(on.file('t'));
+  await writeFile(join(on.folder, 'secret'), 'root\n');
+  await symlink(join(on.folder, 'secret'), on.file('t'));
+  await settled(() => on.kept('t')).toMatchObject({ hasEnded: true, error: expect.stringContaining('ELOOP') });
+  expect(text(on, 't')).toBe('one\n');
+});
+
 describe('a runner that was killed', () => {
   const open: OpenWork = { ...NOTHING_OPEN, tasks: [{ id: 't', runId: null, description: 'T' }] };
 
