@@ -45,6 +45,18 @@ export function TaskOutputPart({ task }: { task: Task }) {
   const name = `Output of ${nameText(task.description)}`;
   return (
     <section aria-label={name} className="my-1 min-w-0">
+      {output && (
+        <p className="mb-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
+          {/* above what it unfolds, which grows down from here */}
+          {(isCut || all) && (
+            <UnfoldButton onPress={() => setAll(!all)}>
+              {all ? 'Show only its end' : 'Show all, and search'}
+            </UnfoldButton>
+          )}
+          <OutputFacts output={output} isLive={task.status === 'running'} />
+          <CopyButton label="Copy output" text={() => wholeText(output)} />
+        </p>
+      )}
       {all && output ? (
         <OnDemand code={viewCode} name="The whole output" props={{ output, name, isLive: task.status === 'running' }} />
       ) : (
@@ -56,17 +68,6 @@ export function TaskOutputPart({ task }: { task: Task }) {
                 <OutputText key={at} spans={spans} />
               ))}
         </div>
-      )}
-      {output && (
-        <p className="mt-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
-          {(isCut || all) && (
-            <UnfoldButton onPress={() => setAll(!all)}>
-              {all ? 'Show only its end' : 'Show all, and search'}
-            </UnfoldButton>
-          )}
-          <OutputFacts output={output} isLive={task.status === 'running'} />
-          <CopyButton label="Copy output" text={() => wholeText(output)} />
-        </p>
       )}
       {output?.error != null && (
         <p className="text-2xs text-failed">
