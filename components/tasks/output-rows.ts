@@ -74,22 +74,32 @@ function linesOf(text: string): OutputRow[] {
   return rows;
 }
 
-/** The end of what is shown of an output: whole lines in their colours, as many as a card has room for. */
-export function lastRows({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputLine[] {
-  const last = parts.at(-1)?.text ?? '';
+/** The end of an output, and whether that is all there is of it. */
+export interface OutputEnd {
+  rows: OutputLine[];
+  isAll: boolean;
+}
+
+/** Whole lines in their colours, as many as a card has room for. */
+export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputEnd {
+  const last = parts.at(-1);
+  if (last === undefined) return { rows: [], isAll: true };
   // far enough back for the colour that a line begins in
-  const near = lastPart(last, { lines: 100, characters: 16 * 1024 });
+  const near = lastPart(last.text, { lines: 100, characters: 16 * 1024 });
   const rows = linesOf(near.text).filter((row) => row.kind === 'line');
   while (rows.at(-1)?.text.trim() === '') rows.pop();
+  while (rows[0]?.text.trim() === '') rows.shift();
   const shown: OutputLine[] = [];
   let room = limits.characters;
   for (const row of rows.slice(-limits.lines).reverse()) {
-    if (shown.length > 0 && row.text.length > room) break;
+    const isEnough = limits.characters - room > limits.characters / 4;
+    if (isEnough && row.text.length > room) break;
     room -= row.text.length;
     shown.unshift(row);
   }
+  const isAll = parts.length === 1 && last.from === 0 && !near.isCut && shown.length === rows.length;
   while (shown[0]?.text.trim() === '') shown.shift();
-  return shown;
+  return { rows: shown, isAll };
 }
 
 /** Never between the two halves of a character, nor within an escape sequence of usual length. */

@@ -4,7 +4,6 @@ import { useMemo, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { CopyButton } from '@/components/ui/copy-button';
-import { countLines } from '@/components/ui/count-lines';
 import { agoInWords } from '@/components/ui/duration';
 import { ErrorText } from '@/components/ui/error-text';
 import { useClock } from '@/components/ui/now';
@@ -14,7 +13,7 @@ import { UnfoldButton } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 import { outputSize, type TaskOutput } from '@/lib/protocol/task-output';
-import { lastRows, type OutputLine } from './output-rows';
+import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
 import { useTaskOutput } from './use-task-output';
 
@@ -28,8 +27,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));
   const [all, setAll] = useState(false);
-  const tail = useMemo(() => (output == null ? [] : lastRows(output, TAIL)), [output]);
-  const isCut = output != null && isMore(output, tail);
+  const tail = useMemo(() => (output == null ? null : endOfOutput(output, TAIL)), [output]);
   // Here before it is asked for: it opens where the reader looks, in one step.
   usePreload(viewCode);
   if (output === undefined && query.isError) {
@@ -48,7 +46,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
       {output && (
         <p className="mb-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
           {/* above what it unfolds, which grows down from here */}
-          {(isCut || all) && (
+          {(tail?.isAll === false || all) && (
             <UnfoldButton onPress={() => setAll(!all)}>
               {all ? 'Show only its end' : 'Show all, and search'}
             </UnfoldButton>
@@ -63,7 +61,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
         <div className="min-h-[26px] overflow-hidden rounded bg-raised px-2 py-1 font-mono text-ink-2 text-xs">
           {output === undefined
             ? 'Loading what it wrote…'
-            : tail.map(({ spans }, at) => (
+            : tail?.rows.map(({ spans }, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
                 <OutputText key={at} spans={spans} />
               ))}
@@ -76,13 +74,6 @@ export function TaskOutputPart({ task }: { task: Task }) {
       )}
     </section>
   );
-}
-
-/** Whether there is anything but what the card shows. */
-function isMore({ parts }: TaskOutput, shown: readonly OutputLine[]): boolean {
-  const [first, ...others] = parts;
-  if (first === undefined) return false;
-  return others.length > 0 || first.from > 0 || countLines(first.text.trim()) > shown.length;
 }
 
 function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }) {

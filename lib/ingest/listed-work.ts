@@ -6,6 +6,7 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { ProcessExit } from '@/lib/protocol/agent-state';
 import { compact } from '@/lib/protocol/fields';
 import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { SessionBatch } from './session-batch';
@@ -32,11 +33,18 @@ export function* eventsOfLists(
 ): Generator<AgUiEvent> {
   if (taskIds !== null) {
     const listed = new Set(taskIds);
-    for (const task of [...open.tasks]) {
+    const tasks = [...open.tasks];
+    // A list names ids: of several runs of one, it means the one that began last.
+    const newest = new Map<string, Task>();
+    for (const task of tasks) {
+      const other = newest.get(task.id);
+      if (other === undefined || comparePositions(task.position, other.position) > 0) newest.set(task.id, task);
+    }
+    for (const task of tasks) {
       // a person, or another session, has said something of it: this session's runner need not know it
       if (task.assignedBy !== null || task.reportedBy !== null) continue;
       const isRunning = task.status === 'running';
-      if (isRunning === listed.has(task.id)) continue;
+      if (isRunning === listed.has(task.id) || (!isRunning && newest.get(task.id) !== task)) continue;
       yield isRunning
         ? about(task, CUSTOM.taskCompleted, { status: 'lost', error: UNLISTED })
         : about(task, CUSTOM.taskUpdated, { status: 'running' });
@@ -54,7 +62,7 @@ export function* eventsOfLists(
   }
 }
 
-/** The requests of a session that are given up behind an event: by the server, until their agent or its runner speaks of them. */
+/** The requests of a session that are given up behind an event, by the server or as not listed, until their agent or its runner speaks of them. */
 export function stillGivenUp(
   { givenUp, before }: Pick<SessionBatch, 'givenUp' | 'before'>,
   event: AgUiEvent,
@@ -65,7 +73,9 @@ export function stillGivenUp(
   const id = name === CUSTOM.requestOpened || name === CUSTOM.requestResolved ? requestIdOf(event) : null;
   if (id === null) return givenUp;
   const others = [...givenUp].filter((other) => other !== id);
-  const isGiven = isServer && before?.isAway === true && customValue(event).outcome === 'unknown';
+  // A list may have been told out of its order: what it ended is open again with the next that has it.
+  const isGuessed = interludeOf(event).presumed === true || (isServer && before?.isAway === true);
+  const isGiven = isGuessed && name === CUSTOM.requestResolved && customValue(event).outcome === 'unknown';
   return new Set(isGiven ? [...others, id].slice(-MAX_PENDING_REQUESTS) : others);
 }
 

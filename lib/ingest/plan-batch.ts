@@ -292,6 +292,12 @@ class BatchDraft {
   /** What follows from the work that a status record lists. */
   #compare(session: SessionBatch, lists: NonNullable<StatusTold['lists']>, moment: Moment): void {
     const openings = this.#openings.get(session.id) ?? [];
+    // as the projection will have it: its tasks run again with its first word
+    if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
+    // What this batch itself has given up can be opened again with the next record only.
+    const isNewlyGivenUp = (id: string) =>
+      session.givenUp.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
+    if (lists.requestIds?.some(isNewlyGivenUp)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.wireRequests.toldIds };
     for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)))) {
       if (this.#derivedRoom.left <= 0) {

@@ -144,6 +144,11 @@ export class TaskRouter {
     return this.#ledgerOf({ agentId: session.agentId, sessionId: session.id }).open();
   }
 
+  /** A session of which nothing was heard speaks again. */
+  hearAgain({ id: sessionId, agentId }: SessionBatch): void {
+    for (const _ of this.#ledgerOf({ agentId, sessionId }).hearAgain());
+  }
+
   /** Takes note of what is written to a session without a record that says so, or without naming its tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
     if (interludeOf(event).presumed === true || touchesEveryTask(event)) {

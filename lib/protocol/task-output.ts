@@ -14,7 +14,7 @@ import { utf8Length } from './log-text';
 export interface TaskOutput {
   /** In the order of the file. Between two of them, and before the first one, something is not kept. */
   parts: OutputPart[];
-  /** How many secrets the runner took out of all that it told. */
+  /** How many secrets the runner took out of what it told since it last started over. */
   redacted: number;
   /** When the last of it was written, on the runner's clock, as far as it said so; else when that was told. */
   lastAt: number;
@@ -98,7 +98,7 @@ export class OutputDraft {
       hasEnded: value.ended === true || (hasEnded && text === ''),
       error: why !== null ? cutText(why, MAX_CAPTION) : text === '' ? error : null,
     };
-    if (text !== '') this.#addPiece(text, placeOf(value.from), placeOf(value.to));
+    if (text !== '') this.#addPiece(text, placeOf(value.redacted) ?? 0, placeOf(value.from), placeOf(value.to));
     if (this.#bytes > 2 * MAX_TASK_OUTPUT_BYTES || this.#parts.length > 2 * MAX_OUTPUT_PARTS) this.#letGo();
   }
 
@@ -111,13 +111,16 @@ export class OutputDraft {
     return { ...this.#said, parts };
   }
 
-  #addPiece(text: string, saidFrom: number | null, saidTo: number | null): void {
+  #addPiece(text: string, redacted: number, saidFrom: number | null, saidTo: number | null): void {
     const last = this.#parts.at(-1);
     const bytes = utf8Length(text);
     const from = saidFrom ?? last?.to ?? 0;
     const to = Math.max(from, saidTo ?? from + bytes);
     const startsOver = last !== undefined && from < last.to;
-    if (startsOver) [this.#parts, this.#bytes] = [[], 0];
+    if (startsOver) {
+      [this.#parts, this.#bytes] = [[], 0];
+      this.#said.redacted = redacted;
+    }
     this.#bytes += bytes;
     if (last === undefined || startsOver || from > last.to) this.#parts.push({ from, to, pieces: [{ text, bytes }] });
     else {

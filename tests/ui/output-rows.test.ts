@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findInOutput, lastRows, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
+import { endOfOutput, findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
 import type { OutputPart, TaskOutput } from '@/lib/protocol/task-output';
 
@@ -74,7 +74,7 @@ describe('the lines of an output', () => {
 
 describe('the end of an output', () => {
   const room = { lines: 3, characters: 40 };
-  const shown = (text: string) => lastRows(output({ text }), room).map((row) => row.text);
+  const shown = (text: string) => endOfOutput(output({ text }), room).rows.map((row) => row.text);
 
   test('is its last lines, without blank ones around them, and as many as there is room for', () => {
     expect(shown('a\nb\n\nc\n\n')).toEqual(['b', '', 'c']);
@@ -83,11 +83,22 @@ describe('the end of an output', () => {
     expect(shown('')).toEqual([]);
   });
 
+  test('says whether that is all, also of a single line that is longer than a row', () => {
+    expect(endOfOutput(output({ text: '\n\na\nb\n\n' }), room).isAll).toBe(true);
+    expect(endOfOutput(output({ text: 'a\nb\nc\nd\n' }), room).isAll).toBe(false);
+    const long = endOfOutput(output({ text: 'x'.repeat(10_006) }), room);
+    expect(long.isAll).toBe(false);
+    expect(long.rows.map((row) => row.text).join('').length).toBeGreaterThan(10);
+  });
+
   test('has the colour that began above it, and no part of an escape', () => {
-    const [row] = lastRows(output({ text: `\u001b[31mred\n${'more\n'.repeat(50)}last` }), { lines: 1, characters: 9 });
+    const [row] = endOfOutput(output({ text: `\u001b[31mred\n${'more\n'.repeat(50)}last` }), {
+      lines: 1,
+      characters: 9,
+    }).rows;
     expect(row?.spans).toEqual([{ text: 'last', className: 'ansi-red' }]);
     for (let words = 1; words < 40; words++) {
-      const rows = lastRows(output({ text: '\u001b[38;5;196mE\u001b[0m word '.repeat(words * 9) }), room);
+      const { rows } = endOfOutput(output({ text: '\u001b[38;5;196mE\u001b[0m word '.repeat(words * 9) }), room);
       expect(rows.map((line) => line.text).join('')).not.toContain('96m');
     }
   });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { redactOutput } from '@/lib/runner/logger/redact-output';
+import { redactOutput, seenText } from '@/lib/runner/logger/redact-output';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 
 /** Up to where a task's output file was told. */
@@ -89,7 +89,9 @@ export async function readOutput(
     const reading = { reach, most: isLive(reach) ? mostLive : MOST_PIECE, size, redactor };
     const known = (await isSame(file, place, ino, size)) ? { ...place, ino } : { ...OUTPUT_BEGIN, ino };
     const from = await beginOf(file, known, reading);
-    const wholeFrom = from === known.to ? known.wholeFrom : from;
+    // All that is kept was told, though it began at the next line.
+    const begun = isLive(reach) ? from : Math.min(from, Math.max(0, size - MAX_TASK_OUTPUT_BYTES));
+    const wholeFrom = from === known.to ? known.wholeFrom : begun;
     const pieces: OutputPiece[] = [];
     let at = from;
     while (at < size) {
@@ -176,17 +178,20 @@ function endOfAll(bytes: Buffer, reach: OutputReach): number {
   return Math.max(lines, withoutBegun(bytes, wholeCharacters(bytes)));
 }
 
-/** The signs of tokens, passwords and the names that they are given to. */
-const BEGUN = /[\w+/=~.:@%-]*$/;
-/** A word that is shorter, or ends in another sign, may be shown before it is finished: it may be a question. */
+/** A word that is shorter, or ends like a question, may be shown before it is finished. */
 const LEAST_BEGUN = 6;
+const ASKS = /[:?>\])]$/;
 
-/** How much of it does not end within something that may be half a secret: that waits for its other half. */
+/** How much of it does not end within a word that may be half a secret: that waits for its other half. */
 function withoutBegun(bytes: Buffer, length: number): number {
-  const tail = bytes.toString('latin1', Math.max(0, length - LOOK_AHEAD), length);
-  const begun = BEGUN.exec(tail)?.[0] ?? '';
-  return begun.length < LEAST_BEGUN || /[:%.]$/.test(begun) ? length : length - begun.length;
+  const least = Math.max(0, length - LOOK_AHEAD);
+  let from = length;
+  while (from > least && !BLANKS.has(bytes[from - 1] as number)) from -= 1;
+  const word = seenText(bytes.toString('utf8', from, length));
+  return word.length < LEAST_BEGUN || ASKS.test(word) ? length : from;
 }
+
+const BLANKS: ReadonlySet<number> = new Set([NEWLINE, RETURN, 0x20, 0x09]);
 
 /** Without the beginning of a character at its end. */
 function wholeCharacters(bytes: Buffer): number {

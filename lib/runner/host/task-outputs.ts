@@ -67,6 +67,11 @@ export class TaskOutputs {
   #looking: Promise<void> = Promise.resolve();
   #isAsked = false;
   #isClosed = false;
+  #closeNow: () => void = () => {};
+  /** From then on nobody waits for the disk: whoever stores keeps what is handed over. */
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#closeNow = resolve;
+  });
 
   constructor(options: TaskOutputsOptions) {
     this.#options = options;
@@ -108,6 +113,7 @@ export class TaskOutputs {
   /** Tells the rest of what has ended. What goes on is for the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#closeNow();
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#looking;
     for (const [name, followed] of this.#followed) if (followed.hasEnded) await this.#tellRest(name, followed);
@@ -235,7 +241,9 @@ export class TaskOutputs {
       const value: TaskOutputValue = { ...about, ...piece, ...(redacted ? { redacted } : {}), ...written };
       return { occurredAt, event: { type: 'CUSTOM', name: CUSTOM.taskOutput, value } };
     });
-    if (events.length > 0 || cursor.value === null) await this.#options.store(sessionId, events, [cursor]);
+    if (events.length > 0 || cursor.value === null) {
+      await Promise.race([this.#options.store(sessionId, events, [cursor]), this.#closed]);
+    }
     return pieces.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 

@@ -31,60 +31,60 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 }
 
 /** How the first line of a private key ends, however it is called. */
-const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
-const KEY_END = '-----END ';
-/** A line of base64 that is as long as those of a key, or one of the headers before it; blank lines stand between. */
-const KEY_LINE = /^\s*(?:[A-Za-z0-9+/=]{40,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|MessageID): .*|)\s*$/;
-/** The last line is as short as it likes; of a PGP key so is its checksum. */
-const KEY_REST = /^\s*[A-Za-z0-9+/=]{1,76}\s*$/;
+const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
+/** No key is longer, whatever stands on its lines besides. */
+const LONGEST_KEY = 128 * 1024;
+/** A line of base64, which is no word; one of the headers before it. Blank lines stand between. */
+const KEY_LINE = /^(?:[A-Za-z0-9+/=]{24,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|MessageID): .*)$/;
+/** Behind the first of those a line is as short as it likes. */
+const KEY_REST = /^[A-Za-z0-9+/=]+$/;
 /** What of a line can be part of a key where other things stand on it: a number, a time, quotes. */
 const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
-const MOST_KEY_LINES = 2_000;
+const LONG_LINE = 1_024;
+/** So many lines in a row that are no key's, and it has broken off. */
+const ODD_LINES = 3;
 
-/** Private keys, from their first line to their last one, or as far as their lines look like a key's where they break off. */
+/** Private keys: to their last line, or as far as their lines look like a key's where that is missing. */
 export function findKeys(text: string): SecretSpan[] {
   const spans: SecretSpan[] = [];
   if (!text.includes('PRIVATE KEY')) return spans;
   const begins = [...text.matchAll(KEY_BEGIN)];
-  for (const [which, { 0: begin, index }] of begins.entries()) {
+  for (const [which, { 0: begin, 1: label, index }] of begins.entries()) {
     // Where the next one begins this one is over, so that each sign is looked at once.
-    const upTo = begins[which + 1]?.index ?? text.length;
-    for (const [start, end] of keyIn(text.slice(index, upTo), begin.length))
-      spans.push({ start: index + start, end: index + end, kind: 'private-key' });
+    const key = text.slice(index, Math.min(begins[which + 1]?.index ?? text.length, index + LONGEST_KEY));
+    const end = `-----END ${label}-----`;
+    const last = key.indexOf(end, begin.length);
+    const found = last < 0 ? brokenKey(key, begin.length) : [[0, last + end.length] as const];
+    for (const [start, to] of found) spans.push({ start: index + start, end: index + to, kind: 'private-key' });
   }
   return spans;
 }
 
-/** @param text begins with the key's first line. @returns where it is */
-function keyIn(text: string, bodyFrom: number): [start: number, end: number][] {
-  const found: [number, number][] = [];
+/** @param text begins with the key's first line. @returns where it is, as far as its lines look like one */
+function brokenKey(text: string, bodyFrom: number): (readonly [start: number, end: number])[] {
+  const found: (readonly [number, number])[] = [];
   let [from, end] = [0, bodyFrom];
-  let rests = 0;
-  for (let at = bodyFrom, lines = 0; at <= text.length && lines < MOST_KEY_LINES; lines += 1) {
+  let odd = 0;
+  let hasBegun = false;
+  for (let at = bodyFrom; at <= text.length && odd < ODD_LINES; ) {
     const newline = text.indexOf('\n', at);
     const lineEnd = newline < 0 ? text.length : newline;
     const line = text.slice(at, lineEnd);
-    const last = line.indexOf(KEY_END);
-    if (last >= 0) {
-      const close = line.indexOf('-----', last + KEY_END.length);
-      end = at + (close < 0 ? line.length : close + 5);
-      break;
-    }
-    const isRest = rests < 2 && lines > 0 && KEY_REST.test(line);
+    const said = line.length > LONG_LINE ? null : line.trim();
     const runs = [...line.matchAll(KEY_RUN)];
-    if (KEY_LINE.test(line) || isRest) {
-      if (!KEY_LINE.test(line)) rests += 1;
-      if (line.trim() !== '') end = lineEnd;
+    if (said !== null && (KEY_LINE.test(said) || (hasBegun && KEY_REST.test(said)))) {
+      [end, odd, hasBegun] = [lineEnd, 0, true];
     } else if (runs.length > 0) {
-      // escaped line breaks make one line of a key
-      if (lines === 0) end = lineEnd;
-      else {
-        for (const { 0: run, index } of runs) {
+      [odd, hasBegun] = [0, true];
+      for (const { 0: run, index } of runs) {
+        // escaped line breaks make one line of a key
+        if (at === bodyFrom) end = lineEnd;
+        else {
           found.push([from, end]);
           [from, end] = [at + index, at + index + run.length];
         }
       }
-    } else if (lines > 0) break;
+    } else if (said !== '' && at > bodyFrom) odd += 1;
     if (newline < 0) break;
     at = newline + 1;
   }

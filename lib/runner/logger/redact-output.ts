@@ -47,9 +47,14 @@ export function redactOutput(
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
-const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
-const SEQUENCES = new RegExp(String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|${UNSEEN.source}`, 'g');
-const CONTROLS = new RegExp(UNSEEN.source, 'g');
+const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u;
+const SEQUENCES = new RegExp(String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|${UNSEEN.source}`, 'gu');
+const CONTROLS = new RegExp(UNSEEN.source, 'gu');
+
+/** A text without whatever in it nobody sees. */
+export function seenText(text: string): string {
+  return text.replace(SEQUENCES, '');
+}
 
 /**
  * Where the secrets of a text are, whichever way it is read: with everything in it that is a text, such as titles of
@@ -86,8 +91,8 @@ function unseenIn(text: string): Range[] {
     const line = text.slice(at, end);
     let from = 0;
     const addControls = (to: number) => {
-      for (const { index } of line.slice(from, to).matchAll(CONTROLS))
-        gaps.push({ from: at + from + index, to: at + from + index + 1 });
+      for (const { 0: control, index } of line.slice(from, to).matchAll(CONTROLS))
+        gaps.push({ from: at + from + index, to: at + from + index + control.length });
     };
     for (const sequence of findEscapes(line)) {
       addControls(sequence.from);

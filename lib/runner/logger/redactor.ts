@@ -12,7 +12,7 @@ const LOOK_AHEAD = 8_192;
 const MAX_KEY_LINES = 400;
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** A line between a private key's first and last one: base64, or one of the headers before it. */
-const KEY_LINE = /^\s*(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Comment|Version|Hash): .*|)\s*$/;
+const KEY_LINE = /^(?:[A-Za-z0-9+/=]+|(?:Proc-Type|DEK-Info|Comment|Version|Hash): .*|)$/;
 const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
 
 export interface RedactedText {
@@ -66,7 +66,7 @@ export class Redactor {
       return null;
     }
     const end = text.indexOf('-----END ');
-    const isWhole = KEY_LINE.test(text) || end >= 0;
+    const isWhole = KEY_LINE.test(text.trim()) || end >= 0;
     const runs = isWhole ? [] : [...text.matchAll(KEY_RUN)];
     // something else is said now: the key broke off
     if (!isWhole && runs.length === 0) return null;
