@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
+import { SILENT_MS } from '@/lib/protocol/limits';
 import { readAgents } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
@@ -149,6 +151,32 @@ describe('what a runner does not list any more', () => {
     }
     expect(results[1]).toEqual(results[0]);
     expect(results[2]).toEqual(results[0]);
+  });
+
+  it('is open again with the next record that lists it, however the records fall into requests', async () => {
+    for (const size of [1, 3]) {
+      await target.close();
+      seq = 0;
+      target = await inProcessTarget(() => now);
+      const told = [asks('q1'), status({ requests: [] }), status({ requests: ['q1'] }), status({ requests: ['q1'] })];
+      for (let at = 0; at < told.length; at += size) await send(...told.slice(at, at + size));
+      expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
+    }
+  });
+
+  it('leaves the earlier run of an id that is used again as it ended', async () => {
+    await send(task('b1', { run_id: 'x' }), status({ tasks: [] }), task('b1', { run_id: 'y' }));
+    await send(status({ tasks: listed('b1') }));
+    expect(await statuses()).toEqual(['lost', 'running']);
+  });
+
+  it('stays lost where a silent session speaks again and has it no more', async () => {
+    await send(task('b1'), status({ tasks: listed('b1') }));
+    now += SILENT_MS + 1_000;
+    await new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
+    await send(status({ tasks: [] }));
+    expect(await statuses()).toEqual(['lost']);
+    expect(await session()).toMatchObject({ runningTaskCount: 0 });
   });
 
   it('is marked by the server only', async () => {

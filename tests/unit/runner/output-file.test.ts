@@ -67,6 +67,14 @@ describe('an output file, while its task runs,', () => {
     expect(await output.read('kept')).toEqual([]);
   });
 
+  test('is told again only once something is new in it', async () => {
+    const output = await follow();
+    await output.write(`${'x'.repeat(799)}\n`.repeat(1_000));
+    expect(await output.read('kept')).not.toEqual([]);
+    expect(await output.read('kept')).toEqual([]);
+    expect(await output.read('end')).toEqual([]);
+  });
+
   test('that is far ahead is not read from where it was', async () => {
     const output = await follow();
     await output.write('begin\n');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
+import { findKeys } from '@/lib/runner/logger/find-secrets';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { SECRET_SHAPES } from '@/lib/runner/logger/secret-shapes';
 import { placedSecret, SECRETS_BY_KIND } from '../../support/secrets';
@@ -280,6 +281,14 @@ const hostile: [string, string][] = [
   ].map((text): [string, string] => [JSON.stringify(text), text]),
 ];
 
+test('a private key is cut out to its own last line, whatever stands on the lines between', () => {
+  const body = (letter: string) => `${letter.repeat(64)}\n`;
+  const lines = ['# copied by hand\n', 'a word\n', 'and one more\n', 'then a fourth\n', '-----END CERTIFICATE-----\n'];
+  const key = `-----BEGIN RSA PRIVATE KEY-----\n${body('a')}${lines.join('')}${body('b')}-----END RSA PRIVATE KEY-----`;
+  const told = new Redactor().redact('test', `before\n${key}\nbehind`).text;
+  expect(told).toMatch(/^before\n.{1,60}\nbehind$/);
+});
+
 test.each(hostile)('a hostile line takes no longer than any other: %s', (_name, unit) => {
   const message = unit.repeat(Math.ceil(MAX_LOG_MESSAGE_BYTES / unit.length));
   const redactor = new Redactor();
@@ -291,4 +300,13 @@ test.each(hostile)('a hostile line takes no longer than any other: %s', (_name, 
     fastest = Math.min(fastest, performance.now() - startedAt);
   }
   expect(fastest).toBeLessThan(250);
+});
+
+test('blank lines behind the first line of a key take no longer than others', () => {
+  for (const blank of [' ', '\n', '\t', '\r\n']) {
+    const text = `-----BEGIN RSA PRIVATE KEY-----\n${blank.repeat(32_000)}x`;
+    const startedAt = performance.now();
+    findKeys(text);
+    expect(performance.now() - startedAt).toBeLessThan(250);
+  }
 });
