@@ -250,7 +250,7 @@ test('an overdue reply says who waits, and is settled by what the agent wrote, w
     .getByRole('link', { name: /Which port is it\? builder .* Grace waits/ })
     .waitFor();
   await page.getByRole('button', { name: 'Settle: Which port is it?' }).click();
-  await page.getByText('It listens on port 8080.').waitFor();
+  await page.locator('#content').getByText('It listens on port 8080.').waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await press(page.getByRole('button', { name: 'That is the reply' }));
   await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
