@@ -10,6 +10,7 @@ import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { SessionBatch } from './session-batch';
+import { aboutTask } from './task-router';
 
 const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';
 const INTERLUDE = { interlude: { presumed: true } } as const;
@@ -101,7 +102,7 @@ export function startsProcess(event: AgUiEvent): boolean {
   return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
 }
 
-function about({ id, runId }: Task, name: string, more: object): AgUiEvent {
-  const value = { task_id: id, ...(runId === null ? {} : { run_id: runId }), ...more };
+function about(task: Task, name: string, more: object): AgUiEvent {
+  const value = { ...aboutTask(task), ...more };
   return { type: 'CUSTOM', name, value, metadata: INTERLUDE };
 }

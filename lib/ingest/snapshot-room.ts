@@ -25,20 +25,13 @@ export class SnapshotRoom {
   }
 }
 
-const NO_MARKS = {
-  ofSnapshot: undefined,
-  derived: undefined,
-  replaces: undefined,
-  presumed: undefined,
-  again: undefined,
-  taskPosition: undefined,
-};
+const MARKS = ['ofSnapshot', 'derived', 'replaces', 'presumed', 'again', 'taskPosition'] as const;
+const NO_MARKS = Object.fromEntries(MARKS.map((mark) => [mark, undefined]));
 
 /** Only ingest marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat, as of a task. */
 export function unmarked(event: AgUiEvent): AgUiEvent {
-  const { ofSnapshot, derived, replaces, presumed, again, taskPosition } = interludeOf(event);
-  const isMarked = (ofSnapshot ?? derived ?? replaces ?? presumed ?? again ?? taskPosition) !== undefined;
-  return isMarked ? withInterlude(event, NO_MARKS) : event;
+  const said = interludeOf(event);
+  return MARKS.some((mark) => said[mark] !== undefined) ? withInterlude(event, NO_MARKS) : event;
 }
 
 /** A request's rows and those derived from its snapshots, in the order of their positions. */

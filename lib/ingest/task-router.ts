@@ -193,7 +193,8 @@ function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRe
   );
 }
 
-function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
+/** How an event names a run of a task. */
+export function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 

@@ -49,13 +49,7 @@ export function appendOutputs(
   return draft === null ? output : draft.result();
 }
 
-export function appendOutput(output: TaskOutput | null, event: AgUiEvent, occurredAt: number): TaskOutput {
-  const draft = new OutputDraft(output);
-  draft.add(event, occurredAt);
-  return draft.result();
-}
-
-const NOTHING: TaskOutput = { parts: [], redacted: 0, lastAt: 0, hasEnded: false, error: null };
+const NOTHING = { redacted: 0, lastAt: 0, hasEnded: false, error: null };
 
 /** A part whose text has not been joined. */
 interface DraftPart {
@@ -69,24 +63,18 @@ interface DraftPart {
  * beyond the limits goes in the end, and in between once it is as much again.
  */
 export class OutputDraft {
-  #said: Omit<TaskOutput, 'parts'>;
-  #parts: DraftPart[];
-  #bytes: number;
+  #said: Omit<TaskOutput, 'parts'> = NOTHING;
+  #parts: DraftPart[] = [];
+  #bytes = 0;
 
   constructor(output: TaskOutput | null) {
-    const { parts, ...said } = output ?? NOTHING;
-    this.#said = said;
-    this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
-    this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
+    if (output !== null) this.#begin(output);
   }
 
   add(event: AgUiEvent, occurredAt: number): void {
     const value = fieldsOf(event.value);
     if (fieldsOf(event.metadata?.interlude).whole === true) {
-      const { parts, ...said } = storedOutput(fieldsOf(value.output));
-      this.#said = said;
-      this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
-      this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
+      this.#begin(storedOutput(fieldsOf(value.output)));
       return;
     }
     const text = textOf(value.text) ?? '';
@@ -109,6 +97,13 @@ export class OutputDraft {
       text: pieces.map(({ text }) => text).join(''),
     }));
     return { ...this.#said, parts };
+  }
+
+  /** Goes on from an output, whatever there was. */
+  #begin({ parts, ...said }: TaskOutput): void {
+    this.#said = said;
+    this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
+    this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
   }
 
   #addPiece(text: string, redacted: number, saidFrom: number | null, saidTo: number | null): void {

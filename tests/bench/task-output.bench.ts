@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { findInOutput, outputRows } from '@/components/tasks/output-rows';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { appendOutput, type TaskOutput } from '@/lib/protocol/task-output';
+import { appendOutputs, type TaskOutput } from '@/lib/protocol/task-output';
 import { TaskOutputs } from '@/lib/runner/host/task-outputs';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { note, report } from './report';
@@ -72,7 +72,7 @@ const full = (): TaskOutput => ({
 const piece = { type: 'CUSTOM', name: CUSTOM.taskOutput, value: { task_id: 't', text: line(1) } };
 report(
   'task output: a piece folded into 256 KiB',
-  fastest(() => appendOutput(full(), piece, 0)),
+  fastest(() => appendOutputs(full(), [[piece, 0]])),
   'ms',
   { atMost: 8 },
 );

@@ -164,15 +164,20 @@ async function readPiece(file: FileHandle, from: number, reading: Reading): Prom
 
 /** How much of it is lines that have ended; of a line that is very long, all that is whole. */
 function endOfLines(bytes: Buffer): number {
-  const end = Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
+  const end = lastLineEnd(bytes);
   return end > 0 ? end : wholeCharacters(bytes);
+}
+
+/** Where the last line that has ended does; 0 if none has. */
+function lastLineEnd(bytes: Buffer): number {
+  return Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
 }
 
 /** How much may be told of all there is by now. */
 function endOfAll(bytes: Buffer, reach: OutputReach): number {
   // at its very end, half a character stays what it is
   if (reach === 'end') return bytes.length;
-  const lines = Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
+  const lines = lastLineEnd(bytes);
   const isLong = bytes.length - lines >= LONG_LINE;
   if (reach === 'live' && !isLong) return lines;
   return Math.max(lines, withoutBegun(bytes, wholeCharacters(bytes)));

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
 import { utf8Length } from '@/lib/protocol/log-text';
-import { appendOutput, appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
+import { appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 
 const told = (value: object): AgUiEvent => ({
   type: 'CUSTOM',
@@ -11,7 +11,7 @@ const told = (value: object): AgUiEvent => ({
   value: { task_id: 't', ...value },
 });
 const fold = (values: object[], before: TaskOutput | null = null) =>
-  values.reduce<TaskOutput | null>((output, value, index) => appendOutput(output, told(value), index), before);
+  values.reduce<TaskOutput | null>((output, value, index) => appendOutputs(output, [[told(value), index]]), before);
 const parts = (values: object[]) => fold(values)?.parts;
 
 describe('what a task writes', () => {
@@ -105,10 +105,10 @@ describe('what a task writes', () => {
         /** Comes in with each whole row, knowing what an older one said. */
         let late: TaskOutput | null = null;
         for (const [index, value] of values.entries()) {
-          direct = appendOutput(direct, told(value), index);
+          direct = appendOutputs(direct, [[told(value), index]]);
           all.push([told(value), index]);
-          merged = appendOutput(merged, told(value), index);
-          if (late !== null) late = appendOutput(late, told(value), index);
+          merged = appendOutputs(merged, [[told(value), index]]);
+          if (late !== null) late = appendOutputs(late, [[told(value), index]]);
           if (!cuts.includes(index)) continue;
           const whole: AgUiEvent = {
             type: 'CUSTOM',
@@ -116,8 +116,8 @@ describe('what a task writes', () => {
             value: { task_id: 't', output: JSON.parse(JSON.stringify(merged)) },
             metadata: { interlude: { whole: true } },
           };
-          merged = appendOutput(null, whole, index);
-          late = appendOutput(late, whole, index);
+          merged = appendOutputs(null, [[whole, index]]);
+          late = appendOutputs(late, [[whole, index]]);
         }
         expect(merged).toEqual(direct);
         expect(appendOutputs(null, all)).toEqual(direct);

@@ -2,7 +2,7 @@ import { appendFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { appendOutput, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
+import { appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 import { NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import { TaskOutputs } from '@/lib/runner/host/task-outputs';
 import { Redactor } from '@/lib/runner/logger/redactor';
@@ -57,7 +57,7 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
       told
         .filter(({ task_id }) => task_id === task)
         .reduce<TaskOutput | null>(
-          (output, value) => appendOutput(output, { type: 'CUSTOM', name: CUSTOM.taskOutput, value }, 1),
+          (output, value) => appendOutputs(output, [[{ type: 'CUSTOM', name: CUSTOM.taskOutput, value }, 1]]),
           null,
         ),
   };
