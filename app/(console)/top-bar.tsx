@@ -41,7 +41,7 @@ export function TopBar({ home }: { home: boolean }) {
         <Link
           href="/inbox"
           title="Inbox"
-          className="hit flex h-5 min-w-5 items-center justify-center gap-0.5 text-ink-3 hover:text-ink"
+          className="hit flex h-5 w-10 items-center justify-end text-ink-3 hover:text-ink"
         >
           <Icon of={Inbox} size={15} strokeWidth={1.75} />
           <span className="sr-only">Inbox</span>

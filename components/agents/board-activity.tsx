@@ -1,6 +1,7 @@
 'use client';
 
 import { FoldButton } from '@/components/ui/fold-button';
+import { useHydrated } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
@@ -12,6 +13,7 @@ export function BoardActivity() {
   const [chosen, choose] = useStored('interlude:fold-activity');
   // On a phone they would stand between the reader and the agents.
   const isWide = useMedia('(min-width: 640px)');
+  const isKnown = useHydrated();
   const isOpen = chosen === null ? isWide : chosen === 'open';
   return (
     <section aria-label="Activity" className="pb-3">
@@ -20,7 +22,9 @@ export function BoardActivity() {
           Activity
         </FoldButton>
       </h2>
-      {isOpen && (
+      {/* What the server renders leaves the room that most have it open in: then nothing moves. */}
+      {!isKnown && <div className="hidden min-h-44 sm:block" />}
+      {isKnown && isOpen && (
         <div className="min-h-44">
           <OnDemand code={chartsCode} name="The charts" props={{}} />
         </div>

@@ -29,7 +29,8 @@ export function InboxBadge() {
       {notices}
       <span
         aria-hidden="true"
-        className="tabular rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
+        // beside the icon, in room that is kept for it: whenever it comes, nothing moves
+        className="tabular absolute right-[17px] rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
       >
         {text}
       </span>

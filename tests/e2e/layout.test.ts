@@ -94,12 +94,14 @@ interface Shown {
   path: string;
   /** What has to be done or waited for until the page shows what is looked at. */
   until?: (page: Page) => Promise<unknown>;
+  /** Holds back what comes by itself a while after the page, and must move nothing. @returns lets it come, and waits for it */
+  later?: (page: Page) => Promise<() => Promise<unknown>>;
   /** At this width something takes its room once the browser knows what is in sight. */
   movesAt?: number;
 }
 
 const PAGES: Record<string, Shown> = {
-  'the start page': { path: '/' },
+  'the start page': { path: '/', later: inboxCount },
   'a session of wide content': {
     path: '/sessions/wide',
     until: (page) => transcriptOf(page).getByRole('table').first().waitFor(),
@@ -121,16 +123,35 @@ const PAGES: Record<string, Shown> = {
   'a page that is not there': { path: '/nowhere' },
 };
 
+async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
+  let letGo = () => {};
+  const isLive = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route(/\/api\/v1\/inbox\?/, async (route) => {
+    await isLive;
+    await route.continue();
+  });
+  return async () => {
+    // Only what was seen before can be seen to move.
+    await movesOf(page);
+    letGo();
+    await page.getByRole('link', { name: /^Inbox\s*new: \d/ }).waitFor();
+  };
+}
+
 describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
   test.each(Object.keys(PAGES))('%s cuts off no text, prints none over another and moves none', async (name) => {
-    const { path, until, movesAt } = PAGES[name] as Shown;
+    const { path, until, later, movesAt } = PAGES[name] as Shown;
     const page = await it.context.newPage();
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await page.setViewportSize({ width: widths[0], height: 900 });
     await page.addInitScript(() => localStorage.clear());
     await watchMoves(page);
+    const come = await later?.(page);
     await page.goto(`${it.server.url}${path}`);
     if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
+    await come?.();
     if (movesAt !== widths[0]) expect(await movesOf(page)).toEqual([]);
     for (const width of widths) {
       await page.setViewportSize({ width, height: 900 });

@@ -159,8 +159,9 @@ export async function watchMoves(page: Page): Promise<void> {
     // A clock that ticks from 9 to 10 moves what stands behind it.
     const TICK_PX = 8;
     const moves = new Set<string>();
-    let before = new Map<string, DOMRect | null>();
+    const watched = { moves, looks: 0 };
     let frames = 0;
+    let before = new Map<string, DOMRect | null>();
     // What is painted is what stands there when a frame has been laid out, and still does once it is over: before, it
     // may yet be put right, and after, the next frame is begun already.
     const watch = () =>
@@ -173,6 +174,7 @@ export async function watchMoves(page: Page): Promise<void> {
       });
     const look = (laidOut: Map<string, DOMRect | null>) => {
       watch();
+      watched.looks += 1;
       // What is still being read stands where it can, and what opens at its end is there a frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
       const now = places();
@@ -209,17 +211,20 @@ export async function watchMoves(page: Page): Promise<void> {
       return now;
     };
     watch();
-    Object.assign(window, { moves });
+    Object.assign(window, { watched });
   });
 }
 
-/** What has moved since the page began, as of two frames from now. */
+/** What has moved since the page began, once what is on it now has been looked at. */
 export function movesOf(page: Page): Promise<string[]> {
   return page.evaluate(
     () =>
       new Promise<string[]>((resolve) => {
-        const { moves } = window as unknown as { moves: Set<string> };
-        requestAnimationFrame(() => requestAnimationFrame(() => resolve([...moves])));
+        const { watched } = window as unknown as { watched: { moves: Set<string>; looks: number } };
+        // The look that is under way may be at what was there before.
+        const last = watched.looks + 2;
+        const wait = () => (watched.looks < last ? requestAnimationFrame(wait) : resolve([...watched.moves]));
+        wait();
       }),
   );
 }
