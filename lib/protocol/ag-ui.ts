@@ -74,6 +74,25 @@ export interface InterludeMetadata {
   again?: true;
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
+  /** On RUN_FINISHED / RUN_ERROR: the agent did not say that the turn ended; its silence, or what it did next, did. */
+  inferred?: true;
+  /** On a TOOL_CALL_RESULT: what the call changed in files, as its agent tells it. */
+  edits?: FileEdit[];
+}
+
+/** A change of a file, or of a part of it, as text. */
+export interface FileEdit {
+  path: string;
+  /** Empty for what is new. */
+  before: string;
+  after: string;
+}
+
+/** An entry of `content.entries` of an ACTIVITY_SNAPSHOT whose `activityType` is `plan`. */
+export interface PlanEntry {
+  content: string;
+  status: 'pending' | 'in_progress' | 'completed';
+  priority?: string;
 }
 
 export interface TurnTrigger {
@@ -82,6 +101,8 @@ export interface TurnTrigger {
   taskIds: string[];
   /** The runs of those tasks, index by index, where the agent names them. */
   taskRunIds?: (string | null)[];
+  /** `interlude`: the agent is not told of such ends, so Interlude began the turn for it, as people asked. */
+  wokenBy?: 'interlude';
   /**
    * Whose those tasks are, index by index, where some are another session's: null for the turn's own. The turn was told
    * of such a task, and not woken by it. Written by ingest.
@@ -227,6 +248,8 @@ export interface RequestOpenedValue {
   tool_name?: string;
   title?: string;
   input?: unknown;
+  /** What may be answered, where the agent offers more than yes and no. Of a permission only. */
+  options?: RequestOption[];
   /** Until when the agent waits, on the same clock as `occurredAt`. */
   expires_at?: number;
   /**
@@ -235,6 +258,16 @@ export interface RequestOpenedValue {
    */
   digest?: string;
   opened_position?: Position;
+}
+
+/** One answer to a permission that an agent offers. A decision names it by `optionId`. */
+export interface RequestOption {
+  id: string;
+  /** In the agent's words. */
+  label: string;
+  kind: 'allow' | 'deny';
+  /** It holds for more than this once. */
+  isLasting?: true;
 }
 
 /** `value` of `request:resolved`. `unknown` when the agent went on without saying how it was answered. */

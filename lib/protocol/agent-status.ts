@@ -40,6 +40,14 @@ export const agentStatusSchema = z.looseObject({
   takesNot: lenient(z.record(z.string(), z.string())),
   /** Another agent of its kind that can be asked. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
+  /** What its kind can't tell or do, or only in part, each in a sentence. */
+  limits: lenient(z.array(z.string())),
+  /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
+  trouble: text,
+  /** The mode it works in, in the agent's words. */
+  mode: text,
+  /** What people can have it do by a `/name` at the beginning of a message. */
+  commands: lenient(z.array(z.looseObject({ name: z.string(), description: text }))),
   /** How many sessions its runner carries. */
   sessions: lenient(count),
   process: lenient(

@@ -45,6 +45,10 @@ export interface CommandBodies {
   interrupt: { turnId?: string };
   /** `description`: what people call the task. */
   'task.stop': { taskId: string; runId?: string; description?: string };
+  /** Begins a turn with the result of a task that has ended, for an agent that is not told of it by itself. */
+  'task.wake': { taskId: string; runId?: string; description?: string };
+  /** Whether the runner does that by itself, from now on, for each background command of the session that ends. */
+  'wake-rule.set': { when: WakeRule };
   'permission.decision': AnsweredRequest & {
     behavior: 'allow' | 'deny';
     message?: string;
@@ -52,6 +56,8 @@ export interface CommandBodies {
     updatedInput?: Record<string, unknown>;
     /** Do not ask again for this kind of thing in this session. */
     remember?: boolean;
+    /** Which of the answers that the agent offers (`RequestOption.id`); `behavior` is its kind. */
+    optionId?: string;
   };
   /** Question text or header → the chosen labels, or free text. */
   'question.answer': AnsweredRequest & { answers: Record<string, string | string[]> };
@@ -69,10 +75,16 @@ export interface CommandBodies {
   };
 }
 
+export const WAKE_RULES = ['never', 'command-ended'] as const;
+/** When a runner wakes its agent without being asked each time. */
+export type WakeRule = (typeof WAKE_RULES)[number];
+
 export const COMMAND_TYPES = [
   'message',
   'interrupt',
   'task.stop',
+  'task.wake',
+  'wake-rule.set',
   'permission.decision',
   'question.answer',
   'log-level.set',
@@ -134,6 +146,7 @@ export const decidePermissionSchema = z.strictObject({
   message: reason.optional(),
   updatedInput: namedValues(z.unknown()).optional(),
   remember: z.boolean().optional(),
+  optionId: idSchema.optional(),
   digest,
   clientId: clientId.optional(),
 });

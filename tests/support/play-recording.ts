@@ -47,7 +47,7 @@ export async function playRecording(server: LiveServer, recording: string, sessi
       signal: new AbortController().signal,
       emit: (events, line) =>
         outbox.enqueue(
-          events.map((one) => ({ kind: 'event', agentId, sessionId, ...one })),
+          events.map((one) => ({ kind: 'event', agentId, ...one })),
           { name: 'line', value: String(line) },
         ),
     });

@@ -1,6 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { custom, type Emit } from './emit';
+import { custom, type Emit } from '../emit';
 import { readersOf } from './readers';
 
 interface Notice {

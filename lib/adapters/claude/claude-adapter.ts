@@ -1,8 +1,8 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { custom } from '../emit';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
-import { custom } from './emit';
 import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
 import { Requests } from './requests';

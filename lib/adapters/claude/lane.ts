@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, isJson, numberOf, textOf } from '@/lib/protocol/fields';
+import type { Emit } from '../emit';
 import { BLOCK_KINDS, type Block, type BlockKind, matchWhole, VOICES } from './block';
-import type { Emit } from './emit';
 import { rawIfSmall, standIn } from './stand-in';
 
 /** Most API messages of a lane whose blocks are remembered, so that a late whole message matches what was streamed. */

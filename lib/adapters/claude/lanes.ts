@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { withInterlude } from '@/lib/protocol/with-interlude';
-import type { Emit } from './emit';
+import type { Emit } from '../emit';
 import { Lane } from './lane';
 import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText } from './stand-in';

@@ -1,5 +1,5 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
-import { remember } from './remember';
+import { remember } from '../remember';
 
 /** Most lines that are remembered: a line in the wrong place is near the right one. */
 const MAX_LINES = 1_024;

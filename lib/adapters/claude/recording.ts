@@ -1,6 +1,8 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
-import type { ClaudeAdapter, ProcessExit } from './claude-adapter';
+import type { RecordedKind } from '../recorded-kind';
+import type { ToldEvent } from '../wire';
+import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 
 /** One line of a recording: what went into or came out of the Agent SDK, `t` milliseconds after the start. */
 export interface RecordingLine {
@@ -17,6 +19,23 @@ export function parseRecordingLine(text: string): RecordingLine | null {
   const { t, src, msg } = fieldsOf(parseJson(text));
   return typeof t === 'number' && Number.isFinite(t) && typeof src === 'string' ? { t, src, msg } : null;
 }
+
+/** Recordings of the Agent SDK, of one session each. */
+export const recorded: RecordedKind = {
+  recognises: ({ fields }) => typeof fields.src === 'string' && FEEDS.has(fields.src),
+  newReader({ sessionOf, newRunId }) {
+    const sessionId = sessionOf('');
+    const adapter = new ClaudeAdapter({ sessionId, newRunId });
+    const told = (events: readonly TimedEvent[]): ToldEvent[] => events.map((one) => ({ sessionId, ...one }));
+    return {
+      dueAt: null,
+      elapsed: () => [],
+      ended: (end, now) => told(adapter.ended(now, end)),
+      read: ({ at, fields: { src, msg } }, now) =>
+        told(feedRecordingLine(adapter, { t: at, src: textOf(src) ?? '', msg }, now)),
+    };
+  },
+};
 
 /** Feeds one line to the adapter. Lines about the recording itself (`driver`, `stopTask`, `hook`) say nothing to it. */
 export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, now: number): TimedEvent[] {

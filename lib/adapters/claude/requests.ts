@@ -1,7 +1,7 @@
 import { CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { custom, type Emit } from './emit';
-import { remember } from './remember';
+import { custom, type Emit } from '../emit';
+import { remember } from '../remember';
 
 type Outcome = RequestResolvedValue['outcome'];
 

@@ -1,5 +1,5 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
-import { remember } from './remember';
+import { remember } from '../remember';
 
 /** Most uuids remembered: a message that is repeated is repeated soon. */
 const MAX_UUIDS = 10_000;

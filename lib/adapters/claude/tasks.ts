@@ -1,7 +1,7 @@
 import { CUSTOM, type TaskEventValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { TaskEnd as Status } from '@/lib/protocol/read-models';
-import { custom, type Emit } from './emit';
+import { custom, type Emit } from '../emit';
 import type { TaskEnd } from './task-ends';
 import { endOf, exitCode, isOf, keyOf, STATUSES, type TaskRun, usageOf } from './task-run';
 

@@ -1,5 +1,5 @@
 import { type Fields, textOf } from '@/lib/protocol/fields';
-import { remember } from './remember';
+import { remember } from '../remember';
 
 /** The hook that tells of a question may be heard this long after the answer. Ours takes 2 s at most. */
 const LATE_MS = 3_000;

@@ -1,5 +1,5 @@
 import { compact, type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { remember } from './remember';
+import { remember } from '../remember';
 import type { TaskRef } from './task-ends';
 
 /** Most tool calls whose input is remembered until their result says that they go on as a task. */

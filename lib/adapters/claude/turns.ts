@@ -1,7 +1,7 @@
 import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import type { Emit } from '../emit';
 import { originRun, otherTrigger, userMessageIds } from './attribution';
-import type { Emit } from './emit';
 import { type TaskEnd, type TaskEnds, taskTrigger } from './task-ends';
 import { outcomeOf, resultSummary, type TurnOutcome } from './turn-outcome';
 

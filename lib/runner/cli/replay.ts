@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
@@ -25,11 +26,13 @@ import { ReplayProgress } from './replay-progress';
 
 export const REPLAY_HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
-Feeds a recording of a Claude Code run through the adapter and the outbox to the dashboard, as a runner would.
-Ends when the server has acknowledged everything, and prints the address of the session.
+Feeds a recording of an agent's run through its adapter and the outbox to the dashboard, as a runner would. Recordings
+are made by "runner <kind> --record FILE". Ends when the server has acknowledged everything, and prints the address of
+the session.
 
   --session ID   the session to write to; default: a new one, named after the file
   --agent ID     the agent to appear as; default: replay-<file name>
+  --kind KIND    which kind of agent was recorded (${Object.keys(RECORDED_KINDS).join(', ')}); default: told from the file
   --speed N      1 is as recorded, 10 ten times as fast, max without any wait; default 1
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
@@ -48,7 +51,7 @@ type Environment = Record<string, string | undefined>;
 export async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
   const home = openDataDir(env);
-  const recording = await readRecording(options.file).catch((error: Error) => {
+  const recording = await readRecording(options.file, options.kind).catch((error: Error) => {
     throw new CliError(EXIT.failed, error.message);
   });
   const agentId = options.agent ?? cutText(`replay-${recording.name}`, MAX_ID_LENGTH);
@@ -114,7 +117,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
     outbox.kick();
     const begins = line === 0 ? 'plays' : `goes on at line ${line + 1} of`;
     if (line < recording.lines.length) log.info(`${begins} the recording ${recording.name} as session ${sessionId}`);
-    if (line === 0) await outbox.enqueue(arrival(agentId, sessionId), replayCursor(sessionId, 0));
+    if (line === 0) await outbox.enqueue(arrival(recording.kind, agentId, sessionId), replayCursor(sessionId, 0));
     const events = new EventJournal(logger, 'recording');
     await play({
       recording,
@@ -124,7 +127,7 @@ export async function replay(argv: string[], env: Environment): Promise<ExitCode
       signal: ends,
       emit: (given, next) => {
         events.tell(given);
-        const records = given.map((one) => ({ kind: 'event' as const, agentId, sessionId, ...one }));
+        const records = given.map((one) => ({ kind: 'event' as const, agentId, ...one }));
         return outbox.enqueue(records, replayCursor(sessionId, next));
       },
       onSkipped: (given) => events.learn(given),
@@ -171,21 +174,26 @@ const REFUSALS = {
   message: REPLAYED,
   interrupt: REPLAYED,
   'task.stop': REPLAYED,
+  'task.wake': REPLAYED,
+  'wake-rule.set': REPLAYED,
   'permission.decision': REPLAYED,
   'question.answer': REPLAYED,
 };
 
-function arrival(agentId: string, sessionId: string) {
-  const about: AgentStatus = { kind: 'claude', source: 'recording', takes: [], takesNot: REFUSALS };
+function arrival(kind: string, agentId: string, sessionId: string) {
+  const about: AgentStatus = { kind, source: 'recording', takes: [], takesNot: REFUSALS };
   return statusRecord(agentId, about, Date.now(), { facts: { sessionId }, open: NOTHING_OPEN });
 }
 
 function readOptions(argv: string[], env: Environment) {
-  const flags = { session: TEXT, agent: TEXT, speed: TEXT, ...SERVER_FLAGS };
+  const flags = { session: TEXT, agent: TEXT, kind: TEXT, speed: TEXT, ...SERVER_FLAGS };
   const { values, positionals } = readFlags('replay', argv, flags, env);
   const { speed = '1' } = values;
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw usageError('name one recording', 'replay');
+  if (values.kind !== undefined && !Object.hasOwn(RECORDED_KINDS, values.kind)) {
+    throw usageError(`--kind is one of ${Object.keys(RECORDED_KINDS).join(', ')}`, 'replay');
+  }
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
   if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
   return { ...values, file, speed: times };

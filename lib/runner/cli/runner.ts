@@ -3,7 +3,9 @@ import { claimOutbox } from '@/lib/runner/host/claim-outbox';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { ProcessLockedError } from '@/lib/runner/process-lock';
+import { Recorder } from '@/lib/runner/replay/recorder';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { limitsOf } from '@/lib/runner/sources/features';
 import { KINDS } from '@/lib/runner/sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '@/lib/runner/sources/runner-kind';
 import { withDeadline } from '@/lib/runner/with-deadline';
@@ -26,7 +28,7 @@ type Environment = Record<string, string | undefined>;
 const FLUSH_MS = 5_000;
 /** How long printing the address waits for the dashboard to know the session. */
 const ARRIVAL_MS = 3_000;
-const COMMON = { agent: TEXT, session: TEXT, ...SERVER_FLAGS };
+const COMMON = { agent: TEXT, session: TEXT, record: TEXT, ...SERVER_FLAGS };
 
 export async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
@@ -44,7 +46,8 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
   const trouble = new TroubleLine(`${prepared.meanwhile}, and what it does is kept`);
-  const { about, journal, meanwhile, controlFile } = prepared;
+  const { journal, meanwhile, controlFile } = prepared;
+  const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
   const host = await RunnerHost.open({
     ...{ about, journal, meanwhile, controlFile, dataDir, endpoint, redactor },
@@ -64,7 +67,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     const agentId = call.flag('agent') ?? prepared.agentId;
     throw new CliError(EXIT.failed, `${agentId} is already running, as process ${error.pid}; stop that one first`);
   });
-  return await runOpened(host, prepared, endpoint);
+  return await runOpened(host, prepared, endpoint, call.flag('record'));
 }
 
 /** Runs it from start to end; whatever happens, the outbox is closed. */
@@ -72,10 +75,15 @@ async function runOpened(
   host: RunnerHost,
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
+  recordTo: string | undefined,
 ): Promise<ExitCode> {
   const { ends, hurries, release } = endSignals(true);
+  let recorder: Recorder | null = null;
   try {
-    const { source, sessionId, greeting } = await open(host);
+    if (recordTo !== undefined) recorder = Recorder.open(recordTo, host.logger.redactor);
+    const record = recorder?.write;
+    const { agentId, outbox, logger } = host;
+    const { source, sessionId, greeting } = await open({ agentId, outbox, logger, ...(record ? { record } : {}) });
     await host.start(source);
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
@@ -94,17 +102,23 @@ async function runOpened(
     return EXIT.done;
   } finally {
     release();
+    recorder?.close();
     await host.outbox.stop();
     host.logger.close();
   }
 }
 
-function readCall(command: string, { flags }: RunnerKind, argv: string[], env: Environment): RunnerCall {
-  const parsed = readFlags(command, argv, { ...COMMON, ...flags }, env);
+function readCall(command: string, kind: RunnerKind, argv: string[], env: Environment): RunnerCall {
+  const { flags, takesCommand = false } = kind;
+  const end = takesCommand ? argv.indexOf('--') : -1;
+  const own = end < 0 ? argv : argv.slice(0, end);
+  const parsed = readFlags(command, own, { ...COMMON, ...flags }, env);
   const values = parsed.values as Record<string, string | boolean | undefined>;
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
-  if (parsed.positionals.length > 0) throw usage('it takes options only');
+  if (parsed.positionals.length > 0) {
+    throw usage(takesCommand ? 'the command of the agent stands behind --' : 'it takes options only');
+  }
   return {
     flag,
     has: (name) => values[name] === true,
@@ -117,5 +131,6 @@ function readCall(command: string, { flags }: RunnerKind, argv: string[], env: E
     usage,
     env,
     dataDir: openDataDir(env),
+    command: end < 0 ? [] : argv.slice(end + 1),
   };
 }

@@ -38,6 +38,8 @@ export class DemoSource implements Source {
     message: 'this agent replays a recording, and nobody reads messages to it',
     interrupt: 'this agent replays a recording, and its turns end where they ended then',
     'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
+    'task.wake': 'this agent replays a recording, and wakes where it woke then',
+    'wake-rule.set': 'this agent replays a recording, and wakes where it woke then',
     'permission.decision': 'this agent replays a recording, and goes on as it was told then',
     'question.answer': 'this agent replays a recording, and goes on as it was told then',
   };

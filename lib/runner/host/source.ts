@@ -46,6 +46,10 @@ export interface Verbs {
   /** Ends a task. */
   stop?: Verb<'task.stop'>;
   answer?: Verb<'permission.decision' | 'question.answer'>;
+  /** Begins a turn with the result of a task, for an agent that is never told of it. */
+  wake?: Verb<'task.wake'>;
+  /** Does that by itself from now on, or no more; kept over restarts. */
+  setWakeRule?: Verb<'wake-rule.set'>;
 }
 
 export type CommandOf<Type extends CommandType> = Extract<Command, { type: Type }>;
@@ -55,6 +59,8 @@ export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> =
   message: 'say',
   interrupt: 'interrupt',
   'task.stop': 'stop',
+  'task.wake': 'wake',
+  'wake-rule.set': 'setWakeRule',
   'permission.decision': 'answer',
   'question.answer': 'answer',
 };
@@ -76,6 +82,16 @@ export interface SessionFacts {
   provider?: string | null;
   /** Messages the agent holds that no turn has answered. */
   pendingMessages?: number;
+  /** The mode it works in, in the agent's words: `Plan`. */
+  mode?: string;
+  /** The model it works with. */
+  model?: string;
+  /** What people can have it do by a `/name` at the beginning of a message. */
+  commands?: { name: string; description?: string }[];
+  /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
+  limits?: string[];
+  /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
+  trouble?: string;
 }
 
 /** A source's host: what the source tells goes out here. */

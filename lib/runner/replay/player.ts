@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
-import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import type { Recording } from './recording';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { type Recording, recordedKind } from './recording';
 
 /**
  * Feeds a recording through the adapter, at the speed at which it was recorded or another.
@@ -27,36 +25,63 @@ export interface Playback {
    * @param line everything before it has been handed over with this
    * @returns once it is stored
    */
-  emit: (events: readonly TimedEvent[], line: number) => Promise<void>;
+  emit: (events: readonly ToldEvent[], line: number) => Promise<void>;
   /** What an earlier player has handed over. */
-  onSkipped?: (events: readonly TimedEvent[]) => void;
+  onSkipped?: (events: readonly ToldEvent[]) => void;
   onLine?: (line: number) => void;
 }
 
 /** @returns whether it came to the end, rather than to the signal */
 export async function play(playback: Playback): Promise<boolean> {
   const { recording, sessionId, fromLine, speed, signal, emit, onSkipped, onLine } = playback;
-  const adapter = new ClaudeAdapter({ sessionId, newRunId: runIds(sessionId, recording.hash) });
-  const { lines } = recording;
-  const skippedMs = Math.max(playback.skipToMs ?? 0, lines[fromLine]?.t ?? 0);
+  const { kind, lines, hash } = recording;
+  const reader = recordedKind(kind).newReader({
+    sessionOf: sessionsOf(sessionId),
+    newRunId: runIds(sessionId, hash),
+  });
+  const skippedMs = Math.max(playback.skipToMs ?? 0, lines[fromLine]?.at ?? 0);
   const startedAt = Date.now() - skippedMs / speed;
+  const timeOf = (dueAt: number) =>
+    speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
+  // The reader's own clock runs as the recording's: what silence says comes where it came then.
+  const since = (at: number) => startedAt + at;
   for (const [at, line] of lines.entries()) {
-    const dueAt = startedAt + line.t / speed;
+    const outputs: ToldEvent[] = [];
+    for (;;) {
+      const { dueAt } = reader;
+      if (dueAt === null || dueAt > since(line.at)) break;
+      outputs.push(...reader.elapsed(dueAt));
+    }
+    const dueAt = startedAt + line.at / speed;
     if (at >= fromLine) await until(dueAt, signal);
     if (signal.aborted) return false;
-    const now = speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
-    const outputs = feedRecordingLine(adapter, line, now);
+    outputs.push(...reader.read(line, since(line.at)));
     // A recording that was cut off ends with its process, or the session would look alive for ever.
     const isLast = at === lines.length - 1;
-    if (isLast) outputs.push(...adapter.ended(now, { reason: 'the recording ends here' }));
+    if (isLast) outputs.push(...reader.ended({ reason: 'the recording ends here' }, since(line.at)));
+    const now = timeOf(dueAt);
+    const told = outputs.map((one) => ({
+      ...one,
+      occurredAt: Math.min(now, timeOf(dueAt - (since(line.at) - one.occurredAt) / speed)),
+    }));
     if (at < fromLine) {
-      onSkipped?.(outputs);
+      onSkipped?.(told);
       continue;
     }
-    if (outputs.length > 0 || isLast) await emit(outputs, at + 1);
+    if (told.length > 0 || isLast) await emit(told, at + 1);
     onLine?.(at + 1);
   }
   return true;
+}
+
+/** The first session of a recording is the one that was asked for; the others are named after it. */
+function sessionsOf(sessionId: string): (nativeId: string) => string {
+  const known = new Map<string, string>();
+  return (nativeId) => {
+    const session = known.get(nativeId) ?? (known.size === 0 ? sessionId : `${sessionId}-${known.size + 1}`);
+    known.set(nativeId, session);
+    return session;
+  };
 }
 
 function runIds(sessionId: string, hash: string): () => string {

@@ -1,10 +1,18 @@
+import type { WireFrame } from '@/lib/adapters/wire';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import type { Logger } from '@/lib/runner/logger/logger';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { KindFeatures } from './features';
 
 /** One kind of agent, as `interlude runner <kind>` runs it. @see README.md */
 export interface RunnerKind {
+  /** What people call it: `Codex`. */
+  title: string;
+  /** What it can do, and why it can't do the rest. */
+  features: KindFeatures;
+  /** It takes a command behind `--`, which `RunnerCall.command` has. */
+  takesCommand?: boolean;
   /** What `--help` prints. */
   help: string;
   /** Its flags beside `--agent`, `--session`, `--url` and `--token`. */
@@ -27,6 +35,8 @@ export interface RunnerCall {
   usage(problem: string): Error;
   env: Record<string, string | undefined>;
   dataDir: string;
+  /** What stands behind `--`. */
+  command: readonly string[];
 }
 
 export interface PreparedRunner {
@@ -52,6 +62,8 @@ export interface OpenedRunner {
   agentId: string;
   outbox: Outbox;
   logger: Logger;
+  /** Writes down what passes between the source and its agent, where `--record` asked for it. */
+  record?: (frame: WireFrame) => void;
 }
 
 export interface RunningKind {

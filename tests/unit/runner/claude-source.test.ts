@@ -70,8 +70,14 @@ async function running() {
       return options?.canUseTool?.(tool, input, { signal, toolUseID: id, ...more });
     },
     requests: () => around.events.filter(({ name }) => String(name).startsWith('request:')),
-    deliver: <Type extends keyof typeof VERBS>(type: Type, body: CommandBodies[Type]) => {
-      const verb = source[VERBS[type]].bind(source) as (command: Command, again: boolean) => Promise<CommandOutcome>;
+    deliver: <Type extends Exclude<keyof typeof VERBS, 'task.wake' | 'wake-rule.set'>>(
+      type: Type,
+      body: CommandBodies[Type],
+    ) => {
+      const verb = source[VERBS[type] as 'say'].bind(source) as unknown as (
+        command: Command,
+        again: boolean,
+      ) => Promise<CommandOutcome>;
       return verb({ id: 'c1', type, sessionId: 's', createdAt: 1, expiresAt: 2, body } as Command, false);
     },
   };

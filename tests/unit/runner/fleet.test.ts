@@ -10,8 +10,8 @@ const FIRST_MS = 10_000;
 /** When, in ms after the demo's start, a task of an agent ends and a turn begins that nobody asked for. */
 async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
   const { lines } = await readRecording(`${folder}${agent.recordings[0]}.jsonl`);
-  const kinds = lines.map(({ t, msg }) => ({
-    t: t - agent.beginsAtMs,
+  const kinds = lines.map(({ at, fields: { msg } }) => ({
+    t: at - agent.beginsAtMs,
     subtype: (msg as { subtype?: string })?.subtype,
   }));
   return kinds.flatMap((line, at) => {

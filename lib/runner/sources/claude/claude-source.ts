@@ -4,6 +4,7 @@ import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
+import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
 import type { ClaudeMemory, HandedMessage } from './claude-memory';
 import type {
   ClaudeQuery,
@@ -13,7 +14,6 @@ import type {
   PermissionResult,
   UserMessage,
 } from './claude-sdk';
-import { type CliExit, CliProcess, exitText } from './cli-process';
 import { Conversation } from './conversation';
 import { findConversation, readConversation } from './conversation-file';
 import { InputQueue } from './input-queue';
@@ -52,12 +52,8 @@ export interface ClaudeSourceOptions {
   now?: () => number;
 }
 
-/**
- * What belongs to the dashboard and not to what the agent runs, npm's idea of where packages go among it (`npm --prefix`),
- * or would make the CLI think it runs inside itself.
- */
-const WITHHELD =
-  /^(INTERLUDE_|npm_config_(local_|global_)?prefix$|CLAUDECODE$|CLAUDE_CODE_ENTRYPOINT$|CLAUDE_CODE_SSE_PORT$)/;
+/** What would make the CLI think that it runs inside itself. */
+const WITHHELD = /^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT)$/;
 /** `close` gives the CLI about two seconds; what is there then is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
@@ -73,8 +69,12 @@ export class ClaudeSource implements Source {
   readonly #started = new Set<string>();
   readonly #toldPids = new Set<number>();
   readonly elsewhere: string;
+  readonly refusals = {
+    'task.wake': 'Claude Code is told of its tasks and wakes by itself',
+    'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
+  };
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
-  #cli: CliProcess | null = null;
+  #cli: AgentProcess | null = null;
   #query: ClaudeQuery | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
@@ -209,7 +209,7 @@ export class ClaudeSource implements Source {
     }
   }
 
-  async #runOnce(): Promise<CliExit> {
+  async #runOnce(): Promise<AgentExit> {
     const inputEnd = new AbortController();
     const signal = AbortSignal.any([inputEnd.signal, this.#ending.signal]);
     let failure: unknown = null;
@@ -239,7 +239,7 @@ export class ClaudeSource implements Source {
     const { cwd, conversationId, sessionId } = this.#conversation.memory;
     const file = await findConversation(env, conversationId);
     const isBegun = file !== null && (await readConversation(file, [])).begun;
-    const kept = Object.entries(env).filter(([name]) => !WITHHELD.test(name));
+    const kept = Object.entries(agentEnvironment(env)).filter(([name]) => !WITHHELD.test(name));
     return {
       cwd,
       env: {
@@ -260,11 +260,11 @@ export class ClaudeSource implements Source {
       ...(isBegun ? { resume: conversationId } : { sessionId: conversationId }),
       // With every tool allowed nothing is asked, and the SDK warns of a callback it will never call.
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
-      spawnClaudeCodeProcess: (request: ConstructorParameters<typeof CliProcess>[0]) => {
+      spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
           throw new Error(`the Agent SDK did not bring its own Claude Code, and ${request.command} is not run instead`);
         }
-        const cli = new CliProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
+        const cli = new AgentProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
         this.#observe({ state: 'running', pid: cli.pid, exitCode: null });

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
-import { remember } from '@/lib/adapters/claude/remember';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { endsOf, foldOpenWork, type OpenWork } from '@/lib/runner/host/open-work';
-import { latestOwed } from '@/lib/runner/host/owed-replies';
+import { endsOf, type OpenWork } from '@/lib/runner/host/open-work';
+import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
-
-/** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
-const MAX_READ = 64;
 
 /**
  * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
@@ -22,17 +18,16 @@ export class Conversation {
   readonly #around: SourceSurroundings;
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
+  readonly #marks: ReplyMarks;
   #memory: ClaudeMemory;
   #inHand: readonly HandedMessage[];
-  /** Messages of turns that are over: the agent has read them, and may answer them later. */
-  readonly #read = new Map<string, true>();
-  #isWokenByTask = false;
 
   constructor(around: SourceSurroundings, memory: ClaudeMemory, inHand: readonly HandedMessage[], now: () => number) {
     this.#around = around;
     this.#memory = memory;
     this.#inHand = inHand;
     this.#now = now;
+    this.#marks = new ReplyMarks(memory.sessionId, () => around.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
@@ -59,12 +54,8 @@ export class Conversation {
   heard(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
     this.#say(events);
-    const answered = events.flatMap(({ event }) =>
-      event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR'
-        ? (event.metadata?.interlude?.userMessageIds ?? [])
-        : [],
-    );
-    for (const id of answered) remember(this.#read, id, true, MAX_READ);
+    const answered = answeredIn(events);
+    this.#marks.answered(answered);
     if (answered.length > 0) this.letGo(answered);
   }
 
@@ -115,36 +106,10 @@ export class Conversation {
   }
 
   #say(events: readonly TimedEvent[]): void {
-    if (events.length === 0) return;
-    let { open } = this;
-    const said = events.map((one) => {
-      open = foldOpenWork(open, one);
-      const { type, metadata } = one.event;
-      if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
-      return this.#withReplyTo(one, open);
-    });
-    void this.#emit(said);
+    if (events.length > 0) void this.#emit(this.#marks.mark(events, this.open));
   }
 
   #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
     return this.#around.emit(this.#memory.sessionId, events, cursors);
-  }
-
-  /**
-   * A text of the main thread answers what its turn was asked. What answers nobody that it names may answer what the agent
-   * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its
-   * way gets a turn of its own.
-   */
-  #withReplyTo(one: TimedEvent, open: OpenWork): TimedEvent {
-    const { event } = one;
-    if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
-      return one;
-    const asked = open.turn?.userMessageIds ?? [];
-    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
-    const owed = mayOwe ? latestOwed(this.#around.owed(), this.#memory.sessionId, [...this.#read.keys()]) : null;
-    const replyTo = owed === null ? asked : [owed];
-    if (replyTo.length === 0) return one;
-    const interlude = { ...event.metadata?.interlude, replyTo };
-    return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };
   }
 }

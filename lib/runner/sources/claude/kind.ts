@@ -49,6 +49,26 @@ type Environment = Record<string, string | undefined>;
 const TEXTS = ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'end-within', 'sdk'];
 
 export const kind: RunnerKind = {
+  title: 'Claude Code',
+  features: {
+    turns: true,
+    betweenRun: true,
+    cause: true,
+    tasks: true,
+    taskEnds: true,
+    taskOutput: true,
+    subagents: true,
+    permissions: true,
+    questions: true,
+    messages: true,
+    interrupt: true,
+    stop: true,
+    wake: { no: 'Claude Code wakes by itself when a background task ends, and need not be woken.' },
+    plans: true,
+    edits: true,
+    catchUp: { partly: 'What it did while its runner was gone is not told; it goes on from there when it is resumed.' },
+    shared: { no: 'It has no terminal of its own; “runner hooks” follows those that you start.' },
+  },
   help: HELP,
   flags: {
     ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])),

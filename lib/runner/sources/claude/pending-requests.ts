@@ -1,4 +1,4 @@
-import { remember } from '@/lib/adapters/claude/remember';
+import { remember } from '@/lib/adapters/remember';
 import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { PermissionContext, PermissionResult } from './claude-sdk';

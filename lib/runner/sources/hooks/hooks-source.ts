@@ -43,6 +43,8 @@ export class HooksSource implements Source {
 
   readonly refusals = {
     interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
+    'task.wake': 'Claude Code is told of its tasks and wakes by itself',
+    'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
     'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
     'permission.decision': `${IN_TERMINAL}: it asks for permission there, and can only be answered there`,
     'question.answer': `${IN_TERMINAL}: its questions are answered there`,

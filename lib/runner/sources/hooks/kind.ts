@@ -22,6 +22,26 @@ questions and interrupts stay in the terminal.
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
 export const kind: RunnerKind = {
+  title: 'Claude Code in your terminals',
+  features: {
+    turns: true,
+    betweenRun: true,
+    cause: true,
+    tasks: true,
+    taskEnds: true,
+    taskOutput: true,
+    subagents: true,
+    permissions: { no: 'Permissions are shown here and answered in the terminal.' },
+    questions: { no: 'Questions are shown here and answered in the terminal.' },
+    messages: { partly: 'A message reaches a terminal when its running turn ends; an idle terminal takes none.' },
+    interrupt: { no: 'A turn is interrupted in the terminal.' },
+    stop: { no: 'Tasks are stopped in the terminal (/tasks).' },
+    wake: { no: 'Claude Code wakes by itself when a background task ends, and need not be woken.' },
+    plans: true,
+    edits: true,
+    catchUp: true,
+    shared: true,
+  },
   help: HELP,
   async prepare({ flag, env, dataDir }) {
     const controlFile = controlPath(dataDir, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);

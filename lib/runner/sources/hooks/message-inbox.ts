@@ -1,4 +1,4 @@
-import { remember } from '@/lib/adapters/claude/remember';
+import { remember } from '@/lib/adapters/remember';
 import type { Command } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { WaitingMessage } from './stop-decision';

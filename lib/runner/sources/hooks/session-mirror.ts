@@ -1,8 +1,8 @@
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
-import { remember } from '@/lib/adapters/claude/remember';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
 import { isStopFeedback, textIn } from '@/lib/adapters/claude/transcript-line';
+import { remember } from '@/lib/adapters/remember';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';

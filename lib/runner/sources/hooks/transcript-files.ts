@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { remember } from '@/lib/adapters/claude/remember';
+import { remember } from '@/lib/adapters/remember';
 import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';

@@ -1,6 +1,16 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 
-/** What the SDK asks to be started. @see SpawnOptions, Agent SDK 0.3.329 */
+/**
+ * What belongs to the dashboard and not to what the agent runs, and npm's idea of where packages go (`npm --prefix`).
+ */
+const WITHHELD = /^(INTERLUDE_|npm_config_(local_|global_)?prefix$)/;
+
+/** The environment an agent gets: this one's, without what is none of its business. */
+export function agentEnvironment(env: Record<string, string | undefined>): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !WITHHELD.test(name)));
+}
+
+/** An agent's program. The Agent SDK of Claude Code asks for it in the same words (SpawnOptions, 0.3.329). */
 export interface SpawnRequest {
   command: string;
   args: string[];
@@ -11,7 +21,7 @@ export interface SpawnRequest {
 
 export type SpawnedProcess = ChildProcessWithoutNullStreams;
 
-export interface CliExit {
+export interface AgentExit {
   exitCode: number | null;
   signal: NodeJS.Signals | null;
   /** The last line of its stderr. */
@@ -19,16 +29,16 @@ export interface CliExit {
 }
 
 const KEPT_CHARS = 4_000;
-/** What the CLI said last may still be on its way when it is gone. */
+/** What the agent said last may still be on its way when it is gone. */
 const STDERR_GRACE_MS = 200;
 
 /**
- * Starts the CLI in a process group of its own: Ctrl-C in the terminal is meant for the runner, which lets the agent
+ * Starts an agent in a process group of its own: Ctrl-C in the terminal is meant for the runner, which lets the agent
  * finish what it is at.
  */
-export class CliProcess {
+export class AgentProcess {
   readonly child: SpawnedProcess;
-  readonly exited: Promise<CliExit>;
+  readonly exited: Promise<AgentExit>;
   #stderr = '';
 
   constructor(request: SpawnRequest, onStderr: (text: string) => void) {
@@ -47,7 +57,7 @@ export class CliProcess {
     this.exited = new Promise((resolve) => {
       const end = (exitCode: number | null, signal: NodeJS.Signals | null) =>
         resolve({ exitCode, signal, lastWords: this.#stderr.trim().split('\n').at(-1)?.trim() || null });
-      // Not `close` alone: a shell that outlives the CLI may hold its stderr open for ever.
+      // Not `close` alone: a shell that outlives the agent may hold its stderr open for ever.
       this.child.once('close', end);
       this.child.once('exit', (code, signal) => setTimeout(() => end(code, signal), STDERR_GRACE_MS).unref());
       this.child.once('error', (error) => {
@@ -64,7 +74,7 @@ export class CliProcess {
 }
 
 /** How a process ended, for people: `exited with code 1: No conversation found`. */
-export function exitText({ exitCode, signal, lastWords }: CliExit): string {
+export function exitText({ exitCode, signal, lastWords }: AgentExit): string {
   const how = signal !== null ? `ended by ${signal}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;
   return lastWords === null ? how : `${how}: ${lastWords}`;
 }

@@ -1,0 +1,112 @@
+import { remember } from '@/lib/adapters/remember';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import type { AnsweredRequest } from '@/lib/protocol/commands';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import type { CommandOf } from './source';
+
+/**
+ * What the agents of one source wait for people to say.
+ *
+ * Failure: an answer that was meant for anything but the request that is held here, to the last byte of its input, is
+ * refused, and so is a second one; the agent goes on waiting.
+ */
+export interface HeldRequest {
+  sessionId: string;
+  requestId: string;
+  kind: 'permission' | 'question';
+  /** As the `request:opened` told them. */
+  tool: string | null;
+  input: unknown;
+  options?: readonly RequestOption[];
+  /** Gives the answer to the agent. @returns why it could not be given, or null */
+  give(answer: HeldAnswer): Promise<string | null> | string | null;
+}
+
+export type HeldAnswer =
+  | { kind: 'option'; optionId: string; message?: string }
+  /** Of a request without options, or answered by somebody who saw none. */
+  | { kind: 'permission'; isAllowed: boolean; isLasting: boolean; message?: string }
+  | { kind: 'question'; answers: Record<string, string | string[]> };
+
+/** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
+const MAX_ANSWERED = 256;
+
+type Answer = CommandOf<'permission.decision' | 'question.answer'>;
+
+export class HeldRequests {
+  readonly #held = new Map<string, HeldRequest>();
+  readonly #answered = new Map<string, true>();
+
+  hold(request: HeldRequest): void {
+    const key = keyOf(request.sessionId, request.requestId);
+    this.#answered.delete(key);
+    this.#held.set(key, request);
+  }
+
+  /** The agent asks this no more, or somebody else has answered it. */
+  letGo(sessionId: string, requestId: string): void {
+    this.#held.delete(keyOf(sessionId, requestId));
+  }
+
+  /** The process that asked is gone. */
+  letGoAll(): void {
+    this.#held.clear();
+  }
+
+  /** @returns why it was not given, or null. It is given at most once. */
+  async answer(command: Answer): Promise<string | null> {
+    const { body } = command;
+    const key = keyOf(command.sessionId ?? '', body.requestId);
+    const request = this.#held.get(key);
+    if (request === undefined) {
+      return this.#answered.has(key) ? 'it was answered already' : 'the agent does not wait for this any more';
+    }
+    const refusal = refusalOf(request, body);
+    if (refusal !== null) return refusal;
+    const answer = answerOf(request, command);
+    if (typeof answer === 'string') return answer;
+    this.#held.delete(key);
+    const failed = await request.give(answer);
+    if (failed === null) remember(this.#answered, key, true, MAX_ANSWERED);
+    else this.#held.set(key, request);
+    return failed;
+  }
+}
+
+function keyOf(sessionId: string, requestId: string): string {
+  return `${sessionId}\n${requestId}`;
+}
+
+/** Whether what was answered is what is held here: computed anew, over what would run. */
+function refusalOf(request: HeldRequest, { digest, openedPosition }: AnsweredRequest): string | null {
+  if (digest === undefined || openedPosition === undefined) {
+    return 'the server does not say what was answered; update it, or answer where the agent runs';
+  }
+  const { sessionId, requestId, tool, input } = request;
+  if (requestDigest({ sessionId, requestId, tool, input, position: openedPosition }) === digest) return null;
+  return 'the agent asks for something other than what was answered, and is still waiting';
+}
+
+/** @returns as the agent can be told it, or why it can't */
+function answerOf({ kind, options = [] }: HeldRequest, command: Answer): HeldAnswer | string {
+  if (command.type === 'question.answer') {
+    if (kind !== 'question') return 'this is a permission; send "behavior" instead of "answers"';
+    return { kind: 'question', answers: command.body.answers };
+  }
+  const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
+  if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
+  if (updatedInput !== undefined) return 'this agent runs what it asked for, and takes no other input';
+  const said = message === undefined ? {} : { message };
+  const isAllowed = behavior === 'allow';
+  if (optionId !== undefined) {
+    const option = options.find(({ id }) => id === optionId);
+    if (option === undefined) return `the agent does not offer "${optionId}"`;
+    if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" is no way to ${behavior} this`;
+    return { kind: 'option', optionId, ...said };
+  }
+  const fitting = options.filter((option) => (option.kind === 'allow') === isAllowed);
+  const option = fitting.find((one) => (one.isLasting === true) === isLasting) ?? fitting.find((one) => !one.isLasting);
+  if (option !== undefined) return { kind: 'option', optionId: option.id, ...said };
+  if (options.length > 0 && isAllowed) return 'the agent offers no way to allow this once; choose one of its answers';
+  return { kind: 'permission', isAllowed, isLasting, ...said };
+}

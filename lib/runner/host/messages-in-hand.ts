@@ -1,0 +1,64 @@
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { SourceSurroundings } from './source';
+
+/** A message that was handed to the agent and that no turn has answered. */
+export interface HandedMessage {
+  messageId: string;
+  text: string;
+}
+
+/**
+ * The messages of one session that its agent has, by the runner's own account: stored before the word that they were
+ * delivered, so that the next process knows which to ask about, or to give again.
+ */
+export class MessagesInHand {
+  readonly #around: SourceSurroundings;
+  readonly #sessionId: string;
+  #messages: readonly HandedMessage[];
+
+  /** What the processes before this one left in hand. */
+  static async recall(around: SourceSurroundings, sessionId: string): Promise<MessagesInHand> {
+    const stored = (await around.cursors(cursorName(sessionId))).get(cursorName(sessionId));
+    return new MessagesInHand(around, sessionId, JSON.parse(stored ?? '[]') as HandedMessage[]);
+  }
+
+  private constructor(around: SourceSurroundings, sessionId: string, messages: readonly HandedMessage[]) {
+    this.#around = around;
+    this.#sessionId = sessionId;
+    this.#messages = messages;
+  }
+
+  /** Oldest first. */
+  get all(): readonly HandedMessage[] {
+    return this.#messages;
+  }
+
+  has(messageId: string): boolean {
+    return this.#messages.some((message) => message.messageId === messageId);
+  }
+
+  /** Resolves once it is stored: from then on the message is not forgotten with this process. */
+  async take(message: HandedMessage): Promise<void> {
+    this.#messages = [...this.#messages, message];
+    this.#around.changed();
+    await this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+  }
+
+  /** A turn has answered them, or they will never reach the agent. */
+  letGo(messageIds: readonly string[]): void {
+    const kept = this.#messages.filter(({ messageId }) => !messageIds.includes(messageId));
+    if (kept.length === this.#messages.length) return;
+    this.#messages = kept;
+    void this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+    this.#around.changed();
+  }
+
+  #cursor(): Cursor {
+    const value = this.#messages.length === 0 ? null : JSON.stringify(this.#messages);
+    return { name: cursorName(this.#sessionId), value };
+  }
+}
+
+function cursorName(sessionId: string): string {
+  return `in-hand:${sessionId}`;
+}

@@ -1,0 +1,66 @@
+import { remember } from '@/lib/adapters/remember';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { foldOpenWork, type OpenWork } from './open-work';
+import { latestOwed, type OwedReply } from './owed-replies';
+
+/** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
+const MAX_READ = 64;
+
+/**
+ * Says of each text of one session's agent which messages it answers.
+ *
+ * A text of the main thread answers what its turn was asked. What answers nobody that it names may answer what the agent
+ * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its way
+ * gets a turn of its own.
+ */
+export class ReplyMarks {
+  readonly #sessionId: string;
+  readonly #owed: () => readonly OwedReply[];
+  /** Messages of turns that are over: the agent has read them, and may answer them later. */
+  readonly #read = new Map<string, true>();
+  #isWokenByTask = false;
+
+  constructor(sessionId: string, owed: () => readonly OwedReply[]) {
+    this.#sessionId = sessionId;
+    this.#owed = owed;
+  }
+
+  /** @param open what is open before these events */
+  mark(events: readonly TimedEvent[], open: OpenWork): TimedEvent[] {
+    let now = open;
+    return events.map((one) => {
+      now = foldOpenWork(now, one);
+      const { type, metadata } = one.event;
+      if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
+      return this.#marked(one, now);
+    });
+  }
+
+  /** Turns that answer these are over. */
+  answered(messageIds: readonly string[]): void {
+    for (const id of messageIds) remember(this.#read, id, true, MAX_READ);
+  }
+
+  #marked(one: TimedEvent, open: OpenWork): TimedEvent {
+    const { event } = one;
+    if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
+      return one;
+    if (event.metadata?.interlude?.replyTo !== undefined) return one;
+    const asked = open.turn?.userMessageIds ?? [];
+    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
+    const owed = mayOwe ? latestOwed(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
+    const replyTo = owed === null ? asked : [owed];
+    if (replyTo.length === 0) return one;
+    const interlude = { ...event.metadata?.interlude, replyTo };
+    return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };
+  }
+}
+
+/** The messages that these events say were answered: those of turns that end. */
+export function answeredIn(events: readonly TimedEvent[]): string[] {
+  return events.flatMap(({ event }) =>
+    event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR'
+      ? (event.metadata?.interlude?.userMessageIds ?? [])
+      : [],
+  );
+}

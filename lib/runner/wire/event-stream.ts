@@ -1,0 +1,114 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { retryMs } from '@/lib/runner/retry';
+import { connectionMessage } from '@/lib/runner/server-request';
+
+/**
+ * Reads a stream of server-sent events for as long as it is wanted: when it breaks, ends, stays silent for too long or
+ * can't be opened, it is opened again, for ever, after a wait that doubles and is partly left to chance.
+ *
+ * Ordering: events are handed over in the order of the stream; `onOpen` has resolved before the first.
+ * Failure: `onBroken` says each time what happened and when the next attempt is; it never counts attempts to an end.
+ */
+export interface EventStreamOptions {
+  /** Opens the stream. @param lastEventId the id of the last event that was handed over */
+  open(signal: AbortSignal, lastEventId: string | null): Promise<Response>;
+  /** The stream is there: the moment to read what was missed. */
+  onOpen(): void | Promise<void>;
+  onEvent(event: EventSourceMessage): void;
+  onBroken(broken: BrokenStream): void;
+  /** A stream that is silent for longer has died. Without it, it may be silent for ever. */
+  silentMs?: number;
+  /** The longest wait between two attempts. */
+  longestMs?: number;
+  /** Uniform in [0, 1). */
+  random?: () => number;
+  signal: AbortSignal;
+}
+
+export interface BrokenStream {
+  /** For people: `answered 404`, `ended`, `ECONNREFUSED`. */
+  reason: string;
+  /** Of an answer that was no stream. */
+  status: number | null;
+  /** In a row. */
+  failures: number;
+  againInMs: number;
+}
+
+/** Longer events are not assembled: the stream counts as broken. */
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+
+/** Resolves once the signal has fired. */
+export async function readEventStream(options: EventStreamOptions): Promise<void> {
+  const { signal, random = Math.random, longestMs = 30_000 } = options;
+  let failures = 0;
+  let lastEventId: string | null = null;
+  while (!signal.aborted) {
+    const { reason, status, wasOpen } = await readOnce(options, lastEventId, (id) => {
+      lastEventId = id;
+    });
+    if (signal.aborted) return;
+    failures = wasOpen ? 1 : failures + 1;
+    const againInMs = retryMs(
+      status === 401 || status === 403 ? 'unauthorized' : 'unavailable',
+      failures,
+      random(),
+      longestMs,
+    );
+    options.onBroken({ reason, status, failures, againInMs });
+    await pause(againInMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+interface Ended {
+  reason: string;
+  status: number | null;
+  wasOpen: boolean;
+}
+
+async function readOnce(
+  { open, onOpen, onEvent, silentMs, signal }: EventStreamOptions,
+  lastEventId: string | null,
+  seen: (id: string) => void,
+): Promise<Ended> {
+  const silence = new AbortController();
+  const ended = AbortSignal.any([signal, silence.signal]);
+  let timer: NodeJS.Timeout | undefined;
+  const heard = () => {
+    clearTimeout(timer);
+    if (silentMs !== undefined) timer = setTimeout(() => silence.abort(), silentMs);
+  };
+  let wasOpen = false;
+  try {
+    heard();
+    const response = await open(ended, lastEventId);
+    if (!response.ok || response.body === null) {
+      await response.body?.cancel().catch(() => undefined);
+      return { reason: `answered ${response.status}`, status: response.status, wasOpen };
+    }
+    wasOpen = true;
+    await onOpen();
+    let pending = 0;
+    const parser = createParser({
+      onEvent(event) {
+        pending = 0;
+        if (event.id !== undefined) seen(event.id);
+        onEvent(event);
+      },
+    });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      heard();
+      pending += chunk.length;
+      if (pending > MAX_EVENT_BYTES) return { reason: 'sent an event that is too long', status: null, wasOpen };
+      parser.feed(decoder.decode(chunk, { stream: true }));
+    }
+    return { reason: 'ended', status: null, wasOpen };
+  } catch (error) {
+    const reason = silence.signal.aborted ? 'was silent for too long' : connectionMessage(error);
+    return { reason, status: null, wasOpen };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import type { ToldEvent, WireEnd } from '@/lib/adapters/wire';
+import { eventRecordSchema } from '@/lib/protocol/envelope';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+
+const FOLDER = 'tests/fixtures/recordings';
+
+/** The recordings of a kind, by name. */
+export function recordingsOf(kind: string): string[] {
+  return readdirSync(`${FOLDER}/${kind}`)
+    .filter((file) => file.endsWith('.jsonl'))
+    .map((file) => file.replace(/\.jsonl$/, ''))
+    .sort();
+}
+
+export function recordedLines(kind: string, name: string): RecordedLine[] {
+  return readFileSync(`${FOLDER}/${kind}/${name}.jsonl`, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const fields = JSON.parse(line) as Record<string, unknown>;
+      return { at: Number(fields.at ?? fields.t), fields };
+    });
+}
+
+export const CUT: WireEnd = { reason: 'the recording ends here' };
+
+/**
+ * What the adapter of a kind tells of these lines, time passing between them as it did.
+ *
+ * @param end how it ends behind the last line; null: it goes on
+ */
+export function playRecorded(kind: string, lines: readonly RecordedLine[], end: WireEnd | null = CUT): ToldEvent[] {
+  let runs = 0;
+  const sessions = new Map<string, string>();
+  const reader = RECORDED_KINDS[kind]?.newReader({
+    newRunId: () => `r${++runs}`,
+    sessionOf(nativeId) {
+      const session = sessions.get(nativeId) ?? `s${sessions.size + 1}`;
+      sessions.set(nativeId, session);
+      return session;
+    },
+  });
+  if (reader === undefined) throw new Error(`there is no kind ${kind}`);
+  const told: ToldEvent[] = [];
+  for (const line of lines) {
+    for (let due = reader.dueAt; due !== null && due <= line.at; due = reader.dueAt) told.push(...reader.elapsed(due));
+    told.push(...reader.read(line, line.at));
+  }
+  if (end !== null) told.push(...reader.ended(end, lines.at(-1)?.at ?? 0));
+  return told;
+}
+
+/**
+ * What holds of everything an adapter tells, wherever its recording was cut: records that the server takes; turns that
+ * open and close one after the other; texts, thoughts and calls that begin once and end; every task and request with
+ * one end; nothing open behind the end of the process.
+ */
+export function expectSound(told: readonly ToldEvent[]): void {
+  const once = new Set<string>();
+  const isNew = (what: string) => {
+    expect(once.has(what), `${what} is told twice`).toBe(false);
+    once.add(what);
+  };
+  const turns = new Map<string, string>();
+  const open = new Set<string>();
+  for (const [at, { sessionId, occurredAt, event }] of told.entries()) {
+    const record = { seq: at + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
+    expect(eventRecordSchema.safeParse(record).error).toBeUndefined();
+    expect(JSON.stringify(record).length).toBeLessThan(MAX_RECORD_BYTES);
+    const value = fieldsOf(event.value);
+    const in_ = (id: unknown) => `${sessionId} ${id}`;
+    const begins = (kind: string, id: unknown) => {
+      isNew(`the start of ${kind} ${in_(id)}`);
+      open.add(`${kind} ${in_(id)}`);
+    };
+    const ends = (kind: string, id: unknown) => {
+      expect(open.delete(`${kind} ${in_(id)}`), `${kind} ${in_(id)} ends without a start`).toBe(true);
+    };
+    switch (event.type) {
+      case 'RUN_STARTED':
+        expect(turns.get(sessionId), `a turn begins in ${sessionId} while one is open`).toBeUndefined();
+        isNew(`run ${event.runId}`);
+        turns.set(sessionId, String(event.runId));
+        break;
+      case 'RUN_FINISHED':
+      case 'RUN_ERROR':
+        expect(event.runId).toBe(turns.get(sessionId));
+        turns.delete(sessionId);
+        break;
+      case 'TEXT_MESSAGE_START':
+        begins('text', event.messageId);
+        break;
+      case 'TEXT_MESSAGE_END':
+        open.delete(`text ${in_(event.messageId)}`);
+        break;
+      case 'REASONING_START':
+        begins('thought', event.messageId);
+        break;
+      case 'REASONING_END':
+        open.delete(`thought ${in_(event.messageId)}`);
+        break;
+      case 'TOOL_CALL_START':
+        begins('call', event.toolCallId);
+        break;
+      case 'TOOL_CALL_END':
+        ends('call', event.toolCallId);
+        break;
+      case 'TOOL_CALL_RESULT':
+        isNew(`the result of ${in_(event.toolCallId)}`);
+        break;
+      case 'CUSTOM':
+        if (event.name === 'task:started') begins('task', `${value.task_id} ${value.run_id ?? ''}`);
+        if (event.name === 'task:completed') open.delete(`task ${in_(`${value.task_id} ${value.run_id ?? ''}`)}`);
+        if (event.name === 'request:opened') {
+          expect(open.has(`request ${in_(value.request_id)}`)).toBe(false);
+          open.add(`request ${in_(value.request_id)}`);
+        }
+        if (event.name === 'request:resolved') ends('request', value.request_id);
+    }
+  }
+  expect([...turns], 'a turn is open at the end').toEqual([]);
+  expect([...open], 'something is open at the end').toEqual([]);
+}
+
+/** What was told, a line each, with deltas in one: what golden files hold. */
+export function toldInLines(told: readonly ToldEvent[]): string {
+  const lines: string[] = [];
+  const growing: { now: { key: string; text: string } | null } = { now: null };
+  const isOneSession = new Set(told.map(({ sessionId }) => sessionId)).size < 2;
+  const flush = () => {
+    if (growing.now !== null) lines.push(`${growing.now.key}${JSON.stringify(growing.now.text)}`);
+    growing.now = null;
+  };
+  for (const { sessionId, event } of told) {
+    const { type, metadata, subagentRunId, ...rest } = event;
+    const interlude = metadata?.interlude === undefined ? '' : ` ${JSON.stringify(metadata.interlude)}`;
+    const by = subagentRunId === undefined ? '' : ` <${subagentRunId}>`;
+    const where = isOneSession ? '' : `${sessionId}  `;
+    if (typeof rest.delta === 'string') {
+      const key = `${where}${type} ${rest.messageId ?? rest.toolCallId}${by}${interlude} `;
+      if (growing.now?.key !== key) flush();
+      growing.now = { key, text: (growing.now?.text ?? '') + rest.delta };
+      continue;
+    }
+    flush();
+    const { threadId: _, rawEvent: __, ...told } = rest;
+    const name = type === 'CUSTOM' ? `CUSTOM ${told.name}` : type;
+    const body = type === 'CUSTOM' ? told.value : told;
+    lines.push(`${where}${name}${by} ${JSON.stringify(body)}${interlude}`);
+  }
+  flush();
+  return `${lines.join('\n')}\n`;
+}
