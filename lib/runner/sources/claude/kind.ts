@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { cutText } from '@/lib/protocol/cut-text';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
 import { fromInterlude } from '@/lib/runner/cli/local-server';
@@ -10,6 +7,7 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { newMcpServer, preloadMcpSdk } from '@/lib/runner/mcp/mcp-server';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { agentIdOf, folderOf } from '@/lib/runner/sources/agent-id';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
 import { type ClaudeMemory, readInHand, readMemories, recall } from './claude-memory';
 import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
@@ -24,6 +22,7 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
 
   --session ID            the session to run; one this agent has run before is continued; default: a new one
   --resume ID             continue a session: the dashboard's id, or Claude Code's own
+  --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
   --agent ID              the agent to appear as; default: made of the folder's name and the machine
   --cwd DIR               the folder to work in; default: this one
   --model M               the model; default: Claude Code's
@@ -39,6 +38,9 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
 Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
 of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it follows the settings and
 hooks of the project it is in.
+What INTERLUDE_WORKSPACE says of links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}, the agent is told
+before its first message. When the session ends, the log says how many of its tool calls only gathered (signal
+context_ratio); INTERLUDE_CONTEXT_RATIO=off leaves that out.
 Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
 kept and sent by the next run.
 
@@ -70,6 +72,7 @@ export const kind: RunnerKind = {
     shared: { no: 'It has no terminal of its own; “runner hooks” follows those that you start.' },
   },
   help: HELP,
+  takesPrompt: true,
   flags: {
     ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
     yes: SWITCH,
@@ -100,7 +103,7 @@ export const kind: RunnerKind = {
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs,
-      async open({ agentId, outbox }) {
+      async open({ agentId, outbox, workspaceNote, record }) {
         const memory = await sessionToCarry(outbox, named, cwd, env);
         const inHand = await readInHand(outbox, memory.sessionId);
         const controlFile = controlPath(dataDir, agentId);
@@ -114,6 +117,8 @@ export const kind: RunnerKind = {
           model,
           permissionMode,
           answerWithinMs,
+          workspaceNote,
+          record,
         };
         return {
           source: (surroundings) => new ClaudeSource({ ...how, surroundings }),
@@ -147,24 +152,4 @@ async function sessionToCarry(
     throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}`);
   }
   return { ...fresh, sessionId: session ?? resume, conversationId: resume };
-}
-
-/** Two machines, or two folders of one name, are two agents. */
-function agentIdOf(cwd: string): string {
-  const folder =
-    cwd
-      .split(/[/\\]/)
-      .at(-1)
-      ?.replaceAll(/[^\w.-]+/g, '-') || 'root';
-  return `${cutText(folder, 80)}@${hostname().split('.')[0]}`;
-}
-
-async function folderOf(path: string): Promise<string> {
-  const folder = resolve(path);
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
-  return folder;
 }

@@ -1,0 +1,315 @@
+import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import type { ToldEvent, WireEnd } from '../wire';
+import { SessionWriter, type TurnEnd } from '../writer/session-writer';
+import type { AgentProfile } from './agent-profiles';
+import { CallTasks } from './call-tasks';
+import { Calls } from './calls';
+import { ClaudeExtras } from './claude-extras';
+import { blockText, promptText } from './content';
+import { outcomeOf, permissionOf } from './permissions';
+import { planEntries } from './plan';
+import { PromptTurns } from './prompt-turns';
+import { endOfBackgroundTask, isOwnTurnNotice } from './qwen-extras';
+import { Replay } from './replay';
+import type { RpcError } from './rpc';
+import { Settings } from './settings';
+import { fitting } from './within-reason';
+
+const MAX_REQUESTS = 256;
+
+/** One ACP session: what its agent tells, as events. @see ACP v1 */
+export class AcpSession {
+  readonly settings = new Settings();
+  readonly #writer: SessionWriter;
+  readonly #newId: () => string;
+  readonly #answerWithinMs: number | undefined;
+  readonly #calls: Calls;
+  readonly #turns: PromptTurns;
+  readonly #tasks: CallTasks;
+  readonly #claude: ClaudeExtras;
+  /** What the agent waits for, by the ids of its requests. */
+  readonly #asked = new Map<string, RequestOpenedValue>();
+  #planId: string | null = null;
+  #replay: Replay | null = null;
+
+  /** @param answerWithinMs how long a request waits for a person; without it, for ever */
+  constructor(sessionId: string, newRunId: () => string, answerWithinMs?: number) {
+    this.#answerWithinMs = answerWithinMs;
+    this.#writer = new SessionWriter({ sessionId, newRunId });
+    this.#newId = newRunId;
+    this.#calls = new Calls(this.#writer);
+    const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
+    this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
+    this.#claude = new ClaudeExtras(this.#writer, this.#turns);
+    this.#turns.cause = () => this.#claude.cause;
+    this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
+  }
+
+  set profile(profile: AgentProfile) {
+    this.#turns.profile = profile;
+    this.#tasks.profile = profile;
+  }
+
+  at(now: number): void {
+    this.#writer.at(now);
+  }
+
+  take(): ToldEvent[] {
+    return this.#writer.take();
+  }
+
+  get dueAt(): number | null {
+    return this.#turns.dueAt;
+  }
+
+  elapsed(now: number): void {
+    this.#turns.elapsed(now);
+  }
+
+  prompted(key: string, { prompt, _meta }: Fields, now: number): void {
+    this.#replay?.over();
+    const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
+    for (const id of ids) this.#writer.isTold(id);
+    if (ids.length === 0) {
+      const id = `prompt-${this.#newId()}`;
+      ids.push(id);
+      this.#writer.userMessage(id, promptText(prompt));
+    }
+    this.#turns.sent(key, ids, now);
+  }
+
+  promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
+    const result = compact({ stopReason, usage });
+    const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
+    this.#turns.answered(key, endOf(stopReason, error), about, now);
+  }
+
+  cancelled(): void {
+    this.#turns.cancelled();
+  }
+
+  loading(): void {
+    this.#replay = new Replay();
+  }
+
+  loaded(now: number): void {
+    this.#replay?.answered(now);
+  }
+
+  get replayEndsAt(): number | null {
+    return this.#replay?.endsAt ?? null;
+  }
+
+  /** Of a loaded session: what it says people wrote. */
+  get replayed(): readonly string[] {
+    return this.#replay?.texts ?? [];
+  }
+
+  asks(key: string, params: Fields, now: number): void {
+    if (this.#asked.has(key)) return;
+    // What a permission says of a call is why it is asked, and no output; and what it may run is not what it runs yet.
+    const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
+    const callId = textOf(toolCallId);
+    const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
+    if (callId === null) this.#turns.heard(now, false);
+    else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
+    const call = callId === null ? null : (this.#calls.get(callId) ?? null);
+    const within = this.#answerWithinMs;
+    const value = {
+      ...permissionOf(`ask-${this.#newId()}`, params, call),
+      ...(within === undefined ? {} : { expires_at: now + within }),
+    };
+    if (this.#asked.size >= MAX_REQUESTS) this.#forgetOldest();
+    this.#asked.set(key, value);
+    this.#writer.requested(value, this.#writer.turn === null || (call?.taskId ?? null) !== null);
+  }
+
+  /** What is asked with a request of this id, while it is open. */
+  asked(key: string): RequestOpenedValue | null {
+    return this.#asked.get(key) ?? null;
+  }
+
+  answers(key: string, result: Fields, error: RpcError | null): void {
+    const value = this.#asked.get(key);
+    if (value === undefined) return;
+    this.#asked.delete(key);
+    const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
+    this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+  }
+
+  /** `session/update`; `frame` is all of it, for what is not understood. */
+  update(update: Fields, frame: unknown, now: number): void {
+    if (this.#replay?.takes(update, now) === true) return;
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        this.#chunk('text', update, now);
+        break;
+      case 'agent_thought_chunk':
+        this.#chunk('thought', update, now);
+        break;
+      case 'user_message_chunk':
+        this.#userChunk(update);
+        break;
+      case 'tool_call':
+      case 'tool_call_update': {
+        const id = textOf(update.toolCallId);
+        if (id === null) this.raw(frame);
+        else this.#call(id, update, now);
+        break;
+      }
+      case 'plan':
+        this.#turns.heard(now, false);
+        this.#planId ??= `plan-${this.#newId()}`;
+        this.#writer.plan(this.#planId, planEntries(update.entries));
+        break;
+      case 'current_mode_update':
+      case 'config_option_update':
+      case 'available_commands_update':
+        this.#set(update);
+        break;
+      case 'usage_update': {
+        const origin = fieldsOf(update._meta)['_claude/origin'];
+        if (origin !== undefined) this.#claude.origin(fieldsOf(origin), now);
+        this.#kept('acp:usage', update);
+        break;
+      }
+      case 'session_info_update':
+        this.#kept('acp:session_info', update);
+        break;
+      case 'async_task_spawned':
+      case 'async_task_progress':
+      case 'async_task_state_update':
+        this.#claude.asyncTask(update, now);
+        break;
+      case 'state_update':
+        if (update.state === 'running') this.#turns.ownBegins(this.#turns.cause(), now);
+        else if (update.state === 'idle') this.#turns.ownEnds({ kind: 'success' });
+        break;
+      default:
+        this.raw(frame);
+    }
+  }
+
+  /** `_claude/sdkMessage` */
+  sdkMessage(message: Fields, now: number): void {
+    this.#claude.message(message, now);
+  }
+
+  /** `_qwencode/start_turn` */
+  ownTurnBegins(taskId: string | null, now: number): void {
+    this.#turns.ownBegins(
+      taskId === null ? { kind: 'unknown', taskIds: [] } : { kind: 'task', taskIds: [taskId] },
+      now,
+    );
+  }
+
+  /** `_qwencode/end_turn` */
+  ownTurnEnds(reason: unknown): void {
+    this.#turns.ownEnds(reason === 'cancelled' ? { kind: 'cancelled' } : { kind: 'success' });
+  }
+
+  /** What it is set to, as it was opened. */
+  opened(result: Fields): void {
+    this.settings.opened(result);
+  }
+
+  modeChanged(modeId: unknown): void {
+    this.#set({ sessionUpdate: 'current_mode_update', currentModeId: modeId });
+  }
+
+  /** What nobody here understands, as far as it fits into a record. */
+  raw(frame: unknown): void {
+    this.#writer.raw(fitting(frame), 'acp');
+  }
+
+  ended(end: WireEnd): void {
+    this.#writer.end(end);
+    this.#calls.leaveOpen();
+    this.#asked.clear();
+    this.#turns.forget();
+    this.#claude.forget();
+    this.#planId = null;
+    this.#replay = null;
+  }
+
+  #chunk(kind: 'text' | 'thought', { content, messageId, _meta }: Fields, now: number): void {
+    const text = blockText(content);
+    const meta = fieldsOf(_meta);
+    const ended = endOfBackgroundTask(meta, text);
+    if (ended !== null) this.#writer.taskCompleted(ended);
+    if (ended !== null || text === '' || isOwnTurnNotice(meta)) return;
+    // Gemini says it as a message of the agent's; it is none.
+    const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
+    if (mode !== undefined) {
+      this.modeChanged(mode);
+      return;
+    }
+    const task = this.#tasks.subagentOf(meta);
+    if (task === null) this.#turns.heard(now, kind === 'text');
+    const speaker = this.#writer.speaker(task);
+    speaker.say(kind, textOf(messageId), text);
+    // Each of these is a message of its own, though it has no id.
+    if (meta.qwenDiscreteMessage === true) speaker.endText();
+  }
+
+  /** The echo of what was sent, or of what somebody sent beside us. */
+  #userChunk({ content, messageId }: Fields): void {
+    if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
+    this.#writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
+  }
+
+  #call(id: string, update: Fields, now: number): void {
+    const meta = fieldsOf(update._meta);
+    const known = this.#calls.get(id);
+    const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
+    // Of a call that is known, news may come long after its turn.
+    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now, false);
+    const end = this.#calls.heard(id, update, task);
+    const call = this.#calls.get(id);
+    if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
+    if (end === null) return;
+    const wasLeft = end.call.state === 'left';
+    this.#calls.end(end);
+    this.#tasks.callEnded(end, wasLeft);
+  }
+
+  #set(update: Fields): void {
+    const { settings } = this;
+    const before = { mode: settings.mode, model: settings.model };
+    if (update.sessionUpdate === 'available_commands_update') settings.commandsChanged(update.availableCommands);
+    else if (update.sessionUpdate === 'current_mode_update') settings.modeChanged(update.currentModeId);
+    else settings.configured(update.configOptions);
+    for (const what of ['mode', 'model'] as const) {
+      const now = settings[what];
+      if (before[what] !== null && now !== null && now.id !== before[what].id) {
+        this.#writer.notice(`The ${what} is now ${now.name}.`);
+      }
+    }
+  }
+
+  #kept(name: string, update: Fields): void {
+    this.#writer.custom(name, fitting(update));
+  }
+
+  #forgetOldest(): void {
+    const [key, value] = this.#asked.entries().next().value ?? ['', null];
+    this.#asked.delete(key);
+    if (value !== null) this.#writer.resolved(value.request_id, 'unknown');
+  }
+
+  /** What is open in a turn, before it ends. */
+  #turnEnds(end: TurnEnd): void {
+    this.#tasks.turnEnds(end, this.#turns.isAwaited);
+    this.#calls.leaveOpen();
+    this.#planId = null;
+  }
+}
+
+/** @see ACP v1, StopReason */
+function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
+  if (error !== null) return { kind: 'failed', message: error.message, code: `${error.code ?? 'error'}` };
+  if (stopReason === 'cancelled') return { kind: 'cancelled' };
+  if (stopReason === 'refusal') return { kind: 'failed', message: 'The model refused to answer.', code: 'refusal' };
+  return { kind: 'success' };
+}

@@ -1,0 +1,57 @@
+/**
+ * What agents say in the result of a tool call when what they started goes on in the background. There is no message for
+ * that in ACP v1: these words, at the beginning of the result, are all there is.
+ *
+ * @see qwen-code 0.24.4, gemini-cli 0.61.0, kimi-code 2.1.0, copilot 1.0.102
+ */
+export interface BackgroundStart {
+  /** The agent's name for it; null where it only gives what means nothing later, such as a process id. */
+  taskId: string | null;
+  taskType: 'local_bash' | 'local_agent';
+  outputFile: string | null;
+}
+
+const STARTS: readonly { says: RegExp; taskType: BackgroundStart['taskType'] }[] = [
+  { says: /^Background shell started\.\s+id: (\S+)/, taskType: 'local_bash' },
+  { says: /^[^\n]{0,200}\bbackground with shellId: (\S+?)[.>\s]/, taskType: 'local_bash' },
+  { says: /^Command moved to background \(PID: \d+\)()/, taskType: 'local_bash' },
+  { says: /^task_id: (\S+)\n(?:[^\n]*\n){0,3}status: running\n/, taskType: 'local_bash' },
+  { says: /^Agent started in background with agent_id: ([\w-]+)/, taskType: 'local_agent' },
+];
+
+export function backgroundStart(text: string): BackgroundStart | null {
+  for (const { says, taskType } of STARTS) {
+    const found = says.exec(text.slice(0, 4_000));
+    if (found !== null) return { taskId: found[1] || null, taskType, outputFile: outputFileIn(text) };
+  }
+  return null;
+}
+
+/** The file that a background command writes to, as qwen and Claude Code name it. */
+export function outputFileIn(text: string): string | null {
+  const found = /(?:^|\n)output file: ([^\n]+)|Output is being written to: ([^\n]+?\.output)\b/.exec(
+    text.slice(0, 8_000),
+  );
+  return found?.[1] ?? found?.[2] ?? null;
+}
+
+/** Where a later result says that something of the background has ended, as Copilot does when it reads of it. */
+export interface BackgroundEnd {
+  taskId: string;
+  status: 'completed' | 'failed';
+  exitCode: number | null;
+}
+
+export function backgroundEnd(text: string): BackgroundEnd | null {
+  const start = text.slice(0, 1_000);
+  const agent = /^Agent (?:is idle|has completed|completed|failed)[^\n]*?agent_id: ([\w-]+)[^\n]*?status: (\w+)/.exec(
+    start,
+  );
+  if (agent?.[1] !== undefined && agent[2] !== 'running') {
+    return { taskId: agent[1], status: agent[2] === 'failed' ? 'failed' : 'completed', exitCode: null };
+  }
+  const shell = /<shellId: (\S+) completed with exit code (\d+)>\s*$/.exec(text.slice(-200));
+  if (shell?.[1] === undefined) return null;
+  const exitCode = Number(shell[2]);
+  return { taskId: shell[1], status: exitCode === 0 ? 'completed' : 'failed', exitCode };
+}

@@ -1,0 +1,100 @@
+import type { TaskEventValue } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import type { AgentProfile } from './agent-profiles';
+import { backgroundEnd, backgroundStart, outputFileIn } from './background';
+import type { CallEnd, Calls, ToolCall } from './calls';
+import type { ClaudeExtras } from './claude-extras';
+
+const MAX_DESCRIPTION = 500;
+
+/** The background tasks that show in tool calls: there is no other word for them in ACP v1. */
+export class CallTasks {
+  profile: AgentProfile = { limits: [] };
+  readonly #writer: SessionWriter;
+  readonly #calls: Calls;
+  readonly #claude: ClaudeExtras;
+
+  constructor(writer: SessionWriter, calls: Calls, claude: ClaudeExtras) {
+    this.#writer = writer;
+    this.#calls = calls;
+    this.#claude = claude;
+  }
+
+  /** The task of the subagent that says or calls this; null: the agent itself. */
+  subagentOf(meta: Fields): string | null {
+    const parent = textOf(fieldsOf(meta.claudeCode).parentToolUseId);
+    if (parent !== null) return this.#claude.taskOfCall(parent);
+    return textOf(fieldsOf(meta['github.com/copilot']).agentId);
+  }
+
+  /** What claude-agent-acp says of a call that goes on in the background, to clients that ask for nothing more. */
+  launched(call: ToolCall, { backgroundTaskId, isAsync, agentId, description, outputFile }: Fields): void {
+    const id = textOf(backgroundTaskId) ?? (isAsync === true ? textOf(agentId) : null);
+    if (id === null) return;
+    this.#claude.started(call.id, id);
+    if (this.#writer.runs(id)) return;
+    const task_type = backgroundTaskId === undefined ? 'local_agent' : 'local_bash';
+    this.#start(id, call, {
+      task_type,
+      output_file: textOf(outputFile),
+      description: textOf(description) ?? undefined,
+    });
+  }
+
+  /** A call has given its result. @param wasLeft its turn had ended before it */
+  callEnded({ call, text, rawOutput, isError }: CallEnd, wasLeft: boolean): void {
+    const { exit_code, type } = fieldsOf(rawOutput);
+    const exitCode = typeof exit_code === 'number' ? exit_code : null;
+    if (wasLeft && this.#writer.runs(call.id)) {
+      const status = isError || (exitCode ?? 0) !== 0 ? 'failed' : 'completed';
+      this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
+      return;
+    }
+    // What a command in the foreground printed may be anything, these words as well.
+    const started = type === 'shell_result' ? null : backgroundStart(text);
+    if (started !== null) this.#startedBy(call, started);
+    else this.#seen(call, text);
+    this.#claude.callEnded(call.id, isError);
+  }
+
+  /** What is open as a turn ends, before it does. @param isAwaited its prompt is not answered */
+  turnEnds(end: TurnEnd, isAwaited: boolean): void {
+    const isDone = end.kind === 'success';
+    if (this.profile.leavesCommandsOpen === true && isDone) {
+      for (const call of this.#calls.open) {
+        if (call.kind === 'execute') this.#start(call.id, call, { task_type: 'local_bash' });
+      }
+    }
+    if (this.profile.waitsForBackground !== true || !isDone || isAwaited) return;
+    for (const id of this.#writer.openTasks) {
+      const summary = 'It ended before its prompt was answered; how, the agent does not tell.';
+      this.#writer.taskCompleted({ task_id: id, status: 'completed', summary });
+    }
+  }
+
+  #startedBy(call: ToolCall, { taskId, taskType, outputFile }: NonNullable<ReturnType<typeof backgroundStart>>): void {
+    // A number that the agent's next process begins anew with is no name.
+    const run_id = /^\d+$/.test(taskId ?? '') ? call.id : null;
+    this.#start(taskId ?? call.id, call, { run_id, task_type: taskType, output_file: outputFile });
+  }
+
+  /** What a result says of tasks that are known. */
+  #seen(call: ToolCall, text: string): void {
+    const ended = backgroundEnd(text);
+    if (ended !== null && this.#writer.runs(ended.taskId)) {
+      this.#writer.taskCompleted({ task_id: ended.taskId, status: ended.status, exit_code: ended.exitCode });
+    }
+    const file = outputFileIn(text);
+    if (file !== null) this.#claude.outputFile(this.#claude.taskOfCall(call.id), file);
+  }
+
+  #start(id: string, { id: callId, title, rawInput, name }: ToolCall, about: Partial<TaskEventValue>): void {
+    const { description, command } = fieldsOf(rawInput);
+    const said = cutText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
+    this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: said, ...compact(about) });
+    const { taskNote } = this.profile;
+    if (taskNote !== undefined) this.#writer.taskUpdated({ task_id: id, summary: taskNote });
+  }
+}

@@ -1,0 +1,117 @@
+import type { FileEdit } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import { remember } from '../remember';
+import type { SessionWriter } from '../writer/session-writer';
+import type { Speaker } from '../writer/speaker';
+import { callContent, outputText } from './content';
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  title: string;
+  kind: string | null;
+  /** The task of the subagent that makes it; null: the agent itself. */
+  taskId: string | null;
+  /** `left`: its turn ended before it; what it gives may still come. */
+  state: 'open' | 'left' | 'ended';
+  edits: FileEdit[];
+  rawInput: unknown;
+}
+
+/** How a call ended. */
+export interface CallEnd {
+  call: ToolCall;
+  isError: boolean;
+  text: string;
+  rawOutput: unknown;
+}
+
+const MAX_CALLS = 512;
+const MAX_NAME = 200;
+
+/**
+ * The tool calls of a session. A call is first heard of as `tool_call`, as `tool_call_update` or in a permission, and
+ * each says only what is new; its input may be empty first, or never come, and not every call ends.
+ *
+ * @see ACP v1, ToolCall, ToolCallUpdate
+ */
+export class Calls {
+  readonly #writer: SessionWriter;
+  readonly #calls = new Map<string, ToolCall>();
+
+  constructor(writer: SessionWriter) {
+    this.#writer = writer;
+  }
+
+  get(id: string): ToolCall | undefined {
+    return this.#calls.get(id);
+  }
+
+  /** Those of the agent itself that have not ended. */
+  get open(): ToolCall[] {
+    return [...this.#calls.values()].filter(({ state, taskId }) => state === 'open' && taskId === null);
+  }
+
+  speaker({ taskId }: ToolCall): Speaker {
+    return this.#writer.speaker(taskId);
+  }
+
+  /** @returns its end, if it ended with this */
+  heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
+    const call = this.#calls.get(id) ?? this.#begin(id, update, taskId);
+    const { title, kind, rawInput, content, rawOutput, status } = update;
+    call.title = textOf(title) ?? call.title;
+    call.kind = textOf(kind) ?? call.kind;
+    if (isObject(rawInput) ? Object.keys(rawInput).length > 0 : rawInput !== undefined && rawInput !== null)
+      call.rawInput = rawInput;
+    const { text, edits } = callContent(content);
+    if (edits.length > 0) call.edits = edits;
+    if (call.state === 'ended') return null;
+    const speaker = this.speaker(call);
+    speaker.call(id, call.name);
+    const isOver = status === 'completed' || status === 'failed';
+    if (call.rawInput !== undefined) speaker.args(id, call.rawInput);
+    else if ((isOver || status === 'in_progress') && call.title !== call.name) speaker.args(id, { title: call.title });
+    if (!isOver) return null;
+    const said = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
+    return { call, isError: status === 'failed', text: said, rawOutput };
+  }
+
+  /** Its result is told. */
+  end({ call, isError, text }: CallEnd): void {
+    call.state = 'ended';
+    this.speaker(call).result(call.id, text, { isError, edits: call.edits });
+    call.edits = [];
+    call.rawInput = undefined;
+  }
+
+  /** The turn is over, and nobody says any more whether they run. */
+  leaveOpen(): void {
+    for (const call of this.open) call.state = 'left';
+  }
+
+  #begin(id: string, update: Fields, taskId: string | null): ToolCall {
+    const call: ToolCall = {
+      id,
+      name: nameOf(update),
+      title: '',
+      kind: null,
+      taskId,
+      state: 'open',
+      edits: [],
+      rawInput: undefined,
+    };
+    remember(this.#calls, id, call, MAX_CALLS);
+    return call;
+  }
+}
+
+/** The tool's own name where the agent gives it; else what kind it is: titles tend to be made of what it is called with. */
+function nameOf({ name, kind, title, _meta }: Fields): string {
+  const meta = fieldsOf(_meta);
+  const given = textOf(name) ?? textOf(fieldsOf(meta.claudeCode).toolName) ?? textOf(meta.toolName);
+  const word = /^[\w-]{1,40}$/.exec(textOf(title) ?? '')?.[0];
+  const ofKind = kind === 'other' ? null : textOf(kind);
+  return cutText(given ?? word ?? ofKind ?? textOf(title) ?? 'tool', MAX_NAME);
+}

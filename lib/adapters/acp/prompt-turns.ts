@@ -1,0 +1,241 @@
+import type { TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import type { AgentProfile } from './agent-profiles';
+
+/** Without content for so long, a turn whose end is not told has ended. */
+export const QUIET_MS = 10_000;
+/** An answer follows the result it belongs to within milliseconds, unless the agent holds it back. */
+export const SETTLE_MS = 1_000;
+/** More prompts than that are not in flight with any agent. */
+const MAX_PROMPTS = 256;
+
+interface Prompt {
+  /** The id of its request. */
+  key: string;
+  messageIds: readonly string[];
+  /** A turn that answers it has begun. */
+  begun: boolean;
+  /** What Claude Code calls it. */
+  uuid: string | null;
+}
+
+/**
+ * Which turn is open in a session, and which prompts it answers.
+ *
+ * ACP v1 ties a reply to its prompt only by time: what comes while a prompt is unanswered belongs to it. That is wrong as
+ * soon as the agent works by itself (then the reply stands "one late" for ever), so whatever more an agent says of its
+ * turns decides first:
+ * - A prompt begins its turn when it is sent, if nothing runs. With an agent that marks the turns it begins by itself, it
+ *   begins with the first content instead: that mark may still come before, and what follows it answers nobody.
+ * - A turn begins without a prompt at the agent's mark, or at content while no prompt is unanswered. It ends at the mark,
+ *   at the next prompt, or after QUIET_MS without content, where no call runs and nobody is asked; then as inferred.
+ * - A user turn ends with the answer to its last prompt. Claude Code answers a prompt early if the one behind it goes into
+ *   the same turn, so there it takes a result as well; and where the answer is held back for background work, the result
+ *   alone, SETTLE_MS later.
+ * - An agent that holds back the answer and gives no results (Copilot) has ended its turn once it has said something, is
+ *   silent for QUIET_MS, runs no call, asks nobody, and background work is known to run: then that is what the prompt waits
+ *   for. If it was only thinking, what it says next stands in a turn of its own, which names nobody's message.
+ */
+export class PromptTurns {
+  profile: AgentProfile = { limits: [] };
+  /** What wakes the agent, where it does not say. */
+  cause = (): TurnTrigger => ({ kind: 'unknown', taskIds: [] });
+  readonly #writer: SessionWriter;
+  /** A call runs, or somebody is asked: silence means nothing. */
+  readonly #isBusy: () => boolean;
+  readonly #beforeEnd: (end: TurnEnd) => void;
+  #prompts: Prompt[] = [];
+  #isMarked = false;
+  #isCancelled = false;
+  /** The turn's result has come, and its answer not yet. */
+  #settled: { at: number; end: TurnEnd } | null = null;
+  #heardAt = 0;
+  #spoke = false;
+
+  constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
+    this.#writer = writer;
+    this.#isBusy = isBusy;
+    this.#beforeEnd = beforeEnd;
+  }
+
+  sent(key: string, messageIds: readonly string[], now: number): void {
+    if (this.#prompts.length >= MAX_PROMPTS) this.#prompts.shift();
+    this.#prompts.push({ key, messageIds, begun: false, uuid: null });
+    if (!this.profile.marksTurns) this.#beginNext(now);
+  }
+
+  /** The answer to a prompt. */
+  answered(key: string, answer: TurnEnd, about: { result?: object }, now: number): void {
+    const prompt = this.#prompts.find((one) => one.key === key);
+    if (prompt === undefined) return;
+    this.#prompts = this.#prompts.filter((one) => one !== prompt);
+    const end: TurnEnd = this.#isCancelled && answer.kind === 'failed' ? { kind: 'cancelled' } : answer;
+    if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
+    else if (this.#writer.turn === null) this.#saidLate(end);
+    else if (this.#goesOnWithNext(end)) {
+      const next = this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+      if (next !== undefined) this.#join(next);
+    } else if (!this.#isMarked && !this.#prompts.some(({ begun }) => begun)) this.#end(end, about);
+    if (!this.profile.marksTurns) this.#beginNext(now);
+  }
+
+  /** The agent itself said or did something. */
+  heard(now: number, isText: boolean): void {
+    if (this.#settled !== null) this.#end(this.#settled.end);
+    if (this.#writer.turn === null) {
+      // Of one that Claude Code has named, it says when it begins.
+      const next = this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+      if (next !== undefined) this.#begin(next, now);
+      else this.#beginOwn(this.cause(), false, now);
+    }
+    this.#heardAt = now;
+    if (isText) this.#spoke = true;
+  }
+
+  /** The agent says that it begins a turn by itself. */
+  ownBegins(trigger: TurnTrigger, now: number): void {
+    if (this.#settled !== null) this.#end(this.#settled.end);
+    if (this.#writer.turn === null) this.#beginOwn(trigger, true, now);
+    else if (this.#isOwn) this.#writer.wokenBy(trigger);
+  }
+
+  /** The agent says that a turn it had begun by itself is over. */
+  ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
+    if (!this.#isOwn) return;
+    if (trigger !== null) this.#writer.wokenBy(trigger);
+    this.#end(end);
+  }
+
+  /** The result of a turn that a person asked for: its answer follows, if it is not held back. */
+  resulted(end: TurnEnd, now: number): void {
+    if (this.#writer.turn === null) {
+      const next = this.#prompts.find(({ begun }) => !begun);
+      if (next !== undefined) this.#begin(next, now);
+    }
+    if (this.#writer.turn === null || this.#settled !== null) return;
+    this.#settled = { at: now, end: this.#isCancelled ? { kind: 'cancelled' } : end };
+  }
+
+  /** What Claude Code says of a prompt: its own name for it as it is queued, and when it takes it up. */
+  lifecycle(uuid: string, state: unknown, now: number): void {
+    if (state === 'queued') {
+      const unnamed = this.#prompts.find((one) => one.uuid === null && !one.begun);
+      if (unnamed !== undefined) unnamed.uuid = uuid;
+    }
+    if (state !== 'started') return;
+    const prompt = this.#prompts.find((one) => one.uuid === uuid && !one.begun);
+    if (prompt === undefined) return;
+    if (this.#settled !== null) this.#end(this.#settled.end);
+    if (this.#writer.turn === null) this.#begin(prompt, now);
+    else this.#join(prompt);
+  }
+
+  /** Somebody asked for the turn to be cancelled. */
+  cancelled(): void {
+    this.#isCancelled = this.#writer.turn !== null;
+  }
+
+  /** A prompt is unanswered. */
+  get isAwaited(): boolean {
+    return this.#prompts.length > 0;
+  }
+
+  get dueAt(): number | null {
+    if (this.#settled !== null) return this.#settled.at + SETTLE_MS;
+    return this.#endsBySilence() ? this.#heardAt + QUIET_MS : null;
+  }
+
+  elapsed(now: number): void {
+    const { dueAt } = this;
+    if (dueAt === null || dueAt > now) return;
+    if (this.#settled !== null) this.#end(this.#settled.end);
+    else this.#end({ kind: 'success' }, { isInferred: true });
+  }
+
+  /** The agent has gone, and its turn with it. */
+  forget(): void {
+    this.#prompts = [];
+    this.#reset();
+  }
+
+  get #isOwn(): boolean {
+    return this.#writer.turn?.kind === 'between-run';
+  }
+
+  #endsBySilence(): boolean {
+    const { turn } = this.#writer;
+    if (turn === null || this.profile.marksTurns || this.#isMarked || this.#isBusy()) return false;
+    if (turn.kind === 'between-run') return true;
+    return this.#spoke && this.#writer.openTasks.length > 0;
+  }
+
+  /** No result has come, and others wait: this one was answered because the turn goes on with them. */
+  #goesOnWithNext(end: TurnEnd): boolean {
+    return (
+      this.profile.handsOver === true && end.kind === 'success' && this.#settled === null && this.#prompts.length > 0
+    );
+  }
+
+  #answeredUnbegun(prompt: Prompt, end: TurnEnd, now: number): void {
+    const { turn } = this.#writer;
+    // It was cancelled together with the turn before it, unread: no turn answers it.
+    if (turn !== null && end.kind === 'cancelled') return;
+    if (turn !== null && end.kind === 'success') {
+      this.#join(prompt);
+      return;
+    }
+    if (turn !== null && this.#isOwn && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#writer.turn === null) {
+      this.#begin(prompt, now);
+      this.#end(end);
+    } else this.#tellFailure(end);
+  }
+
+  #saidLate(end: TurnEnd): void {
+    this.#beforeEnd(end);
+    this.#tellFailure(end);
+  }
+
+  #tellFailure(end: TurnEnd): void {
+    if (end.kind === 'failed') this.#writer.notice(end.message, 'error');
+  }
+
+  #beginNext(now: number): void {
+    const next = this.#prompts.find(({ begun }) => !begun);
+    if (next === undefined) return;
+    if (this.#isOwn) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#writer.turn === null) this.#begin(next, now);
+  }
+
+  #begin(prompt: Prompt, now: number): void {
+    prompt.begun = true;
+    this.#reset();
+    this.#heardAt = now;
+    this.#writer.begin({ kind: 'user', userMessageIds: prompt.messageIds });
+  }
+
+  #join(prompt: Prompt): void {
+    prompt.begun = true;
+    this.#writer.answers(prompt.messageIds);
+  }
+
+  #beginOwn(trigger: TurnTrigger, isMarked: boolean, now: number): void {
+    this.#reset();
+    this.#isMarked = isMarked;
+    this.#heardAt = now;
+    this.#writer.begin({ kind: 'between-run', trigger });
+  }
+
+  #end(end: TurnEnd, about: { isInferred?: boolean; result?: object } = {}): void {
+    this.#beforeEnd(end);
+    this.#writer.finish(end, about);
+    this.#reset();
+  }
+
+  #reset(): void {
+    this.#settled = null;
+    this.#isMarked = false;
+    this.#isCancelled = false;
+    this.#spoke = false;
+  }
+}

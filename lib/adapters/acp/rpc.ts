@@ -1,0 +1,53 @@
+import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+
+/** A JSON-RPC 2.0 message, as far as it is one. @see JSON-RPC 2.0; ids may be 0, numbers or texts */
+export type RpcFrame =
+  | { kind: 'request'; key: string; method: string; params: Fields }
+  | { kind: 'notification'; method: string; params: Fields }
+  | { kind: 'answer'; key: string; result: Fields; error: RpcError | null }
+  | { kind: 'unreadable' };
+
+export interface RpcError {
+  code: number | null;
+  message: string;
+}
+
+export function rpcFrame(msg: unknown): RpcFrame {
+  if (!isObject(msg)) return { kind: 'unreadable' };
+  const key = rpcKey(msg.id);
+  const method = textOf(msg.method);
+  const params = fieldsOf(msg.params);
+  if (method !== null)
+    return key === null ? { kind: 'notification', method, params } : { kind: 'request', key, method, params };
+  if (key === null || !('result' in msg || 'error' in msg)) return { kind: 'unreadable' };
+  const error = isObject(msg.error) ? errorOf(msg.error) : null;
+  return { kind: 'answer', key, result: fieldsOf(msg.result), error };
+}
+
+/** An id as a key: the number 1 and the text "1" are two. Null for what is no id. */
+export function rpcKey(id: unknown): string | null {
+  return typeof id === 'number' || typeof id === 'string' ? JSON.stringify(id) : null;
+}
+
+/**
+ * Agents put what happened into the message, into `data`, or into JSON inside of either; a bare "Internal error" is all
+ * that some leave in the message.
+ */
+function errorOf({ code, message, data }: Fields): RpcError {
+  const { details, message: inData } = fieldsOf(data);
+  const said = innermost(textOf(details) ?? textOf(inData) ?? textOf(data));
+  const plain = innermost(textOf(message));
+  const isBare = plain === null || /^internal error\.?$/i.test(plain);
+  const text = isBare ? (said ?? plain ?? 'The agent gave an error without words.') : plain;
+  return { code: typeof code === 'number' ? code : null, message: text.replace(/^Internal error: /, '') };
+}
+
+function innermost(text: string | null): string | null {
+  if (text === null || !text.trimStart().startsWith('{')) return text;
+  try {
+    const { error, message } = fieldsOf(JSON.parse(text));
+    return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,401 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
+import { STOP_TASK } from '@/lib/adapters/acp/claude-extras';
+import type { WireEnd, WireFrame } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { compact, type Fields } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { endsOf } from '@/lib/runner/host/open-work';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { interruptText } from '@/lib/runner/sources/claude/interrupt-text';
+import { endOrphan } from '@/lib/runner/sources/claude/leftovers';
+import { MARK } from '@/lib/runner/sources/claude/marked-processes';
+import { type AgentExit, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { AcpConnection, type RpcAnswer } from './acp-connection';
+import { type AcpMemory, memoryCursor } from './acp-memory';
+import { HeldPermissions } from './held-permissions';
+import { type OpenedSession, openSession, SetupError } from './open-session';
+import { PromptQueue } from './prompt-queue';
+
+/**
+ * One session of a live ACP agent, process after process.
+ *
+ * Ordering: one reader for as long as a process lives, between prompts too. Messages are prompted in the order in which
+ * they were said.
+ * Failure: an agent that dies is started again and loads its session, where it can. A message that no turn had taken up
+ * is given again, unless what is loaded has it. An agent that keeps dying, or can't be used as it was asked for, is given
+ * up, and that is said in the session.
+ */
+export interface AcpSourceOptions {
+  surroundings: SourceSurroundings;
+  memory: AcpMemory;
+  inHand: MessagesInHand;
+  command: readonly [string, ...string[]];
+  env: Record<string, string | undefined>;
+  /** Where what the agent starts finds this runner. */
+  controlFile?: string;
+  mode?: string | undefined;
+  model?: string | undefined;
+  auth?: string | undefined;
+  /** How long a permission waits for a person. */
+  answerWithinMs: number;
+  /** How long the agent may take to open a session before that is said to be wrong. */
+  patienceMs?: number;
+  /** A person named the session of the agent's: another one will not do. */
+  mustLoad?: boolean;
+  record?: ((frame: WireFrame) => void) | undefined;
+}
+
+const PATIENCE_MS = 30_000;
+
+export class AcpSource implements Source {
+  readonly #options: AcpSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #adapter: AcpAdapter;
+  readonly #feed: WireFeed;
+  readonly #permissions: HeldPermissions;
+  readonly #queue: PromptQueue;
+  readonly #restarts = new RestartRule();
+  readonly #ending = new AbortController();
+  readonly elsewhere: string;
+  readonly refusals = {
+    'task.stop': 'this agent has no way to end a single task',
+    'task.wake': 'ask for what you want with a message: ACP has nothing else that begins a turn',
+    'wake-rule.set': 'ask for what you want with a message: ACP has nothing else that begins a turn',
+    'question.answer': 'agents ask no questions over ACP, only for permissions',
+  };
+  /** Only claude-agent-acp can. */
+  stop?: Source['stop'];
+  #memory: AcpMemory;
+  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
+  #connection: AcpConnection | null = null;
+  #trouble: string | null = null;
+  #life: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+  #over: string | null = null;
+  #endsFor = '';
+  /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
+  #saysEnd = false;
+  #quiet = () => {};
+
+  constructor(options: AcpSourceOptions) {
+    this.#options = options;
+    const { surroundings: around, memory, answerWithinMs, record, inHand } = options;
+    this.#around = around;
+    this.#memory = memory;
+    const { sessionId } = memory;
+    this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
+    this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
+    this.#permissions = new HeldPermissions(sessionId, answerWithinMs);
+    this.#queue = new PromptQueue({
+      inHand,
+      prompt: (message) => this.#prompt(message),
+      gaveBack: (messageId, reason) => around.report(messageId, { state: 'failed', reason }),
+    });
+    this.#feed = new WireFeed({
+      adapter: this.#adapter,
+      around,
+      record,
+      onTold: (events) => {
+        this.#saysEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
+        this.#around.changed();
+        this.#checkQuiet();
+      },
+      onAnswered: (_, messageIds) => this.#queue.answered(messageIds),
+    });
+  }
+
+  get sessions(): SessionFacts[] {
+    const { sessionId, cwd, nativeId } = this.#memory;
+    const { provider, profile } = this.#adapter.about;
+    const { mode, model, commands = [] } = (nativeId === null ? null : this.#adapter.settings(nativeId)) ?? {};
+    return [
+      {
+        sessionId,
+        cwd,
+        provider,
+        process: this.#process,
+        pendingMessages: this.#queue.pending,
+        ...(mode ? { mode: mode.name } : {}),
+        ...(model ? { model: model.name } : {}),
+        ...(commands.length > 0 ? { commands } : {}),
+        ...(provider !== null && profile.limits.length > 0 ? { limits: [...profile.limits] } : {}),
+        ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
+      },
+    ];
+  }
+
+  async start(): Promise<void> {
+    const { running, pid, sessionId } = this.#memory;
+    if (running) {
+      if (pid !== null) await endOrphan(pid, sessionId);
+      const ends = endsOf(this.#around.openWork(sessionId), sessionId, Date.now());
+      if (ends.length > 0) await this.#around.emit(sessionId, ends);
+      this.#notice('The runner was started again; the session goes on.');
+    }
+    await this.#remember({ running: true });
+    this.#life = this.#live();
+  }
+
+  close(deadlineMs: number, reason: string): Promise<void> {
+    if (deadlineMs <= 0) this.#quiet();
+    this.#closing ??= this.#end(deadlineMs, reason);
+    return this.#closing;
+  }
+
+  async say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    if (this.#over !== null) return { state: 'failed', reason: this.#over };
+    const { messageId, from } = body;
+    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    return await this.#queue.say({ messageId, text }, again);
+  }
+
+  async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    const { sessionId, nativeId } = this.#memory;
+    const { turn, tasks } = this.#around.openWork(sessionId);
+    const running = turn?.runId ?? null;
+    if (body.turnId !== undefined && body.turnId !== running) {
+      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
+      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
+    }
+    const connection = this.#connection;
+    if (connection === null || nativeId === null) {
+      return { state: 'failed', reason: 'the agent is being started: nothing runs' };
+    }
+    connection.notify('session/cancel', { sessionId: nativeId });
+    this.#permissions.cancelAll();
+    this.#notice(
+      interruptText(
+        turn !== null,
+        tasks.map(({ description }) => description),
+        this.#queue.waiting,
+      ),
+    );
+    return { state: 'done', result: { pendingMessages: this.#queue.pending } };
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const refusal = await this.#permissions.answer(command);
+    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+  }
+
+  async #end(deadlineMs: number, reason: string): Promise<void> {
+    this.#endsFor = reason;
+    await this.#quietWithin(deadlineMs);
+    this.#ending.abort();
+    await this.#connection?.end();
+    await this.#life;
+    this.#queue.close(reason);
+    this.#feed.close();
+    await this.#remember({ running: false, pid: null });
+  }
+
+  /** Process after process, until the runner ends or they keep dying. */
+  async #live(): Promise<void> {
+    for (;;) {
+      const startedAt = Date.now();
+      const { exit, unusable } = await this.#runOnce();
+      // What it wrote last says why it ended, unless somebody ended it.
+      const reason = exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
+      const { exitCode, signal } = exit;
+      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      if (this.#ending.signal.aborted) {
+        await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
+        return;
+      }
+      this.#around.log('warn', `the agent has ended: ${reason}`);
+      const next = this.#restarts.exited(startedAt, Date.now());
+      if (unusable !== null || next.kind === 'give-up') {
+        const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1000} s` : '';
+        await this.#giveUp(unusable ?? `the agent ended ${often}, the last time it was: ${reason}`, exit);
+        return;
+      }
+      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
+      const goesOn = `It is started again in ${next.waitMs / 1000} s.`;
+      await this.#feed.ended({ reason, exitCode, signal, goesOn });
+      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      if (this.#ending.signal.aborted) {
+        await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
+        return;
+      }
+    }
+  }
+
+  async #sessionEnds(end: WireEnd): Promise<void> {
+    this.#saysEnd = false;
+    await this.#feed.ended(end);
+    if (this.#saysEnd) return;
+    const { reason, exitCode, signal } = end;
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: compact({ reason, exitCode, signal }) };
+    await this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+  }
+
+  async #giveUp(why: string, { exitCode, signal }: AgentExit): Promise<void> {
+    this.#over = why;
+    await this.#sessionEnds({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
+    this.#queue.close(why);
+    await this.#remember({ running: false, pid: null });
+    this.#around.gaveUp(why);
+  }
+
+  async #runOnce(): Promise<{ exit: AgentExit; unusable: string | null }> {
+    const { command, env, controlFile = '/dev/null' } = this.#options;
+    const { cwd, sessionId } = this.#memory;
+    const [program, ...args] = command;
+    const connection: AcpConnection = new AcpConnection({
+      // Else hooks installed for terminals would have their companion tell this session a second time.
+      spawn: {
+        command: program,
+        args,
+        cwd,
+        env: { ...agentEnvironment(env), INTERLUDE_CONTROL: controlFile, [MARK]: sessionId },
+      },
+      onFrame: (frame) => void this.#feed.pass(frame),
+      onRequest: (id, method, params) => this.#asked(connection, id, method, params),
+      log: (level, message) => this.#around.log(level, message),
+    });
+    this.#connection = connection;
+    await this.#remember({ pid: connection.pid });
+    this.#observe({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
+    let unusable: string | null = null;
+    try {
+      const opened = await this.#opened(connection);
+      if (opened !== null) await this.#begun(connection, opened);
+    } catch (error) {
+      if (!(error instanceof SetupError)) throw error;
+      unusable = error.message;
+      this.#around.log('error', error.message);
+      await connection.end();
+    }
+    const exit = await connection.exited;
+    if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'it is not there'}`;
+    this.#connection = null;
+    this.stop = undefined;
+    this.#queue.stopped();
+    this.#permissions.letGoAll();
+    return { exit, unusable };
+  }
+
+  async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
+    const { env, mode, model, auth, command, mustLoad = false, patienceMs = PATIENCE_MS } = this.#options;
+    const { nativeId, cwd } = this.#memory;
+    const impatient = setTimeout(() => {
+      const what = `${command[0]} has opened no session for ${patienceMs / 1000} s: see whether it speaks ACP on its stdin and stdout, and waits for nothing else`;
+      this.#around.log('warn', what);
+      this.#troubled(what);
+    }, patienceMs);
+    try {
+      return await openSession(connection, this.#adapter, { nativeId, mustLoad, cwd, mode, model, auth, env });
+    } finally {
+      clearTimeout(impatient);
+      this.#troubled(null);
+    }
+  }
+
+  /** The session can be prompted. */
+  async #begun(
+    connection: AcpConnection,
+    { nativeId, how, notLoaded, takesPromptsAtOnce }: OpenedSession,
+  ): Promise<void> {
+    if (notLoaded !== null) {
+      this.#around.log('warn', `the session of before was not loaded: ${notLoaded}`);
+      this.#notice(
+        `The agent does not know what was before (${notLoaded}). This is a new session of its own.`,
+        'warning',
+      );
+    }
+    await this.#remember({ nativeId });
+    if (this.#adapter.about.profile.stopsTasks === true)
+      this.stop = (task) => this.#stopTask(connection, nativeId, task);
+    this.#queue.ready(takesPromptsAtOnce, how === 'loaded' ? this.#adapter.replayed(nativeId) : []);
+    this.#around.changed();
+  }
+
+  async #prompt({ messageId, text }: { messageId: string; text: string }): Promise<RpcAnswer> {
+    const { nativeId: sessionId } = this.#memory;
+    const prompt = [{ type: 'text', text }];
+    const asked = this.#connection?.request('session/prompt', {
+      sessionId,
+      prompt,
+      _meta: { interlude: { messageIds: [messageId] } },
+    });
+    return (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+  }
+
+  async #stopTask(
+    connection: AcpConnection,
+    sessionId: string,
+    { body: { taskId } }: CommandOf<'task.stop'>,
+  ): Promise<CommandOutcome> {
+    const { tasks } = this.#around.openWork(this.#memory.sessionId);
+    if (!tasks.some(({ id }) => id === taskId)) return { state: 'failed', reason: 'this task does not run any more' };
+    const { result, error } = await connection.request(STOP_TASK, { sessionId, asyncTaskId: taskId });
+    if (error !== null) return { state: 'failed', reason: error.message };
+    if (result.stopped === true) return { state: 'done' };
+    return {
+      state: 'failed',
+      reason: 'the agent does not end this task: over ACP it can end commands, and no subagents',
+    };
+  }
+
+  /** The agent asks for something; its frame has been told. */
+  #asked(connection: AcpConnection, id: unknown, method: string, params: Fields): void {
+    if (method === '_qwencode/start_turn') {
+      connection.respond(id, {});
+      return;
+    }
+    if (method !== 'session/request_permission') {
+      this.#around.log('debug', `the agent asked for ${method}, which is not offered`);
+      connection.refuse(id, method);
+      return;
+    }
+    this.#permissions.hold(connection, id, this.#adapter.asked(String(params.sessionId), id));
+  }
+
+  #notice(text: string, tone: 'info' | 'warning' = 'info'): void {
+    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } };
+    void this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+  }
+
+  #troubled(trouble: string | null): void {
+    this.#trouble = trouble;
+    this.#around.changed();
+  }
+
+  #remember(change: Partial<AcpMemory>): Promise<void> {
+    this.#memory = { ...this.#memory, ...change };
+    return this.#around.emit(this.#memory.sessionId, [], [memoryCursor(this.#memory)]);
+  }
+
+  #observe(process: NonNullable<SessionFacts['process']>): void {
+    this.#process = process;
+    this.#around.changed();
+    this.#checkQuiet();
+  }
+
+  #isQuiet(): boolean {
+    const { turn, tasks } = this.#around.openWork(this.#memory.sessionId);
+    // The end of a task that the agent never tells is not waited for.
+    const awaited = this.#adapter.about.profile.taskNote === undefined ? tasks.length : 0;
+    return this.#over !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
+  }
+
+  #checkQuiet(): void {
+    if (this.#isQuiet()) this.#quiet();
+  }
+
+  #quietWithin(deadlineMs: number): Promise<void> {
+    if (this.#isQuiet() || deadlineMs <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      this.#quiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { basename, dirname, extname } from 'node:path';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { TEXT } from '@/lib/runner/cli/flags';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { Outbox } from '@/lib/runner/outbox/outbox';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { agentIdOf, folderOf } from '@/lib/runner/sources/agent-id';
+import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { type AcpMemory, readMemories, recall } from './acp-memory';
+import { AcpSource } from './acp-source';
+
+const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
+
+Runs an agent that speaks the Agent Client Protocol (ACP) on its stdin and stdout, and connects it to the dashboard: what
+people write there reaches the agent, what the agent does, in a turn and between turns, reaches the dashboard. Prints the
+address of the session.
+
+  ${interludeCommand(['runner', 'acp'])} -- gemini --acp
+  ${interludeCommand(['runner', 'acp'])} -- opencode acp
+
+  --session ID            the session to run; one this agent has run before is continued; default: a new one
+  --resume ID             continue a session: the dashboard's id, or the agent's own
+  --agent ID              the agent to appear as; default: made of the program, the folder's name and the machine
+  --cwd DIR               the folder to work in; default: this one
+  --mode ID               the mode to work in, of those the agent offers
+  --model ID              the model, of those the agent offers
+  --auth METHOD           how to sign in, of the ways the agent names; default: none, or its only API key
+  --answer-within S       seconds a permission waits for a person; default 600
+  --end-within S          seconds the agent may go on after Ctrl-C; default 30
+  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+
+The agent runs with this environment, and with the settings of the folder it works in.
+Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
+kept and sent by the next run.
+
+Exit codes: 0 ended, 1 failed, 2 usage.`;
+
+const TEXTS = ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'];
+
+const NO_WAKE = 'A message begins a turn; ACP has nothing else that does.';
+
+export const kind: RunnerKind = {
+  title: 'ACP agents',
+  takesCommand: true,
+  features: {
+    turns: true,
+    betweenRun: {
+      partly:
+        'Only some ACP agents begin turns by themselves; where one does not say that it ended, 10 s of silence do.',
+    },
+    cause: { partly: 'Only claude-agent-acp and Qwen Code say which task woke them.' },
+    tasks: { partly: 'ACP has no word for background tasks: those of agents whose own words for them are known.' },
+    taskEnds: { partly: 'Only claude-agent-acp, Qwen Code and Copilot tell how a task ended.' },
+    taskOutput: {
+      partly: 'Only claude-agent-acp and Qwen Code name the files that their commands write to.',
+    },
+    subagents: { partly: 'Only claude-agent-acp marks what its subagents do; Copilot marks their tool calls.' },
+    permissions: true,
+    questions: { no: 'ACP agents ask for permissions; ACP has no other questions.' },
+    messages: true,
+    interrupt: true,
+    stop: { partly: 'Only claude-agent-acp can end a single background command.' },
+    wake: { no: NO_WAKE },
+    plans: true,
+    edits: true,
+    catchUp: { no: 'What an ACP agent did while its runner was gone is not told: it ends with its runner.' },
+    shared: { no: 'An ACP agent is started by the runner, and has no terminal of its own.' },
+  },
+  help: HELP,
+  flags: Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
+  async prepare({ flag, seconds, usage, env, dataDir, command }) {
+    const [program, ...args] = command;
+    if (program === undefined) throw usage('name the command of the agent behind --, as in: -- gemini --acp');
+    const named = { session: flag('session'), resume: flag('resume') };
+    const answerWithinMs = seconds('answer-within', 600, 86_400);
+    const endWithinMs = seconds('end-within', 30, 3_600);
+    const cwd = await folderOf(flag('cwd') ?? '.');
+    const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };
+    return {
+      about: { kind: 'acp', source: 'acp', ...(choices.model === undefined ? {} : { model: choices.model }) },
+      journal: 'acp',
+      meanwhile: 'the agent goes on',
+      agentId: agentIdOf(cwd, programName(command)),
+      carries: async (outbox) => {
+        const wanted = named.resume ?? named.session;
+        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+      },
+      controlFile: (agentId) => controlPath(dataDir, agentId),
+      endWithinMs,
+      async open({ agentId, outbox, record }) {
+        const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);
+        const controlFile = controlPath(dataDir, agentId);
+        return {
+          sessionId: memory.sessionId,
+          source: async (surroundings) =>
+            new AcpSource({
+              surroundings,
+              memory,
+              mustLoad,
+              inHand: await MessagesInHand.recall(surroundings, memory.sessionId),
+              command: [program, ...args],
+              ...{ env, controlFile, answerWithinMs, record },
+              ...choices,
+            }),
+        };
+      },
+    };
+  },
+};
+
+/** The session named, where this agent has carried it; else a new one, or one of the agent's own. */
+async function sessionToCarry(
+  outbox: Outbox,
+  { session, resume }: { session: string | undefined; resume: string | undefined },
+  cwd: string,
+): Promise<{ memory: AcpMemory; mustLoad: boolean }> {
+  const wanted = resume ?? session;
+  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  if (known !== undefined) {
+    if (session !== undefined && known.sessionId !== session) {
+      throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
+    }
+    return { memory: { ...known, cwd }, mustLoad: false };
+  }
+  const sessionId = session ?? resume ?? randomUUID();
+  const memory: AcpMemory = { sessionId, nativeId: resume ?? null, cwd, pid: null, running: false };
+  return { memory, mustLoad: resume !== undefined };
+}
+
+/** What people would call the command: of `node …/claude-agent-acp/dist/index.js`, `claude-agent-acp`. */
+export function programName(command: readonly string[]): string {
+  const [program = '', ...rest] = command;
+  const isInterpreter = /^(node|npx|bun|bunx|deno|python3?|uvx|tsx)(\.exe)?$/.test(basename(program));
+  const script = (isInterpreter ? rest.find((one) => !one.startsWith('-')) : undefined) ?? program;
+  const name = basename(script, extname(script));
+  if (!/^(index|main|cli|dist|bin|src|lib)$/.test(name)) return name || 'agent';
+  const parent = dirname(script);
+  return parent === script || parent === '.' ? name : programName([parent]);
+}

@@ -1,0 +1,153 @@
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { RpcAnswer } from './acp-connection';
+
+/**
+ * The messages of people on their way to the agent. ACP knows one prompt at a time; an agent that says otherwise is given
+ * each at once.
+ *
+ * Ordering: prompted in the order in which they were said.
+ * Failure: a message is stored before it is prompted, and let go when a turn that names it has ended. One that an agent
+ * had when it died, and that no turn has named, is prompted again, unless the agent's own past has it.
+ */
+export interface PromptQueueOptions {
+  inHand: MessagesInHand;
+  /** Written at once; resolves with the answer. */
+  prompt(message: HandedMessage): Promise<RpcAnswer>;
+  /** Said to have been delivered, it will never be answered. */
+  gaveBack(messageId: string, reason: string): void;
+}
+
+interface Waiting {
+  message: HandedMessage;
+  /** It was prompted before, or may have been. */
+  again: boolean;
+  /** Who waits to hear that it was prompted. */
+  taken: ((outcome: CommandOutcome) => void) | null;
+}
+
+export class PromptQueue {
+  readonly #options: PromptQueueOptions;
+  #waiting: Waiting[];
+  /** Prompted, and not answered. */
+  readonly #prompted = new Set<string>();
+  #takesAtOnce = false;
+  /** What was cancelled unread is given again once nothing runs: before that it would be cancelled again. */
+  #untilIdle = false;
+  #isReady = false;
+  #replayed: readonly string[] = [];
+  #closedFor: string | null = null;
+
+  constructor(options: PromptQueueOptions) {
+    this.#options = options;
+    this.#waiting = options.inHand.all.map((message) => ({ message, again: true, taken: null }));
+  }
+
+  /** Messages that no turn has answered. */
+  get pending(): number {
+    return this.#options.inHand.all.length;
+  }
+
+  /** Messages that the agent has not been given. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Resolves once the agent's input has it. @param again it was begun by a process that was killed */
+  async say(message: HandedMessage, again: boolean): Promise<CommandOutcome> {
+    const { inHand } = this.#options;
+    if (this.#closedFor !== null) return { state: 'failed', reason: this.#closedFor };
+    // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
+    if (inHand.has(message.messageId)) return { state: 'delivered' };
+    const noted = inHand.take(message);
+    const taken = new Promise<CommandOutcome>((resolve) => {
+      this.#waiting.push({ message, again, taken: resolve });
+    });
+    await noted;
+    if (again) this.#letGoKnown();
+    this.#pump();
+    return await taken;
+  }
+
+  /**
+   * The agent can be prompted.
+   * @param replayed what people wrote, by the agent's own account; empty where it gives none
+   */
+  ready(takesAtOnce: boolean, replayed: readonly string[]): void {
+    this.#takesAtOnce = takesAtOnce;
+    this.#replayed = replayed;
+    this.#isReady = true;
+    this.#letGoKnown();
+    this.#pump();
+  }
+
+  /** The process is gone: what it had been given and no turn has named waits again, before what had not been given. */
+  stopped(): void {
+    this.#isReady = false;
+    this.#untilIdle = false;
+    this.#prompted.clear();
+    const known = new Set(this.#waiting.map(({ message }) => message.messageId));
+    const given = this.#options.inHand.all.filter(({ messageId }) => !known.has(messageId));
+    this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
+  }
+
+  /** A turn that names them has ended. */
+  answered(messageIds: readonly string[]): void {
+    this.#options.inHand.letGo(messageIds);
+    this.#waiting = this.#waiting.filter(({ message }) => !messageIds.includes(message.messageId));
+  }
+
+  /** Nothing is prompted any more: what was not given never will be. */
+  close(reason: string): void {
+    this.#closedFor = reason;
+    const left = this.#waiting;
+    this.answered(this.#options.inHand.all.map(({ messageId }) => messageId));
+    for (const { message, taken } of left) {
+      if (taken === null) this.#options.gaveBack(message.messageId, reason);
+      else taken({ state: 'failed', reason });
+    }
+  }
+
+  #pump(): void {
+    if (this.#prompted.size === 0) this.#untilIdle = false;
+    const takesMore = () => this.#prompted.size === 0 || (this.#takesAtOnce && !this.#untilIdle);
+    while (this.#isReady && takesMore()) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      const { message, taken } = next;
+      this.#prompted.add(message.messageId);
+      void this.#options.prompt(message).then((answer) => this.#promptAnswered(message, answer));
+      taken?.({ state: 'delivered' });
+    }
+  }
+
+  #promptAnswered(message: HandedMessage, { result, error }: RpcAnswer): void {
+    if (error?.isGone === true) return;
+    this.#prompted.delete(message.messageId);
+    if (error !== null && this.#options.inHand.has(message.messageId)) {
+      this.answered([message.messageId]);
+      this.#options.gaveBack(message.messageId, `the agent did not take it: ${error.message}`);
+    }
+    // Cancelled unread with the turn before it: the interrupt was meant for that turn.
+    if (error === null && result.stopReason === 'cancelled' && this.#options.inHand.has(message.messageId)) {
+      this.#untilIdle = true;
+      this.#waiting.push({ message, again: false, taken: null });
+      const order = this.#options.inHand.all.map(({ messageId }) => messageId);
+      this.#waiting.sort((a, b) => order.indexOf(a.message.messageId) - order.indexOf(b.message.messageId));
+    }
+    this.#pump();
+  }
+
+  /** Of what may have been given before, that which the agent has: the newest that people wrote, each for one message. */
+  #letGoKnown(): void {
+    const doubtful = this.#waiting.filter(({ again }) => again);
+    const newest = this.#replayed.slice(-doubtful.length || undefined).map((text) => text.trim());
+    const known = doubtful.filter(({ message }) => {
+      const at = newest.indexOf(message.text.trim());
+      if (at >= 0) newest.splice(at, 1);
+      return at >= 0;
+    });
+    this.answered(known.map(({ message }) => message.messageId));
+    for (const { taken } of known) taken?.({ state: 'delivered' });
+  }
+}

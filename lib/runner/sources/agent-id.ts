@@ -1,0 +1,30 @@
+import { stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+
+/**
+ * The agent that a folder is worked on by, where none was named: two machines, or two folders of one name, are two.
+ * @param program which agent it is, where a folder may have several
+ */
+export function agentIdOf(cwd: string, program?: string): string {
+  const folder = nameOf(cwd.split(/[/\\]/).at(-1) ?? '') || 'root';
+  const before = program === undefined ? '' : `${cutText(nameOf(program), 40)}-`;
+  return `${before}${cutText(folder, 80)}@${hostname().split('.')[0]}`;
+}
+
+/** @throws CliError if there is no such folder */
+export async function folderOf(path: string): Promise<string> {
+  const folder = resolve(path);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
+  return folder;
+}
+
+function nameOf(text: string): string {
+  return text.replaceAll(/[^\w.-]+/g, '-');
+}

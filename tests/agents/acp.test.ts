@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
+import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';
+import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
+import { MemorySurroundings } from '../support/source-surroundings';
+
+/** The source in front of real ACP agents. Only the model behind them is scripted. */
+const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
+const ID = 's';
+const LONG = 'A long answer that goes on, word by word, for as long as nobody breaks in on it, and then some more.';
+
+type Name = keyof typeof REAL_ACP_AGENTS;
+
+async function stage(name: Name) {
+  const agent = REAL_ACP_AGENTS[name];
+  const script = ({ said, results }: ModelContext): ModelStep => {
+    const [word] = [...said.matchAll(/START|ASK|LONG|FAIL|NEXT-\d/g)].at(-1) ?? [];
+    if (results.length > 0) return { text: 'The tool has run.' };
+    if (word === 'START') return { text: 'I start.', call: agent.shell('sleep 2; exit 3', true) };
+    if (word === 'ASK') return { text: 'I need a file.', call: agent.shell('touch marker', false) };
+    if (word === 'LONG') return { text: LONG, paceMs: 150 };
+    if (word === 'FAIL') return { error: 'scripted: no such thing' };
+    return { text: word === undefined ? 'The poll came back.' : `Reply to ${word}.` };
+  };
+  const { cwd, command, env } = await homeOf(agents ?? '', agent, await startAcpModel(script));
+  const around = new MemorySurroundings();
+  const source = new AcpSource({
+    surroundings: around,
+    memory: { sessionId: ID, nativeId: null, cwd, pid: null, running: false },
+    inHand: await MessagesInHand.recall(around, ID),
+    ...{ command, env, answerWithinMs: 60_000 },
+  });
+  await source.start();
+  onTestFinished(() => source.close(0, 'the test is over'));
+  const common = { sessionId: ID, createdAt: 1, expiresAt: 2 } as const;
+  const values = (event: string) => around.events.filter((one) => one.name === event).map((one) => fieldsOf(one.value));
+  const turns = () => {
+    const all: { asked: string[]; said: string; end: string | null; kind: string | undefined }[] = [];
+    for (const { type, metadata, delta, outcome, subagentRunId } of around.events) {
+      const { turn: kind, userMessageIds = [] } = metadata?.interlude ?? {};
+      const last = all.at(-1);
+      if (type === 'RUN_STARTED') all.push({ asked: userMessageIds, said: '', end: null, kind });
+      else if (last === undefined || subagentRunId !== undefined) continue;
+      else if (type === 'TEXT_MESSAGE_CONTENT') last.said += delta;
+      else if (type === 'RUN_ERROR') [last.end, last.asked] = ['failed', userMessageIds];
+      else if (type === 'RUN_FINISHED') [last.end, last.asked] = [String(fieldsOf(outcome).type), userMessageIds];
+    }
+    return all;
+  };
+  let messages = 0;
+  return {
+    cwd,
+    source,
+    values,
+    turns,
+    of: (id: string) => turns().find(({ asked }) => asked.includes(id)),
+    async say(text: string) {
+      const messageId = `m${++messages}`;
+      const body = { messageId, text, from: { kind: 'person' as const, id: 'operator' } };
+      expect(await source.say({ ...common, id: messageId, type: 'message', body }, false)).toEqual({
+        state: 'delivered',
+      });
+      return messageId;
+    },
+    async allow() {
+      const open = () => values(CUSTOM.requestOpened).at(-1);
+      await until(() => around.openWork(ID).requests).toHaveLength(1);
+      const { request_id, tool_name = null, input, options } = fieldsOf(open()) as never;
+      const digest = requestDigest({
+        ...{ sessionId: ID, requestId: request_id, tool: tool_name, input, options },
+        position: '7',
+      });
+      const body = { requestId: request_id, digest, openedPosition: '7', behavior: 'allow' as const };
+      expect(await source.answer({ ...common, id: 'd', type: 'permission.decision', body })).toEqual({ state: 'done' });
+    },
+    interrupt: () => source.interrupt({ ...common, id: 'i', type: 'interrupt', body: {} }),
+    stop: (taskId: string) => source.stop?.({ ...common, id: 't', type: 'task.stop', body: { taskId } }, false),
+  };
+}
+
+const until = (look: () => unknown) => expect.poll(look, { timeout: 40_000, interval: 50 });
+
+describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
+  const missing = missingAgent(agents, REAL_ACP_AGENTS[name]);
+  const real = test.skipIf(missing !== null);
+  if (missing !== null) test.skip(`is not here: ${missing}`, () => {});
+
+  real(
+    'asks, is interrupted, fails and is killed, and each reply stands in the turn that caused it',
+    async () => {
+      const { cwd, say, allow, of, interrupt, source, values } = await stage(name);
+      const asking = await say('ASK');
+      await allow();
+      await until(() => of(asking)?.end).toBe('success');
+      expect(of(asking)?.said).toContain('The tool has run.');
+      expect(existsSync(join(cwd, 'marker'))).toBe(true);
+
+      const long = await say('LONG');
+      await until(() => of(long)?.said).toContain('A long');
+      const behind = say('NEXT-1');
+      expect(await interrupt()).toMatchObject({ state: 'done' });
+      const next = await behind;
+      await until(() => of(next)?.end).toBe('success');
+      expect(of(long)?.end).toBe('cancelled');
+      expect(of(next)?.said).toBe('Reply to NEXT-1.');
+
+      const failing = await say('FAIL');
+      await until(() => of(failing)?.end).toBe('failed');
+
+      const killed = await say('LONG');
+      await until(() => of(killed)?.said).toContain('A long');
+      process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
+      const after = await say('NEXT-2');
+      await until(() => of(after)?.end).toBe('success');
+      // Qwen says that the turn was cancelled before it goes.
+      expect(['failed', 'cancelled']).toContain(of(killed)?.end);
+      expect(of(after)?.said).toBe('Reply to NEXT-2.');
+      expect(values(CUSTOM.notice).some(({ text }) => /started again in 0\.5 s/.test(String(text)))).toBe(true);
+    },
+    120_000,
+  );
+});
+
+describe.each(['claude', 'qwen'] as const)('%s over ACP, woken by its task', (name) => {
+  const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS[name]) !== null);
+
+  real(
+    'says so in a turn of its own, and the next reply is not one late',
+    async () => {
+      const { say, allow, of, turns, values } = await stage(name);
+      const start = await say('START');
+      await allow();
+      await until(() => of(start)?.end).toBe('success');
+      await until(() =>
+        turns()
+          .map(({ kind, said, end }) => [kind, said, end])
+          .at(-1),
+      ).toEqual([...['between-run', 'The poll came back.', 'success']]);
+      const [ended] = values(CUSTOM.taskCompleted);
+      expect(ended).toMatchObject({ status: 'failed' });
+      const next = await say('NEXT-1');
+      await until(() => of(next)?.end).toBe('success');
+      expect(of(next)?.said).toBe('Reply to NEXT-1.');
+      expect(turns().map(({ asked }) => asked)).toEqual([[start], [], [next]]);
+    },
+    120_000,
+  );
+});
+
+describe('claude over ACP, asked to stop a command', () => {
+  const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
+
+  real(
+    'ends it, and nothing else',
+    async () => {
+      const { say, allow, of, values, stop } = await stage('claude');
+      const start = await say('START');
+      await allow();
+      await until(() => of(start)?.end).toBe('success');
+      const [task] = values(CUSTOM.taskStarted);
+      expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
+      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
+      expect(await stop(String(task?.task_id))).toMatchObject({ state: 'failed' });
+    },
+    120_000,
+  );
+});

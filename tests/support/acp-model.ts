@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { type Fields, fieldsOf, listOf, parseJson } from '@/lib/protocol/fields';
+
+/**
+ * A scripted model on loopback that speaks what the agents of these tests ask: Anthropic Messages, OpenAI chat
+ * completions, and Gemini's generateContent.
+ */
+export interface ModelContext {
+  /** What was said since the model spoke last. */
+  said: string;
+  /** What its tools gave since then. */
+  results: string[];
+}
+
+export interface ModelStep {
+  text?: string;
+  call?: { name: string; args: object };
+  /** Between words. */
+  paceMs?: number;
+  /** It refuses, with these words. */
+  error?: string;
+}
+
+interface Api {
+  matches(path: string): boolean;
+  read(body: Fields): ModelContext & { hasTools: boolean };
+  frames(step: ModelStep & { id: string }): unknown[];
+  frame(value: unknown): string;
+  end: string;
+}
+
+export async function startAcpModel(script: (context: ModelContext) => ModelStep): Promise<string> {
+  let calls = 0;
+  const tag = Math.random().toString(16).slice(2, 8);
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  async function answer(request: IncomingMessage, response: ServerResponse) {
+    const path = (request.url ?? '').split('?')[0] ?? '';
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const api = APIS.find(({ matches }) => matches(path));
+    const json = (status: number, value: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    if (api === undefined) return json(/count_?tokens$/i.test(path) ? 200 : 404, { input_tokens: 1, totalTokens: 1 });
+    const context = api.read(fieldsOf(parseJson(text)));
+    const step = context.hasTools ? script(context) : { text: 'A title' };
+    if (step.error !== undefined) {
+      return json(400, { type: 'error', error: { code: 400, type: 'invalid_request_error', message: step.error } });
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const value of api.frames({ ...step, id: `${tag}_${++calls}` })) {
+      if (response.destroyed) return;
+      response.write(api.frame(value));
+      if (step.paceMs !== undefined) await pause(step.paceMs);
+    }
+    return response.end(api.end);
+  }
+}
+
+const words = (text = '') => text.match(/\S+\s*/g) ?? [];
+const texts = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : listOf(content)
+        .map((part) => String(fieldsOf(part).text ?? ''))
+        .join('\n');
+const since = (messages: unknown, role: string) => {
+  const all = listOf(messages).map(fieldsOf);
+  return all.slice(all.findLastIndex((message) => message.role === role) + 1);
+};
+
+const anthropic: Api = {
+  matches: (path) => path.endsWith('/messages'),
+  read({ messages, tools }) {
+    const parts = since(messages, 'assistant')
+      .filter(({ role }) => role === 'user')
+      .flatMap(({ content }) => (typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)))
+      .map(fieldsOf);
+    return {
+      said: parts.map(({ text }) => text ?? '').join('\n'),
+      results: parts.filter(({ type }) => type === 'tool_result').map(({ content }) => texts(content)),
+      hasTools: listOf(tools).length > 0,
+    };
+  },
+  frames({ id, text, call }) {
+    const blocks = [
+      ...(text === undefined
+        ? []
+        : [
+            {
+              start: { type: 'text', text: '' },
+              deltas: words(text).map((one) => ({ type: 'text_delta', text: one })),
+            },
+          ]),
+      ...(call === undefined
+        ? []
+        : [
+            {
+              start: { type: 'tool_use', id: `toolu_${id}`, name: call.name, input: {} },
+              deltas: [{ type: 'input_json_delta', partial_json: JSON.stringify(call.args) }],
+            },
+          ]),
+    ];
+    const message = {
+      id: `msg_${id}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'scripted',
+      content: [],
+      usage: { input_tokens: 1, output_tokens: 1 },
+    };
+    return [
+      { type: 'message_start', message },
+      ...blocks.flatMap(({ start, deltas }, index) => [
+        { type: 'content_block_start', index, content_block: start },
+        ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+        { type: 'content_block_stop', index },
+      ]),
+      {
+        type: 'message_delta',
+        delta: { stop_reason: call === undefined ? 'end_turn' : 'tool_use' },
+        usage: { output_tokens: 1 },
+      },
+      { type: 'message_stop' },
+    ];
+  },
+  frame: (value) => `event: ${fieldsOf(value).type}\ndata: ${JSON.stringify(value)}\n\n`,
+  end: '',
+};
+
+const chat: Api = {
+  matches: (path) => path.endsWith('/chat/completions'),
+  read({ messages, tools }) {
+    const fresh = since(messages, 'assistant');
+    return {
+      said: fresh
+        .filter(({ role }) => role === 'user')
+        .map(({ content }) => texts(content))
+        .join('\n'),
+      results: fresh.filter(({ role }) => role === 'tool').map(({ content }) => texts(content)),
+      hasTools: listOf(tools).length > 0,
+    };
+  },
+  frames({ id, text, call }) {
+    const chunk = (delta: object, finish_reason: string | null = null) => ({
+      ...{ id: `chatcmpl_${id}`, object: 'chat.completion.chunk', created: 0, model: 'scripted' },
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    const made = call && {
+      index: 0,
+      id: `call_${id}`,
+      type: 'function',
+      function: { name: call.name, arguments: JSON.stringify(call.args) },
+    };
+    return [
+      chunk({ role: 'assistant', content: '' }),
+      ...words(text).map((content) => chunk({ content })),
+      ...(made === undefined ? [] : [chunk({ tool_calls: [made] })]),
+      chunk({}, made === undefined ? 'stop' : 'tool_calls'),
+    ];
+  },
+  frame: (value) => `data: ${JSON.stringify(value)}\n\n`,
+  end: 'data: [DONE]\n\n',
+};
+
+const gemini: Api = {
+  matches: (path) => /:(streamG|g)enerateContent$/.test(path),
+  read({ contents, tools }) {
+    const parts = since(contents, 'model')
+      .flatMap((content) => listOf(content.parts))
+      .map(fieldsOf);
+    return {
+      said: parts.map(({ text }) => text ?? '').join('\n'),
+      results: parts.flatMap(({ functionResponse }) =>
+        functionResponse === undefined ? [] : [JSON.stringify(fieldsOf(functionResponse).response)],
+      ),
+      hasTools: listOf(tools).length > 0,
+    };
+  },
+  frames({ id, text, call }) {
+    const chunk = (parts: object[], finishReason?: string) => ({
+      responseId: id,
+      candidates: [{ index: 0, content: { role: 'model', parts }, ...(finishReason ? { finishReason } : {}) }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+    });
+    const last = call === undefined ? { text: '' } : { functionCall: { id: `call_${id}`, ...call } };
+    return [...words(text).map((one) => chunk([{ text: one }])), chunk([last], 'STOP')];
+  },
+  frame: (value) => `data: ${JSON.stringify(value)}\r\n\r\n`,
+  end: '',
+};
+
+const APIS = [anthropic, chat, gemini];

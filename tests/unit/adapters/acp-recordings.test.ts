@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+
+const names = recordingsOf('acp');
+
+describe.each(names)('the recording %s', (name) => {
+  const lines = recordedLines('acp', name);
+
+  test('is told as it was', async () => {
+    const told = playRecorded('acp', lines);
+    expectSound(told);
+    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
+  });
+
+  test('is sound wherever it is cut', () => {
+    for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('acp', lines.slice(0, at)));
+  });
+
+  test('is sound with every frame doubled', () => {
+    expectSound(
+      playRecorded(
+        'acp',
+        lines.flatMap((line) => [line, line]),
+      ),
+    );
+  });
+
+  test('is sound with garbage between its frames', () => {
+    const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
+    const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
+      { at, fields },
+      { at, fields: garbage[index % garbage.length] ?? {} },
+    ]);
+    expectSound(playRecorded('acp', mixed));
+  });
+});
+
+const GARBAGE: readonly unknown[] = [
+  null,
+  7,
+  'text',
+  [],
+  {},
+  { jsonrpc: '2.0' },
+  { id: null, result: {} },
+  { id: 0 },
+  { id: 0, error: 'none' },
+  { id: {}, method: 7 },
+  { method: 'session/update' },
+  { method: 'session/update', params: { sessionId: 7, update: [] } },
+  { method: '_claude/sdkMessage', params: { message: null } },
+  { id: 'x', method: 'session/request_permission', params: {} },
+];

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
+import { QUIET_MS } from '@/lib/adapters/acp/prompt-turns';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { expectSound, toldInLines } from '../../support/recorded';
+
+/** An agent's frames, one after the other, a millisecond apart. */
+function session(name = 'some-agent') {
+  let runs = 0;
+  let now = 0;
+  const adapter = new AcpAdapter({ sessionOf: () => 's', newRunId: () => `r${++runs}` });
+  const told: ToldEvent[] = [];
+  const pass = (dir: 'in' | 'out', msg: object) => {
+    now += 1;
+    told.push(...adapter.read({ dir, msg: { jsonrpc: '2.0', ...msg } }, now));
+  };
+  const ids = new Map<string, number>();
+  const update = (given: object) => pass('in', { method: 'session/update', params: { sessionId: 'n', update: given } });
+  pass('out', { id: 1, method: 'initialize', params: {} });
+  pass('in', { id: 1, result: { agentInfo: { name, version: '1' } } });
+  pass('out', { id: 2, method: 'session/new', params: {} });
+  pass('in', {
+    id: 2,
+    result: {
+      sessionId: 'n',
+      modes: {
+        currentModeId: 'a',
+        availableModes: [
+          { id: 'a', name: 'Ask' },
+          { id: 'b', name: 'Do' },
+        ],
+      },
+    },
+  });
+  return {
+    adapter,
+    told,
+    pass,
+    update,
+    prompt(text: string) {
+      ids.set(text, ids.size + 10);
+      const _meta = { interlude: { messageIds: [text] } };
+      pass('out', { id: ids.get(text), method: 'session/prompt', params: { sessionId: 'n', prompt: [], _meta } });
+    },
+    answer: (text: string, stopReason = 'end_turn') => pass('in', { id: ids.get(text), result: { stopReason } }),
+    say: (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }),
+    call: (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more }),
+    /** What time alone says. */
+    waits(ms: number) {
+      now += ms;
+      told.push(...adapter.elapsed(now));
+    },
+    lines: () => toldInLines(told).trimEnd().split('\n'),
+    turns: () =>
+      toldInLines(told)
+        .split('\n')
+        .filter((line) => /^(RUN_|TEXT_MESSAGE_CONTENT)/.test(line))
+        .map((line) =>
+          line.replace(/^(\w+) .*?"(user|between-run)".*$/, '$1 $2').replace(/^TEXT_MESSAGE_CONTENT \S+ /, ''),
+        ),
+    ends() {
+      told.push(...adapter.ended({ reason: 'exited' }, now + 1));
+      expectSound(told);
+    },
+  };
+}
+
+describe('a turn that the agent begins by itself', () => {
+  test('ends after ten seconds without a word, as inferred', () => {
+    const { say, waits, lines, adapter, ends } = session();
+    say('I woke up.');
+    waits(QUIET_MS - 1);
+    expect(lines().at(-1)).not.toMatch(/^RUN_FINISHED/);
+    waits(1);
+    expect(lines().at(-1)).toMatch(/^RUN_FINISHED .*"inferred":true/);
+    expect(adapter.dueAt).toBeNull();
+    ends();
+  });
+
+  test('does not end while a tool runs or somebody is asked', () => {
+    const { call, waits, lines, adapter, pass, ends } = session();
+    call('c1', { title: 'sleep', kind: 'execute', status: 'in_progress' });
+    expect(adapter.dueAt).toBeNull();
+    call('c1', { status: 'completed' });
+    expect(adapter.dueAt).not.toBeNull();
+    const toolCall = { toolCallId: 'c2', title: 'touch', kind: 'execute' };
+    const params = { sessionId: 'n', toolCall, options: [{ optionId: 'y', name: 'Yes', kind: 'allow_once' }] };
+    pass('in', { id: 0, method: 'session/request_permission', params });
+    waits(QUIET_MS * 2);
+    expect(lines().at(-1)).not.toMatch(/^RUN_FINISHED/);
+    pass('in', { id: 0, method: 'session/request_permission', params });
+    expect(lines().filter((line) => line.includes('request:opened'))).toHaveLength(1);
+    pass('out', { id: 0, result: { outcome: { outcome: 'selected', optionId: 'y' } } });
+    expect(lines().at(-1)).toMatch(/"outcome":"allowed"/);
+    ends();
+  });
+
+  test('ends at the next prompt, whose answer is its own', () => {
+    const { say, prompt, answer, turns, ends } = session();
+    say('I woke up.');
+    prompt('m1');
+    say('Hello.');
+    answer('m1');
+    expect(turns().filter((line) => !line.startsWith('RUN_FINISHED'))).toEqual([
+      ...['RUN_STARTED between-run', '"I woke up."', 'RUN_STARTED user', '"Hello."'],
+    ]);
+    ends();
+  });
+
+  test('is begun by nothing that is no content', () => {
+    const { update, lines, ends } = session();
+    update({ sessionUpdate: 'usage_update', used: 1, size: 2 });
+    update({ sessionUpdate: 'session_info_update', title: 'T' });
+    update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'review' }] });
+    update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' } });
+    update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '[MODE_UPDATE] b' } });
+    update({ sessionUpdate: 'current_mode_update', currentModeId: 'a' });
+    expect(lines().filter((line) => line.startsWith('RUN_'))).toEqual([]);
+    expect(lines().filter((line) => line.includes('notice'))).toEqual([
+      'CUSTOM interlude:notice {"text":"The mode is now Do.","tone":"info"}',
+      'CUSTOM interlude:notice {"text":"The mode is now Ask.","tone":"info"}',
+    ]);
+    ends();
+  });
+});
+
+describe('a prompt that stays open', () => {
+  test('only for background work is no turn any more once the agent has been silent, and what follows is another', () => {
+    const { prompt, call, say, waits, turns, answer, lines, ends } = session('Copilot');
+    prompt('m1');
+    call('c1', { title: 'Wait', kind: 'execute', status: 'in_progress' });
+    const text = 'Command runs in background with shellId: 3. ';
+    call('c1', { status: 'completed', content: [{ type: 'content', content: { type: 'text', text } }] });
+    waits(QUIET_MS * 2);
+    expect(turns()).toHaveLength(1);
+    say('It runs.');
+    waits(QUIET_MS);
+    expect(lines().at(-1)).toMatch(/^RUN_FINISHED .*"userMessageIds":\["m1"\],"inferred":true/);
+    say('It has ended.');
+    expect(turns().at(-2)).toBe('RUN_STARTED between-run');
+    answer('m1');
+    expect(lines().slice(-3).join('\n')).toMatch(/task:completed .*"status":"completed"[\s\S]*RUN_FINISHED/);
+    ends();
+  });
+
+  test('without background work is work, however long it is silent', () => {
+    const { prompt, say, adapter } = session();
+    prompt('m1');
+    say('I think about it.');
+    expect(adapter.dueAt).toBeNull();
+  });
+});
+
+describe('tool calls', () => {
+  test('left open by codex-acp at the end of a turn are tasks, whose end is told if it comes after all', () => {
+    const { prompt, call, answer, lines, ends } = session('codex-acp');
+    prompt('m1');
+    call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress', rawInput: { command: 'sleep 9' } });
+    answer('m1');
+    expect(lines().join('\n')).toMatch(
+      /task:started .*"task_id":"c1".*\n.*"summary":"Started\. The agent does not tell/,
+    );
+    call('c1', { status: 'completed', rawOutput: { formatted_output: 'done', exit_code: 2 } });
+    expect(lines().at(-1)).toBe('CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":2}');
+    ends();
+  });
+
+  test('of other agents that are open at the end of a turn just end', () => {
+    const { prompt, call, answer, lines, ends } = session();
+    prompt('m1');
+    call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress' });
+    answer('m1', 'cancelled');
+    expect(lines().join('\n')).not.toContain('task:started');
+    ends();
+  });
+
+  test('show diffs as edits, and what is no text as a few words', () => {
+    const { prompt, call, lines } = session();
+    prompt('m1');
+    call('c1', {
+      title: 'Edit',
+      kind: 'edit',
+      status: 'completed',
+      content: [
+        { type: 'diff', path: '/a.txt', oldText: null, newText: 'new' },
+        { type: 'content', content: { type: 'image', mimeType: 'image/png', data: 'A'.repeat(16_384) } },
+        { type: 'content', content: { type: 'resource_link', uri: 'file:///b', name: 'b' } },
+        { type: 'terminal', terminalId: 't1' },
+      ],
+    });
+    expect(lines().at(-1)).toContain('[image, image/png, 12 KB]\\n[link, b, file:///b]\\n[terminal, t1]');
+    expect(lines().at(-1)).toContain('{"edits":[{"path":"/a.txt","before":"","after":"new"}]}');
+  });
+});
+
+test('a plan takes the place of the one before it in its turn', () => {
+  const { prompt, update, lines, ends } = session();
+  prompt('m1');
+  const entry = { content: 'Look', priority: 'high', status: 'pending' };
+  update({ sessionUpdate: 'plan', entries: [entry] });
+  update({
+    sessionUpdate: 'plan',
+    entries: [
+      { ...entry, status: 'completed' },
+      { content: 'Do', status: 'odd' },
+    ],
+  });
+  const plans = lines().filter((line) => line.startsWith('ACTIVITY_SNAPSHOT'));
+  expect(new Set(plans.map((line) => /"messageId":"([^"]+)"/.exec(line)?.[1])).size).toBe(1);
+  expect(plans[1]).toContain('{"content":"Do","status":"pending"}');
+  ends();
+});
+
+test('ten megabytes in any place of a frame fit into records', () => {
+  const { adapter, prompt, say, call, update, pass, answer, ends } = session();
+  const long = 'x'.repeat(10 * 1024 * 1024);
+  prompt('m1');
+  say(long);
+  call('c1', { title: long, status: 'in_progress', rawInput: { command: long } });
+  call('c1', { status: 'completed', content: [{ type: 'diff', path: '/a', oldText: long, newText: long }] });
+  update({ sessionUpdate: 'unheard_of', what: long });
+  pass('in', { method: '_some/thing', params: { what: long } });
+  update({ sessionUpdate: 'plan', entries: [{ content: long, status: 'pending' }] });
+  update({ sessionUpdate: 'usage_update', used: long, [long]: 1 });
+  const toolCall = { toolCallId: 'c2', title: long, rawInput: { command: long } };
+  const options = [
+    { optionId: 'y', name: 'Yes', kind: 'allow_once' },
+    { optionId: 'n', name: 'No', kind: 'reject_once' },
+  ];
+  pass('in', { id: 0, method: 'session/request_permission', params: { sessionId: 'n', toolCall, options } });
+  expect(adapter.asked('n', 0)?.options).toEqual([{ id: 'n', label: 'No', kind: 'deny' }]);
+  pass('in', { id: 99, error: { code: 1, message: long } });
+  answer('m1');
+  ends();
+});
+
+test('a frame nested a hundred thousand deep is survived', () => {
+  const { pass, update, ends } = session();
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+  pass('in', { method: '_some/thing', params: { deep } });
+  update({ sessionUpdate: 'tool_call', toolCallId: 'c1', title: 'x', rawInput: { deep } });
+  ends();
+});

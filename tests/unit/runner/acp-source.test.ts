@@ -1,0 +1,409 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { promptText } from '@/lib/adapters/acp/content';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { CommandBodies } from '@/lib/protocol/commands';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { readMemories } from '@/lib/runner/sources/acp/acp-memory';
+import { AcpSource, type AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
+import { type AcpAgentOptions, PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+const ID = 's';
+
+async function open(agent: PlayedAcpAgent, around: MemorySurroundings, options: Partial<AcpSourceOptions> = {}) {
+  const [known] = await readMemories(around as never);
+  return new AcpSource({
+    surroundings: around,
+    memory: known ?? { sessionId: ID, nativeId: null, cwd: process.cwd(), pid: null, running: false },
+    inHand: await MessagesInHand.recall(around, ID),
+    command: agent.command,
+    env: { PATH: process.env.PATH },
+    answerWithinMs: 60_000,
+    ...options,
+  });
+}
+
+describe('a source of the kind acp:', () => {
+  testSourceContract(async (): Promise<SourceStage> => {
+    const agent = await PlayedAcpAgent.open();
+    let around: MemorySurroundings | null = null;
+    let opened = 0;
+    const heard: string[] = [];
+    const record: AcpSourceOptions['record'] = ({ dir, msg }) => {
+      const { method, params } = fieldsOf(msg);
+      if (dir === 'out' && method === 'session/prompt') heard.push(promptText(fieldsOf(params).prompt));
+    };
+    const turn = () => around?.openWork(ID).turn ?? null;
+    return {
+      async open(surroundings) {
+        around = surroundings;
+        opened += 1;
+        return await open(agent, surroundings, { record });
+      },
+      async begin() {
+        await expect.poll(() => agent.of('session/new').length, { interval: 5 }).toBe(opened);
+        await expect.poll(() => around?.stored.get(`acp-session:${ID}`)).toContain(SESSION);
+        agent.say('I woke up.');
+        await expect.poll(turn, { interval: 5 }).not.toBeNull();
+      },
+      async finish() {
+        agent.update({ sessionUpdate: 'state_update', state: 'idle' });
+        await expect.poll(turn, { interval: 5 }).toBeNull();
+      },
+      heard: () => heard,
+    };
+  });
+});
+
+async function live(agentOptions: AcpAgentOptions = {}, options: Partial<AcpSourceOptions> = {}) {
+  const agent = await PlayedAcpAgent.open(agentOptions);
+  const around = new MemorySurroundings();
+  const lines: string[] = [];
+  let gaveUp: string | null = null;
+  Object.assign(around, {
+    log: (level: string, message: string) => lines.push(`${level} ${message}`),
+    gaveUp: (why: string) => {
+      gaveUp = why;
+    },
+  });
+  const source = await open(agent, around, options);
+  await source.start();
+  onTestFinished(() => source.close(0, 'the test is over'));
+  const common = { sessionId: ID, createdAt: 1, expiresAt: 2 } as const;
+  const from = { kind: 'person', id: 'operator' } as const;
+  return {
+    agent,
+    around,
+    source,
+    lines,
+    gaveUp: () => gaveUp,
+    turn: () => around.openWork(ID).turn,
+    say: (messageId: string, text: string, again = false) =>
+      source.say({ ...common, id: messageId, type: 'message', body: { messageId, text, from } }, again),
+    interrupt: (body: CommandBodies['interrupt'] = {}) =>
+      source.interrupt({ ...common, id: 'c', type: 'interrupt', body }),
+    decide: (request: Record<string, unknown>, said: object) => {
+      const { request_id: requestId, tool_name: tool, input, options: offered } = request as never;
+      const digest = requestDigest({ sessionId: ID, requestId, tool, input, options: offered, position: '7' });
+      const body = { requestId, digest, openedPosition: '7', behavior: 'allow' as const, ...said };
+      return source.answer({ ...common, id: 'd', type: 'permission.decision', body });
+    },
+    until: (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 }),
+  };
+}
+
+const custom = (events: readonly AgUiEvent[], name: string) =>
+  events.filter((event) => event.name === name).map((event) => fieldsOf(event.value));
+const turnEnds = (events: readonly AgUiEvent[]) =>
+  events
+    .filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')
+    .map(({ type, outcome, metadata }) => [
+      type === 'RUN_ERROR' ? 'failed' : fieldsOf(outcome).type,
+      metadata?.interlude?.userMessageIds,
+    ]);
+const texts = (events: readonly AgUiEvent[]) =>
+  events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta);
+
+describe('messages', () => {
+  test('wait in their order until the prompt before them is answered, and each reply stands in its own turn', async () => {
+    const { agent, around, say, until, source } = await live();
+    expect(await say('m1', 'first')).toEqual({ state: 'delivered' });
+    const later = Promise.all([say('m2', 'second'), say('m3', 'third')]);
+    await until(() => source.sessions[0]?.pendingMessages).toBe(3);
+    await agent.prompted(1);
+    expect(agent.prompts).toEqual(['first']);
+    for (const [at, text] of ['first', 'second', 'third'].entries()) {
+      await agent.prompted(at + 1);
+      agent.say(`Reply to the ${text}.`);
+      agent.answerPrompt();
+    }
+    expect(await later).toEqual([{ state: 'delivered' }, { state: 'delivered' }]);
+    await until(() => turnEnds(around.events)).toEqual([
+      ['success', ['m1']],
+      ['success', ['m2']],
+      ['success', ['m3']],
+    ]);
+    expect(texts(around.events)).toEqual(['Reply to the first.', 'Reply to the second.', 'Reply to the third.']);
+    await until(() => source.sessions[0]?.pendingMessages).toBe(0);
+  });
+
+  test('are all given at once to an agent that says it queues them', async () => {
+    const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
+    const { agent, say } = await live({ capabilities });
+    await Promise.all([say('m1', 'first'), say('m2', 'second')]);
+    await agent.prompted(2);
+    expect(agent.prompts).toEqual(['first', 'second']);
+  });
+
+  test('are not read one late after a turn that the agent began by itself', async () => {
+    const { agent, around, say, until } = await live();
+    await say('m1', 'first');
+    await agent.prompted(1);
+    agent.say('One.');
+    agent.answerPrompt();
+    await until(() => turnEnds(around.events)).toHaveLength(1);
+    agent.say('A task has ended.');
+    await until(() => texts(around.events)).toHaveLength(2);
+    await say('m2', 'second');
+    await agent.prompted(2);
+    agent.say('Two.');
+    agent.answerPrompt();
+    await until(() => turnEnds(around.events)).toEqual([
+      ['success', ['m1']],
+      ['success', []],
+      ['success', ['m2']],
+    ]);
+  });
+
+  test('that an interrupt cancelled unread are given again, once nothing runs', async () => {
+    const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
+    const { agent, say, interrupt, until, around, turn } = await live({ capabilities });
+    await say('m1', 'first');
+    await agent.prompted(1);
+    agent.say('I begin.');
+    await until(turn).not.toBeNull();
+    await say('m2', 'second');
+    await agent.prompted(2);
+    const ids = agent.of('session/prompt').map(({ id }) => id);
+    expect(await interrupt()).toMatchObject({ state: 'done' });
+    await until(() => agent.of('session/cancel')).toHaveLength(1);
+    agent.send({ id: ids[1], result: { stopReason: 'cancelled' } });
+    agent.send({ id: ids[0], result: { stopReason: 'cancelled' } });
+    await agent.prompted(3);
+    expect(agent.prompts).toEqual(['first', 'second', 'second']);
+    await until(() => turnEnds(around.events)).toEqual([['cancelled', ['m1']]]);
+  });
+});
+
+test('an interrupt before the first word ends the turn it was meant for', async () => {
+  const { agent, say, interrupt, until, around, source } = await live({ name: 'qwen-code' });
+  await say('m1', 'first');
+  await agent.prompted(1);
+  await interrupt();
+  await until(() => agent.of('session/cancel')).toHaveLength(1);
+  agent.answerPrompt({ stopReason: 'cancelled' });
+  await until(() => turnEnds(around.events)).toEqual([['cancelled', ['m1']]]);
+  expect(source.sessions[0]?.pendingMessages).toBe(0);
+  expect(agent.prompts).toEqual(['first']);
+});
+
+describe('permissions', () => {
+  test('are asked between prompts too, and answered with the agent’s own option', async () => {
+    const { agent, around, decide, until } = await live();
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    agent.asks(0, 'call-1', 'touch marker');
+    await until(() => custom(around.events, 'request:opened')).toHaveLength(1);
+    const [request = {}] = custom(around.events, 'request:opened');
+    expect(request).toMatchObject({ tool_use_id: 'call-1', input: { command: 'touch marker' } });
+    expect(request.expires_at).toBeGreaterThan(Date.now());
+    expect(await decide({ ...request, input: { command: 'rm -rf /' } }, {})).toMatchObject({ state: 'failed' });
+    expect(await decide(request, { optionId: 'once' })).toEqual({ state: 'done' });
+    await until(() => agent.answers(0)).toHaveLength(1);
+    expect(agent.answers(0)[0]?.result).toEqual({ outcome: { outcome: 'selected', optionId: 'once' } });
+    expect(custom(around.events, 'request:resolved')).toMatchObject([{ outcome: 'allowed' }]);
+    expect(await decide(request, { optionId: 'once' })).toMatchObject({ state: 'failed' });
+  });
+
+  test('that nobody answers in time are denied, and told as expired', async () => {
+    const { agent, around, until } = await live({}, { answerWithinMs: 30 });
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    agent.asks('uuid-1', 'call-1', 'touch marker');
+    await until(() => agent.answers('uuid-1')).toHaveLength(1);
+    expect(agent.answers('uuid-1')[0]?.result).toMatchObject({ outcome: { optionId: 'no' } });
+    expect(custom(around.events, 'request:resolved')).toMatchObject([{ outcome: 'expired' }]);
+  });
+
+  test('are cancelled by an interrupt', async () => {
+    const { agent, around, interrupt, until } = await live();
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    agent.asks(0, 'call-1', 'touch marker');
+    await until(() => custom(around.events, 'request:opened')).toHaveLength(1);
+    await interrupt();
+    await until(() => agent.answers(0)[0]?.result).toEqual({ outcome: { outcome: 'cancelled' } });
+    expect(custom(around.events, 'request:resolved')).toMatchObject([{ outcome: 'cancelled' }]);
+  });
+});
+
+describe('an agent that dies', () => {
+  const past = [
+    { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'first' } },
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'One.' } },
+  ];
+
+  test('fails its turn, loads its session, and its past is not told a second time', async () => {
+    const { agent, around, say, until, source } = await live({ past });
+    await say('m1', 'first');
+    await agent.prompted(1);
+    agent.say('One.');
+    await until(() => texts(around.events)).toEqual(['One.']);
+    process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
+    await until(() => agent.of('session/load')).toHaveLength(1);
+    expect(fieldsOf(agent.of('session/load')[0]?.params).sessionId).toBe(SESSION);
+    expect(turnEnds(around.events)).toEqual([['failed', ['m1']]]);
+    await say('m2', 'second');
+    await agent.prompted(2);
+    expect(agent.prompts).toEqual(['first', 'second']);
+    agent.say('Two.');
+    agent.answerPrompt();
+    await until(() => turnEnds(around.events)).toEqual([
+      ['failed', ['m1']],
+      ['success', ['m2']],
+    ]);
+    expect(texts(around.events)).toEqual(['One.', 'Two.']);
+    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/ended by SIGKILL.*started again in 0\.5 s/);
+  });
+
+  test('is given again what no turn had taken up, unless its past has it', async () => {
+    // With this agent a turn begins with what it says, not with the prompt.
+    const name = 'qwen-code';
+    const { agent, say, until, source, turn } = await live({ name, past });
+    await say('m1', 'first');
+    await agent.prompted(1);
+    const unheard = say('m2', 'second');
+    expect(turn()).toBeNull();
+    process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
+    await agent.prompted(2);
+    expect(await unheard).toEqual({ state: 'delivered' });
+    expect(agent.prompts).toEqual(['first', 'second']);
+    await until(() => source.sessions[0]?.pendingMessages).toBe(1);
+  });
+
+  test('begins anew where it can load nothing, and the session says that it knows nothing of before', async () => {
+    const { agent, around, until, source } = await live();
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    await until(() => source.sessions[0]?.process?.state).toBe('running');
+    agent.hangUp();
+    await until(() => agent.of('session/new')).toHaveLength(2);
+    await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(/does not know what was before/);
+  });
+
+  test('five times within a minute is given up, with how it ended', async () => {
+    const { agent, around, gaveUp, until } = await live({ answer: () => null });
+    for (let start = 1; start <= 5; start++) {
+      await expect.poll(() => agent.starts, { timeout: 15_000, interval: 5 }).toBe(start);
+      agent.hangUp();
+    }
+    await until(gaveUp).toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);
+    expect(custom(around.events, 'session:ended')).toHaveLength(1);
+  }, 30_000);
+});
+
+describe('setting up', () => {
+  const wantsKey = {
+    authMethods: [
+      { id: 'oauth', name: 'Log in with Google' },
+      { id: 'gemini-api-key', name: 'Gemini API key' },
+    ],
+    answer: (method: string, _: unknown, times: number) =>
+      method === 'session/new' && times === 1
+        ? { error: { code: -32_000, message: 'Authentication required' } }
+        : undefined,
+  };
+
+  test('signs in with the only API key, where the agent insists', async () => {
+    const { agent, until } = await live(wantsKey);
+    await until(() => agent.of('session/new')).toHaveLength(2);
+    expect(agent.of('authenticate').map(({ params }) => params)).toEqual([{ methodId: 'gemini-api-key' }]);
+  });
+
+  test('names the ways to sign in, where there is none to choose', async () => {
+    const authMethods = [{ id: 'oauth', name: 'Log in with Google' }];
+    const { gaveUp, around, until } = await live({ ...wantsKey, authMethods });
+    await until(gaveUp).toMatch(/wants to be signed in.*choose one with --auth: oauth \(Log in with Google\)/);
+    expect(custom(around.events, 'session:ended')[0]?.reason).toMatch(/--auth/);
+  });
+
+  test('sets mode and model where they are offered, and says which there are', async () => {
+    const configOptions = [
+      {
+        id: 'model',
+        category: 'model',
+        currentValue: 'a',
+        options: [
+          { value: 'a', name: 'A' },
+          { value: 'b', name: 'B' },
+        ],
+      },
+      { id: 'mode', category: 'mode', currentValue: 'ask', options: [{ value: 'ask', name: 'Ask' }] },
+    ];
+    const answer = (method: string) => (method === 'session/new' ? { sessionId: SESSION, configOptions } : undefined);
+    const set = await live({ answer }, { model: 'b' });
+    await set
+      .until(() => set.agent.of('session/set_config_option')[0]?.params)
+      .toEqual({
+        ...{ sessionId: SESSION, configId: 'model', value: 'b' },
+      });
+    await set.until(() => set.source.sessions[0]).toMatchObject({ mode: 'Ask', provider: 'played 1' });
+    const unknown = await live({ answer }, { mode: 'yolo' });
+    await unknown.until(unknown.gaveUp).toMatch(/no mode "yolo"; it offers: ask/);
+  });
+
+  test('says what is wrong with an agent that answers nothing, until it does', async () => {
+    let isMute = true;
+    const answer = (method: string) => (isMute && method === 'initialize' ? null : undefined);
+    const { agent, source, lines, until } = await live({ answer }, { patienceMs: 50 });
+    await until(() => source.sessions[0]?.trouble).toMatch(
+      /has opened no session for 0\.05 s: see whether it speaks ACP/,
+    );
+    expect(lines.join('\n')).toMatch(/^warn .*node has opened no session/m);
+    isMute = false;
+    const [initialize] = agent.of('initialize');
+    agent.send({ id: initialize?.id, result: { protocolVersion: 1 } });
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    await until(() => source.sessions[0]?.trouble).toBeUndefined();
+  });
+
+  test('a program that is not there is said at once', async () => {
+    const { gaveUp, until } = await live({}, { command: ['/nowhere/agent'] });
+    await until(gaveUp).toMatch(/\/nowhere\/agent can’t be started: .*ENOENT/);
+  });
+});
+
+describe('what an agent sends', () => {
+  test('is read on behind what can’t be read, and that is kept and complained about', async () => {
+    const { agent, around, lines, until, source } = await live();
+    await until(() => source.sessions[0]?.provider).toBe('played 1');
+    await until(() => around.stored.get(`acp-session:${ID}`)).toContain(SESSION);
+    agent.write('Debug: loading\n{"half":\n[1,2]\n"text"\n');
+    agent.send({ id: 4711, result: {} });
+    agent.send({ method: '_new/thing', params: { sessionId: SESSION } });
+    agent.say('Still here.');
+    await until(() => texts(around.events)).toEqual(['Still here.']);
+    expect(lines.filter((line) => line.startsWith('warn')).join('\n')).toMatch(
+      /can’t be read \(not JSON\): Debug: loading[\s\S]*no JSON-RPC: \[1,2\][\s\S]*was not asked/,
+    );
+    expect(around.events.filter(({ type }) => type === 'RAW').length).toBe(6);
+  });
+
+  test('is answered with “method not found” where it asks for what is not offered', async () => {
+    const { agent, until } = await live();
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    agent.send({ id: 'x', method: 'fs/read_text_file', params: { sessionId: SESSION, path: '/etc/passwd' } });
+    await until(() => fieldsOf(agent.answers('x')[0]?.error).code).toBe(-32_601);
+  });
+
+  test('may be ten megabytes in one frame', async () => {
+    const { agent, around, say, until } = await live();
+    await say('m1', 'first');
+    await agent.prompted(1);
+    const long = 'x'.repeat(10 * 1024 * 1024);
+    agent.say(long);
+    agent.answerPrompt();
+    await until(() => turnEnds(around.events)).toEqual([['success', ['m1']]]);
+    expect(texts(around.events).join('')).toBe(long);
+  });
+
+  test('may break off in the middle of a frame: the turn fails, and the runner lives', async () => {
+    const { agent, around, say, until, lines, source } = await live({ past: [] });
+    await say('m1', 'first');
+    await agent.prompted(1);
+    agent.write('{"jsonrpc":"2.0","method":"session/upd');
+    agent.hangUp();
+    await until(() => turnEnds(around.events)).toEqual([['failed', ['m1']]]);
+    expect(lines.join('\n')).toMatch(/can’t be read \(cut off\): \{"jsonrpc"/);
+    await until(() => source.sessions[0]?.process?.state).toBe('running');
+  });
+});
