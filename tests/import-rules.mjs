@@ -38,8 +38,21 @@ export const MAY_IMPORT = {
   'lib/webhook': ['lib/protocol', 'lib/access', 'db', ...LIBSQL],
   'lib/log-store': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL],
   'lib/queries': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
+  'lib/agui': [
+    'lib/protocol',
+    'lib/protocol/request-digest',
+    'lib/projections',
+    'lib/ingest',
+    'lib/commands',
+    'lib/fan-out',
+    'lib/queries',
+    'lib/access',
+    'db',
+    ...LIBSQL,
+  ],
   'lib/server': [
     'lib/protocol',
+    'lib/agui',
     'lib/ingest',
     'lib/event-log',
     'lib/commands',
@@ -108,6 +121,8 @@ const MAY_BESIDES = {
   // The SDK is where the person has it.
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
   'lib/runner/mcp': ['@modelcontextprotocol/sdk'],
+  // Node has no client for WebSockets on Unix sockets.
+  'lib/runner/sources/codex/codex-socket.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations'],

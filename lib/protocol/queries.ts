@@ -90,6 +90,9 @@ export const taskQuery = z.object({ runId: text });
 /** `position`: of the run, where neither id tells runs apart. */
 export const taskOutputQuery = taskQuery.extend({ position: orNull(position) });
 
+/** `session`: to which the client’s thread is bound, where it makes thread ids of its own. */
+export const agUiQuery = z.strictObject({ session: text });
+
 /** `before`: where the page before this one has ended. */
 export const webhookDeliveriesQuery = z.strictObject({ before: orNull(position), limit: limit(50, 200) });
 

@@ -1,0 +1,72 @@
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { isObject, textOf } from '@/lib/protocol/fields';
+import type { StrictEvent } from './strict-event';
+
+/**
+ * What has neither beginning nor end, with the fields that strict clients know; null for what is not theirs to hear.
+ * What no client knows by its type is written as RAW: to 0.0.59 an unknown type is a broken stream.
+ */
+export function otherEvent(event: AgUiEvent): StrictEvent | null {
+  const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
+  if (read !== undefined) return read(event);
+  return { type: 'RAW', event, source: 'interlude' };
+}
+
+const untold = () => null;
+
+const OTHERS: Record<string, (event: AgUiEvent) => StrictEvent | null> = {
+  // Runs are begun and ended by who knows which is meant.
+  RUN_STARTED: untold,
+  RUN_FINISHED: untold,
+  RUN_ERROR: untold,
+  // It would take the place of the client's own messages. What is new in it follows in the log, as chunks.
+  MESSAGES_SNAPSHOT: untold,
+  CUSTOM: (event) => {
+    const name = textOf(event.name);
+    // a task's output is read from its own route
+    if (name === null || name === CUSTOM.taskOutput) return null;
+    return { type: 'CUSTOM', name, value: event.value ?? null };
+  },
+  RAW: (event) => ({ type: 'RAW', event: event.event ?? null, source: textOf(event.source) ?? undefined }),
+  STATE_SNAPSHOT: (event) => ({ type: 'STATE_SNAPSHOT', snapshot: event.snapshot ?? null }),
+  STATE_DELTA: (event) => (isJsonPatch(event.delta) ? { type: 'STATE_DELTA', delta: event.delta } : null),
+  ACTIVITY_SNAPSHOT: (event) => {
+    const [messageId, activityType] = [textOf(event.messageId), textOf(event.activityType)];
+    if (messageId === null || activityType === null || !isObject(event.content)) return null;
+    const replace = event.replace !== false;
+    return { type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content: event.content, replace };
+  },
+  ACTIVITY_DELTA: (event) => {
+    const [messageId, activityType] = [textOf(event.messageId), textOf(event.activityType)];
+    if (messageId === null || activityType === null || !isJsonPatch(event.patch)) return null;
+    return { type: 'ACTIVITY_DELTA', messageId, activityType, patch: event.patch };
+  },
+  REASONING_ENCRYPTED_VALUE: (event) => {
+    const { subtype, entityId, encryptedValue } = event;
+    if (subtype !== 'tool-call' && subtype !== 'message') return null;
+    if (typeof entityId !== 'string' || typeof encryptedValue !== 'string') return null;
+    return { type: 'REASONING_ENCRYPTED_VALUE', subtype, entityId, encryptedValue };
+  },
+};
+
+const NEEDS: Record<string, string> = {
+  add: 'value',
+  replace: 'value',
+  test: 'value',
+  remove: 'path',
+  move: 'from',
+  copy: 'from',
+};
+
+/** @see RFC 6902 */
+function isJsonPatch(value: unknown): value is object[] {
+  return Array.isArray(value) && value.every(isOperation);
+}
+
+function isOperation(value: unknown): boolean {
+  if (!isObject(value) || typeof value.op !== 'string' || typeof value.path !== 'string') return false;
+  const needed = Object.hasOwn(NEEDS, value.op) ? NEEDS[value.op] : undefined;
+  if (needed === undefined || !(needed in value)) return false;
+  return needed !== 'from' || typeof value.from === 'string';
+}

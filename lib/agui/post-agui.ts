@@ -1,0 +1,196 @@
+import type { Asked as AskedOf } from '@/lib/access/asked';
+import { clientOf } from '@/lib/access/client-of';
+import { StreamAnswer } from '@/lib/access/stream-answer';
+import { postRequestAnswer } from '@/lib/commands/answer-request';
+import { postInterrupt } from '@/lib/commands/ask-agent';
+import type { CommandServer } from '@/lib/commands/command-hub';
+import { postMessage } from '@/lib/commands/send-message';
+import type { StreamServer } from '@/lib/fan-out/get-stream';
+import { readBody } from '@/lib/ingest/read-body';
+import { AppError } from '@/lib/protocol/errors';
+import { laterPosition, type Position } from '@/lib/protocol/position';
+import { SSE_HEADERS } from '@/lib/protocol/sse';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { answerStream } from './answer-stream';
+import { Course } from './course';
+import type { CourseOptions } from './course-options';
+import { HISTORY_TURNS, historyOf } from './history';
+import { type Asked, answerIn, requestMeant } from './interrupts';
+import { FOLLOW_MS, type Resume, type RunInput, readRunInput } from './run-input';
+import { commandAt, readAsked, readFacts, type SessionFacts, turnBegan } from './session-facts';
+import { StrictStream } from './strict-stream';
+import { TaskActivities } from './task-activity';
+
+export interface AgUiServer extends CommandServer, StreamServer {}
+
+type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
+
+/**
+ * `POST /agui/:agentId`: what an AG-UI client runs. Its new messages are sent to the session, its answers to the requests
+ * that wait, and what the session's log then has is streamed in the words of strict clients.
+ *
+ * @throws AppError `malformed`, `invalid_argument`, `not_found`, `conflict`
+ */
+export async function postAgUi(asked: Asking, server: AgUiServer): Promise<Response> {
+  const input = await readRunInput(await readBody(asked.request));
+  return input.connects ? connect(asked, input, server) : run(asked, input, server);
+}
+
+/** `POST /agui/:agentId/connect`: what a client that comes back is told, and then live. */
+export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promise<Response> {
+  return connect(asked, await readRunInput(await readBody(asked.request)), server);
+}
+
+async function run({ ids, query, request }: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
+  const sessionId = query.session ?? input.sessionId ?? input.threadId;
+  const before = await readFacts(server.database, ids.agentId, sessionId);
+  const { answered, says } = await resume(input.resume, before, request, server);
+  const sent: string[] = [];
+  for (const { text, clientId } of input.sent) {
+    const body = { text, clientId };
+    sent.push((await postMessage({ ids: { sessionId }, body, request }, server)).messageId);
+  }
+  const facts = await readFacts(server.database, ids.agentId, sessionId);
+  const [firstSent] = sent;
+  const queuedAt = firstSent === undefined ? null : await commandAt(server.database, firstSent);
+  const sentAt = queuedAt ?? Number(facts.position);
+  const follows = (input.followMs ?? 0) > 0;
+  const { openTurn } = facts;
+  // Without a message it goes on with what is under way; whoever follows hears of that too.
+  const goesOn = openTurn !== null && (sent.length === 0 || answered.length > 0);
+  const isJoined = openTurn !== null && (goesOn || follows) && Number(openTurn.position) <= sentAt;
+  const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
+  const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
+  return answer(input, facts, server, request, from, {
+    awaits: sent,
+    answeredIn: goesOn ? openTurn.id : null,
+    answersNext: openTurn === null && answered.length > 0,
+    follows: follows ? 'while-tasks-run' : 'no',
+    openTurnId: isOpenAtFrom ? openTurn.id : null,
+    answered,
+    quietUpTo: heardUpTo(before, answered) ?? String(sentAt),
+    says,
+  });
+}
+
+/** Up to where a client was told the log that answers: to where it was asked. */
+function heardUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
+  const asked = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
+  return asked.length === 0 ? null : asked.reduce(laterPosition);
+}
+
+async function connect({ ids, query, request }: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
+  const { database } = server;
+  const sessionId = query.session ?? input.sessionId ?? input.threadId;
+  await readFacts(database, ids.agentId, sessionId);
+  const range = { before: null, limit: HISTORY_TURNS };
+  const read = () => readTranscript(database, sessionId, range);
+  const page = await database.reads.run(clientOf(request.headers), read, { signal: request.signal });
+  const facts = await readFacts(database, ids.agentId, sessionId);
+  const history = historyOf(page?.turns ?? [], input.parts);
+  const position = page?.position ?? facts.position;
+  const openTurnId = page?.places?.openTurn?.id ?? null;
+  const follows = input.followMs === null || input.followMs > 0;
+  const made = {
+    awaits: [],
+    // Who does not follow is told the turn under way to its end.
+    answeredIn: follows ? null : openTurnId,
+    answersNext: false,
+    follows: follows ? ('always' as const) : ('no' as const),
+    openTurnId,
+    answered: [],
+    quietUpTo: position,
+    says: [],
+  };
+  return answer(input, facts, server, request, Number(position), made, history);
+}
+
+type Made = Pick<
+  CourseOptions,
+  'awaits' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'quietUpTo' | 'says'
+>;
+
+async function answer(
+  input: RunInput,
+  facts: SessionFacts,
+  server: AgUiServer,
+  request: Request,
+  from: number,
+  made: Made,
+  history: readonly object[] | null = null,
+): Promise<Response> {
+  const { threadId, dialect, parts, runId } = input;
+  const { session, agent, pending, running } = facts;
+  const stream = new StrictStream({ threadId, dialect, parts });
+  const tasks = new TaskActivities({ sessionId: session.id, agentId: session.agentId }, running);
+  const asOf: Position = facts.position;
+  const isUnheard = made.awaits.length > 0 && agent?.connection !== 'connected';
+  const isAway = session.away !== null || isUnheard;
+  const isTurnless = session.turnCount === 0 && session.lastText !== null;
+  const course = new Course({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
+  if (history !== null) course.connected(history);
+  const open = await answerStream({
+    fanOut: server.fanOut,
+    sessionId: session.id,
+    from,
+    turnBegan: (turnId) => turnBegan(server.database, session.id, turnId),
+    stream,
+    course,
+    followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
+    maxMs: server.streamMaxMs,
+    client: clientOf(request.headers),
+    signal: request.signal,
+  });
+  return new StreamAnswer(open, SSE_HEADERS);
+}
+
+/** What no longer waits for an answer is none of an error: somebody else has given it, or the agent has gone on. */
+const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
+
+/**
+ * Answers what waits. What has been answered already is left as it is, and said.
+ * @returns `answered`: the requests that wait no more, as far as this client is concerned
+ */
+async function resume(resumes: readonly Resume[], facts: SessionFacts, request: Request, server: AgUiServer) {
+  const answered: string[] = [];
+  const says: { name: string; value: unknown }[] = [];
+  for (const entry of resumes) {
+    const { requestId, mark } = requestMeant(entry.interruptId);
+    const pending = facts.pending.find(
+      ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
+    );
+    const state = pending === undefined ? 'too-late' : await give(entry, pending, facts, request, server);
+    if (state === 'given') answered.push(requestId);
+    const outcome =
+      pending === undefined ? ((await readAsked(server.database, facts.session.id, requestId))?.outcome ?? null) : null;
+    says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
+  }
+  return { answered, says };
+}
+
+async function give(
+  entry: Resume,
+  asked: Asked,
+  { session, openTurn }: SessionFacts,
+  request: Request,
+  server: AgUiServer,
+): Promise<'given' | 'too-late'> {
+  const sessionId = session.id;
+  const body = answerIn(asked, entry);
+  try {
+    // A question has no answer that says no: whoever cancels it ends the turn that asks.
+    if (body === null) {
+      const turn = openTurn === null ? {} : { turnId: openTurn.id };
+      await postInterrupt({ ids: { sessionId }, body: turn, request }, server);
+    } else await postRequestAnswer({ ids: { sessionId, requestId: asked.id }, body, request }, server);
+    return 'given';
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
+    const { reason } = error.details;
+    if (TOO_LATE.has(reason) || (body === null && (reason === 'turn_ended' || reason === 'no_open_turn'))) {
+      // an answer that is on its way is as good as this one
+      return reason === 'request_answered' ? 'given' : 'too-late';
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * An event as strict clients take it: only fields that the schema of its type knows, each of the type it says.
+ *
+ * @see `@ag-ui/core` 0.0.59 and 1.0.0
+ */
+export interface StrictEvent {
+  type: string;
+  [field: string]: unknown;
+}
+
+/** Which of the clients' vocabularies is spoken: 1.0 says so in its input, and those before it say nothing. */
+export type Dialect = '1.0' | '0.0.59';
+
+/** A run that ended because it waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
+export interface Interrupt {
+  id: string;
+  reason: string;
+  message?: string;
+  toolCallId?: string;
+  responseSchema?: Record<string, unknown>;
+  expiresAt?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export type Outcome =
+  | { type: 'success' }
+  | { type: 'cancelled' }
+  | { type: 'interrupt'; interrupts: readonly Interrupt[] };
+
+/** What becomes a message of the client's list, by the events that tell it. */
+export type PartKind = 'text' | 'reasoning' | 'tool';

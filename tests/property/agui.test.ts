@@ -1,0 +1,246 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ClientParts } from '@/lib/agui/client-parts';
+import { Course } from '@/lib/agui/course';
+import type { CourseOptions } from '@/lib/agui/course-options';
+import type { Asked } from '@/lib/agui/interrupts';
+import type { Dialect, Outcome, StrictEvent } from '@/lib/agui/strict-event';
+import { StrictStream } from '@/lib/agui/strict-stream';
+import { TaskActivities } from '@/lib/agui/task-activity';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { refusalOf } from '../support/agui-verifier';
+import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
+import { clientRefuses, strictClient } from '../support/strict-clients';
+
+/** What agents send besides: what strict clients count as brackets, and whose it is. */
+const id = (prefix: string) => fc.constantFrom(`${prefix}1`, `${prefix}2`);
+const speaker = fc.option(id('s'), { nil: undefined });
+const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
+  fc.record({ type: fc.constantFrom('STEP_STARTED', 'STEP_FINISHED'), stepName: id('step'), subagentRunId: speaker }),
+  fc.record({
+    type: fc.constantFrom('SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR'),
+    subagentRunId: id('s'),
+    name: fc.constantFrom('helper', undefined, 7),
+    parentSubagentRunId: speaker,
+  }),
+  fc.record({ type: fc.constantFrom('REASONING_START', 'REASONING_END'), messageId: id('m'), subagentRunId: speaker }),
+  fc.record({
+    type: fc.constantFrom('TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'REASONING_MESSAGE_START'),
+    messageId: id('m'),
+    role: fc.constantFrom('assistant', 'user', 'nobody'),
+    delta: fc.constantFrom('', 'x', 7),
+    subagentRunId: speaker,
+  }),
+  fc.record({
+    type: fc.constantFrom('TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'TOOL_CALL_RESULT'),
+    toolCallId: id('t'),
+    toolCallName: fc.constantFrom('Bash', undefined),
+    parentMessageId: fc.option(id('m'), { nil: null }),
+    delta: fc.constantFrom('{}', undefined),
+    content: fc.constantFrom('ok', { a: 1 }, null),
+    messageId: fc.option(id('m'), { nil: undefined }),
+    subagentRunId: speaker,
+  }),
+  fc.record({
+    type: fc.constantFrom('ACTIVITY_SNAPSHOT', 'ACTIVITY_DELTA', 'STATE_SNAPSHOT', 'STATE_DELTA', 'RAW', 'CUSTOM'),
+    messageId: fc.option(id('a'), { nil: undefined }),
+    activityType: fc.constant('plan'),
+    content: fc.constantFrom({ entries: [] }, [], null),
+    patch: fc.constantFrom([], [{ op: 'add', path: '/x', value: 1 }], [{ op: 'fly', path: '/x' }], 7),
+    delta: fc.constantFrom([], [{ op: 'remove', path: '/x' }], 'no'),
+    name: fc.constantFrom('own', undefined, 'task:output'),
+    metadata: fc.constantFrom(undefined, { a: 1 }, 7 as never, { interlude: { whole: true as const } }),
+  }) as fc.Arbitrary<AgUiEvent>,
+  fc.constantFrom<AgUiEvent>(
+    { type: 'request:opened' },
+    { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q1', kind: 'question', digest: 'd' } },
+    { type: 'CUSTOM', name: 'runner:away', value: {} },
+    { type: 'CUSTOM', name: 'message:delivery', value: { message_id: 'u1', delivery: 'failed', reason: 'full' } },
+    { type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: [] } },
+  ),
+);
+
+/** Any session's log, in the order of its positions. */
+const logs: fc.Arbitrary<EventEntry[]> = fc
+  .tuple(arbitraryBatchesWithSnapshots, fc.array(fc.tuple(fc.nat(100), bracketed), { maxLength: 30 }))
+  .map(([batches, more]) => {
+    const events = batches.flat();
+    for (const [at, event] of more) events.splice(at % (events.length + 1), 0, event);
+    return events.map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
+  });
+
+const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
+const asked: Asked = {
+  id: 'q1',
+  kind: 'permission',
+  title: 'May I?',
+  toolName: null,
+  toolCallId: null,
+  input: null,
+  options: [],
+  digest: 'd'.repeat(64),
+  openedPosition: '0',
+  expiresAt: null,
+};
+
+function partsOf(has: readonly [string, number][]): ClientParts {
+  const parts = new ClientParts();
+  for (const [name, length] of has) parts.know(name.startsWith('t') ? 'tool' : 'text', name, length, 0);
+  return parts;
+}
+
+const had = fc.array(fc.tuple(fc.constantFrom('m1', 'm2', 'u1', 't1'), fc.nat(6)), { maxLength: 3 });
+
+beforeAll(() => {
+  // the clients say there what they think of a stream
+  for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
+});
+afterAll(() => vi.restoreAllMocks());
+
+describe('a strict stream', () => {
+  const outcomes = fc.constantFrom<Outcome>(
+    { type: 'success' },
+    { type: 'cancelled' },
+    { type: 'interrupt', interrupts: [{ id: 'i', reason: 'tool_call' }] },
+  );
+  const verbs = fc.array(fc.tuple(fc.nat(100), fc.constantFrom('begin', 'finish', 'fail', 'settle'), outcomes), {
+    maxLength: 12,
+  });
+
+  test.each(DIALECTS)(
+    'is never refused by a client of %s, whatever it is given and whenever its runs end',
+    (dialect) => {
+      fc.assert(
+        fc.property(logs, verbs, had, (log, turns, has) => {
+          const stream = new StrictStream({ threadId: 's1', dialect, parts: partsOf(has) });
+          for (const [at, entry] of log.entries()) {
+            for (const [when, verb, outcome] of turns) {
+              if (when % log.length !== at) continue;
+              if (verb === 'begin') stream.begin({ runId: `run-${at}` });
+              else if (verb === 'finish') stream.finish(outcome);
+              else if (verb === 'fail') stream.fail('no');
+              else stream.settle();
+            }
+            stream.take(entry);
+          }
+          stream.finish({ type: 'success' });
+          expect(refusalOf(stream.drain(), dialect)).toBeNull();
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
+});
+
+describe('the course of a client', () => {
+  const given = fc.record({
+    awaits: fc.subarray(['u1', 'u2']),
+    answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
+    answersNext: fc.boolean(),
+    follows: fc.constantFrom<CourseOptions['follows']>('no', 'while-tasks-run', 'always'),
+    openTurnId: fc.option(fc.constantFrom('r0', 'r1'), { nil: null }),
+    pending: fc.subarray([asked]),
+    answered: fc.subarray(['q1']),
+    asOf: fc.nat(40).map(String),
+    quietUpTo: fc.nat(40).map(String),
+    isTurnless: fc.boolean(),
+    isAway: fc.boolean(),
+    says: fc.constantFrom([], [{ name: 'interlude:resumed', value: {} }]),
+  });
+  const moments = fc.record({
+    caughtUp: fc.nat(100),
+    settles: fc.array(fc.nat(100)),
+    bound: fc.nat(200),
+    givesUp: fc.nat(200),
+    connects: fc.boolean(),
+  });
+
+  interface Lived {
+    log: EventEntry[];
+    options: Omit<CourseOptions, 'stream' | 'parts' | 'tasks' | 'runId'>;
+    when: { caughtUp: number; settles: number[]; bound: number; givesUp: number; connects: boolean };
+    has: [string, number][];
+  }
+
+  function live(dialect: Dialect, { log, options, when, has }: Lived): StrictEvent[] {
+    const parts = partsOf(has);
+    const stream = new StrictStream({ threadId: 's1', dialect, parts });
+    const tasks = new TaskActivities({ sessionId: 's1', agentId: 'a1' }, []);
+    const course = new Course({ ...options, stream, parts, tasks, runId: 'asked' });
+    if (when.connects) course.connected([{ id: 'm1', role: 'assistant', content: 'x' }]);
+    for (let at = 0; at < log.length && !course.isOver; at += 1) {
+      if (when.settles.some((one) => one % log.length === at)) course.settle();
+      if (when.caughtUp % log.length === at) course.caughtUp();
+      if (when.bound === at) course.bound();
+      if (when.givesUp === at) course.giveUp();
+      course.take(log[at] as EventEntry);
+      if (course.rereads === null) continue;
+      course.reread();
+      at = -1;
+    }
+    course.settle();
+    if (!course.isOver) course.fail('It was stopped.', 'stream_shutdown');
+    return stream.drain();
+  }
+
+  const lives = fc.record({ log: logs, options: given, when: moments, has: had });
+
+  test.each(DIALECTS)('is never refused by a client of %s, and never ends in the middle of a run', (dialect) => {
+    fc.assert(
+      fc.property(lives, (life) => {
+        const events = live(dialect, life);
+        expect(refusalOf(events, dialect)).toBeNull();
+        expect(events.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
+        expect(events.filter((event) => event.delta === '')).toEqual([]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test.each(DIALECTS)('is taken by the client of %s itself', async (dialect) => {
+    await fc.assert(
+      fc.asyncProperty(lives, async (life) => {
+        expect(await clientRefuses(live(dialect, life), dialect)).toBeNull();
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('leaves the client with the text that was told, however much of it it had, and wherever deltas were folded', async () => {
+    const deltas = fc.array(fc.string({ minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (told, had, folded, isAnnounced) => {
+        const whole = told.join('');
+        const has = whole.slice(0, had);
+        const parts = new ClientParts();
+        if (has !== '') parts.know('text', 'm1', has.length, 0);
+        const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+        stream.begin({ runId: 'r1' });
+        const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
+        const upTo = Math.min(folded, told.length);
+        if (upTo > 0) {
+          const delta = told.slice(0, upTo).join('');
+          const metadata = { interlude: { whole: true as const } };
+          events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta, metadata });
+        }
+        for (const delta of told.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
+        for (const [at, event] of events.entries()) {
+          stream.take({ position: String(at), occurredAt: at, receivedAt: at, event });
+        }
+        stream.finish({ type: 'success' });
+        const body = stream.drain().map((event) => `data: ${JSON.stringify(event)}\n\n`);
+        const headers = { 'content-type': 'text/event-stream' };
+        const client = strictClient('1.0', {
+          url: 'http://127.0.0.1:9/',
+          threadId: 't',
+          fetch: async () => new Response(body.join(''), { headers }),
+        });
+        if (has !== '') client.setMessages([{ id: 'm1', role: 'assistant', content: has }]);
+        await client.runAgent({ runId: 'r1' });
+        expect(client.messages.map(({ content }) => content)).toEqual([whole]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,104 @@
+import type { Dialect, StrictEvent } from '@/lib/agui/strict-event';
+
+/** Types that 1.0 and 0.0.59 both know. */
+const TYPES = new Set(
+  `TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TEXT_MESSAGE_CHUNK TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END
+   TOOL_CALL_CHUNK TOOL_CALL_RESULT STATE_SNAPSHOT STATE_DELTA MESSAGES_SNAPSHOT ACTIVITY_SNAPSHOT ACTIVITY_DELTA RAW CUSTOM
+   RUN_STARTED RUN_FINISHED RUN_ERROR STEP_STARTED STEP_FINISHED REASONING_START REASONING_MESSAGE_START
+   REASONING_MESSAGE_CONTENT REASONING_MESSAGE_END REASONING_MESSAGE_CHUNK REASONING_END REASONING_ENCRYPTED_VALUE
+   SUBAGENT_STARTED SUBAGENT_FINISHED SUBAGENT_ERROR`.split(/\s+/),
+);
+
+const OUTCOMES: Record<Dialect, readonly string[]> = {
+  '1.0': ['success', 'interrupt', 'cancelled'],
+  '0.0.59': ['success', 'interrupt'],
+};
+
+/** What opens and closes, by the field that names it. `grows`: what may only come between. */
+const BRACKETS = [
+  { opens: 'TEXT_MESSAGE_START', grows: 'TEXT_MESSAGE_CONTENT', closes: ['TEXT_MESSAGE_END'], by: 'messageId' },
+  {
+    opens: 'REASONING_MESSAGE_START',
+    grows: 'REASONING_MESSAGE_CONTENT',
+    closes: ['REASONING_MESSAGE_END'],
+    by: 'messageId',
+  },
+  { opens: 'REASONING_START', grows: null, closes: ['REASONING_END'], by: 'messageId' },
+  { opens: 'TOOL_CALL_START', grows: 'TOOL_CALL_ARGS', closes: ['TOOL_CALL_END'], by: 'toolCallId' },
+  { opens: 'STEP_STARTED', grows: null, closes: ['STEP_FINISHED'], by: 'stepName' },
+  { opens: 'SUBAGENT_STARTED', grows: null, closes: ['SUBAGENT_FINISHED', 'SUBAGENT_ERROR'], by: 'subagentRunId' },
+] as const;
+
+/**
+ * What strict clients refuse of a stream, as `tests/fixtures/agui` has it measured, and of 1.0 what its source says
+ * besides (reasoning that is left open, whose a part is). Both clients at their strictest: whatever passes here, each takes.
+ *
+ * @returns why it is refused; null if it is taken
+ */
+export function refusalOf(events: readonly StrictEvent[], dialect: Dialect): string | null {
+  let state: 'before' | 'running' | 'finished' | 'failed' = 'before';
+  let open = new Map<string, StrictEvent>();
+  let owners = new Map<string, unknown>();
+  let ended = new Set<unknown>();
+  for (const [at, event] of events.entries()) {
+    const refuse = (why: string) => `${at} ${event.type}: ${why}`;
+    if (!TYPES.has(event.type)) {
+      if (dialect === '1.0') continue;
+      return refuse('an unknown type');
+    }
+    if (event.type === 'RUN_STARTED') {
+      if (state === 'running') return refuse('within a run');
+      [state, open, owners, ended] = ['running', new Map(), new Map(), new Set()];
+      continue;
+    }
+    if (event.type === 'RUN_ERROR') {
+      if (state === 'failed') return refuse('behind an error');
+      state = 'failed';
+      continue;
+    }
+    if (state !== 'running') return refuse(`outside of a run (${state})`);
+    if (event.type === 'RUN_FINISHED') {
+      const type = (event.outcome as { type: string } | undefined)?.type ?? 'success';
+      if (!OUTCOMES[dialect].includes(type)) return refuse(`outcome ${type}`);
+      const left = [...open.values()].filter(
+        ({ type: opener }) => dialect === '1.0' || !opener.startsWith('REASONING'),
+      );
+      if (left.length > 0) return refuse(`open: ${left.map((one) => one.type).join(', ')}`);
+      state = 'finished';
+      continue;
+    }
+    const bracket = BRACKETS.find(
+      ({ opens, grows, closes }) =>
+        [opens, grows, ...closes].includes(event.type as never) && isChecked(opens, dialect),
+    );
+    if (event.type === 'REASONING_MESSAGE_START' && event.role !== 'reasoning') return refuse('its role');
+    if (event.subagentRunId === null) return refuse('subagentRunId null');
+    if (bracket === undefined) continue;
+    const name = event[bracket.by];
+    if (typeof name !== 'string') return refuse(`no ${bracket.by}`);
+    const owner = bracket.opens === 'STEP_STARTED' ? `:${event.subagentRunId}` : '';
+    const key = `${bracket.opens}:${name}${owner}`;
+    if (event.type === bracket.opens) {
+      if (open.has(key)) return refuse(`${name} is open`);
+      if (bracket.opens === 'SUBAGENT_STARTED' && ended.has(name)) return refuse(`${name} began before`);
+      open.set(key, event);
+    } else if (!open.has(key)) return refuse(`${name} is not open`);
+    const part = bracket.opens.replace('_MESSAGE', '');
+    if (bracket.by !== 'stepName' && bracket.by !== 'subagentRunId') {
+      const ownerKey = `${part}:${name}`;
+      if (owners.has(ownerKey) && event.subagentRunId !== undefined && owners.get(ownerKey) !== event.subagentRunId) {
+        return refuse(`${name} is somebody else's`);
+      }
+      if (!owners.has(ownerKey)) owners.set(ownerKey, event.subagentRunId);
+    }
+    if (!bracket.closes.includes(event.type as never)) continue;
+    open.delete(key);
+    if (bracket.opens === 'SUBAGENT_STARTED') ended.add(name);
+  }
+  return null;
+}
+
+/** 0.0.59 does not look whether reasoning is open. */
+function isChecked(opens: string, dialect: Dialect): boolean {
+  return dialect === '1.0' || !opens.startsWith('REASONING');
+}

@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { ClientParts } from '@/lib/agui/client-parts';
+import { Course } from '@/lib/agui/course';
+import type { CourseOptions } from '@/lib/agui/course-options';
+import type { Asked } from '@/lib/agui/interrupts';
+import { StrictStream } from '@/lib/agui/strict-stream';
+import { TaskActivities } from '@/lib/agui/task-activity';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { refusalOf } from '../../support/agui-verifier';
+
+function courseOf(asked: Partial<CourseOptions> = {}) {
+  const parts = new ClientParts();
+  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+  const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
+  const course = new Course({
+    stream,
+    parts,
+    tasks,
+    runId: 'asked',
+    awaits: ['u1'],
+    answeredIn: null,
+    answersNext: false,
+    follows: 'no',
+    openTurnId: null,
+    pending: [],
+    answered: [],
+    asOf: '0',
+    quietUpTo: '0',
+    isTurnless: false,
+    isAway: false,
+    says: [],
+    ...asked,
+  });
+  let position = 0;
+  /** Runs by their ids with what was said in them, and how they ended. */
+  const runs = () => {
+    const events = stream.drain();
+    expect(refusalOf(events, '1.0')).toBeNull();
+    const lines: string[] = [];
+    for (const { type, runId, delta, name, outcome, code } of events) {
+      if (type === 'RUN_STARTED') lines.push(`${runId}:`);
+      else if (delta !== undefined) lines.push(`${lines.pop()} ${delta}`);
+      else if (type === 'CUSTOM') lines.push(`${lines.pop()} (${name})`);
+      else if (type === 'RUN_FINISHED') lines.push(`${lines.pop()} ${(outcome as { type: string }).type}`);
+      else if (type === 'RUN_ERROR') lines.push(`${lines.pop() ?? ''} ${code}`);
+    }
+    return lines;
+  };
+  const take = (...events: AgUiEvent[]) => {
+    for (const event of events) {
+      position += 1;
+      course.take({ position: String(position), occurredAt: position, receivedAt: position, event });
+    }
+    course.settle();
+  };
+  return { course, take, runs };
+}
+
+const starts = (runId: string, interlude?: object): AgUiEvent => ({
+  type: 'RUN_STARTED',
+  runId,
+  metadata: { interlude },
+});
+const ends = (runId: string, userMessageIds?: string[]): AgUiEvent => ({
+  type: 'RUN_FINISHED',
+  runId,
+  metadata: { interlude: userMessageIds === undefined ? {} : { userMessageIds } },
+});
+const says = (messageId: string, delta: string, interlude?: object): AgUiEvent[] => [
+  { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', metadata: { interlude } },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+  { type: 'TEXT_MESSAGE_END', messageId, metadata: { interlude } },
+];
+const person = (messageId: string, text: string): AgUiEvent[] => [
+  { type: 'TEXT_MESSAGE_START', messageId, role: 'user', metadata: { interlude: { delivery: 'queued' } } },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text },
+  { type: 'TEXT_MESSAGE_END', messageId },
+];
+const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
+const asks = (id: string) =>
+  custom('request:opened', { request_id: id, kind: 'permission', title: 'May I?', digest: `${id}-digest` });
+
+describe('the answer', () => {
+  test('of an agent that names nobody is the next turn that is not its own doing', () => {
+    const { course, take, runs } = courseOf();
+    take(starts('r1', { turn: 'between-run' }), ...says('m1', 'mine'), ends('r1'));
+    expect([runs(), course.isOver]).toEqual([[], false]);
+    take(starts('r2'), ...says('m2', 'yours'), ends('r2'));
+    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+  });
+
+  test('is waited for on, where a turn says only at its end that it answers somebody else', () => {
+    const { course, take, runs } = courseOf();
+    take(starts('r1'), ...says('m1', 'theirs'), ends('r1', ['u0']));
+    expect(course.isOver).toBe(false);
+    take(starts('r2', { userMessageIds: ['u1'] }), ...says('m2', 'yours'), ends('r2'));
+    expect([runs(), course.isOver]).toEqual([['asked: theirs success', 'r2: yours success'], true]);
+  });
+
+  test('may stand outside of any turn, where its text says so', () => {
+    const { course, take, runs } = courseOf();
+    take(...says('m1', 'by the way'), ...says('m2', 'yours', { replyTo: ['u1'] }));
+    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+  });
+
+  test('of an agent that tells no turns is what it says', () => {
+    const { course, take, runs } = courseOf({ isTurnless: true });
+    take(...says('m1', 'yours'));
+    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+  });
+
+  test('is not what another run broke in on before it said whom it answers', () => {
+    const { course, take, runs } = courseOf();
+    take(starts('r1'), ...says('m1', 'half'), starts('r2', { userMessageIds: ['u1'] }), ends('r2'));
+    expect([runs(), course.isOver]).toEqual([['asked: half cancelled', 'r2: success'], true]);
+  });
+
+  test('has its run said with it, where it stands in one that was told already', () => {
+    const { course, take, runs } = courseOf({ follows: 'while-tasks-run' });
+    take(starts('r0', { userMessageIds: ['u0'] }), ...says('m0', 'both'), ends('r0', ['u0', 'u1']));
+    course.caughtUp();
+    expect(course.waitsFor).toBe('next-turn');
+    course.giveUp();
+    expect([runs(), course.isOver]).toEqual([['r0: both success', 'asked: success'], true]);
+  });
+});
+
+describe('what the agent asks', () => {
+  const pending: Asked = {
+    id: 'q1',
+    kind: 'permission',
+    title: 'May I?',
+    toolName: null,
+    toolCallId: null,
+    input: null,
+    options: [],
+    digest: 'q1-digest',
+    openedPosition: '1',
+    expiresAt: null,
+  };
+
+  test('ends the run of whoever waits behind it, though its turn is not shown', () => {
+    const { course, take, runs } = courseOf({ openTurnId: 'r0' });
+    take(asks('q1'));
+    expect([runs(), course.isOver]).toEqual([['asked: interrupt'], true]);
+  });
+
+  test('is asked again if the answer could not be given', () => {
+    const { course, take, runs } = courseOf({
+      awaits: [],
+      answeredIn: 'r0',
+      openTurnId: 'r0',
+      pending: [pending],
+      answered: ['q1'],
+    });
+    course.caughtUp();
+    expect(course.isOver).toBe(false);
+    take(custom('command:failed', { command_id: 'c', type: 'permission.decision', request_id: 'q1', reason: 'gone' }));
+    expect([runs(), course.isOver]).toEqual([['asked: (command:failed) interrupt'], true]);
+  });
+
+  test('is told to who is connected, and so is how it goes on', () => {
+    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
+    course.connected([]);
+    course.caughtUp();
+    take(starts('r1'), ...says('m1', 'I need'), asks('q1'));
+    take(custom('request:resolved', { request_id: 'q1', outcome: 'allowed' }), ...says('m2', 'have'), ends('r1'));
+    expect([runs(), course.isOver]).toEqual([
+      ['asked: success', 'r1: I need (request:opened) interrupt', 'r1/2: (request:resolved) have success'],
+      false,
+    ]);
+  });
+});
+
+describe('what stands outside of runs', () => {
+  test('waits for the run that answers it, or for the next, or is told at the end', () => {
+    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
+    course.connected([]);
+    take(...person('u2', 'mine?'), ...person('u3', 'and mine?'), custom('interlude:notice', { text: 'x' }));
+    expect(runs()).toEqual(['asked: success']);
+    take(starts('r1', { userMessageIds: ['u3'] }), ends('r1'));
+    expect(runs()).toEqual(['r1: (interlude:notice) and mine? success']);
+    course.bound();
+    expect(runs()).toEqual(['outside-1: mine? success']);
+    expect(course.isOver).toBe(true);
+  });
+
+  test('is counted where it is too much', () => {
+    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
+    course.connected([]);
+    take(...Array.from({ length: 300 }, (_, at) => custom(`own:${at}`, {})), starts('r1'), ends('r1'));
+    expect(runs().at(-1)).toContain('(own:299) (interlude:left-out) success');
+  });
+});

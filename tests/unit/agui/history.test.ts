@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { ClientParts } from '@/lib/agui/client-parts';
+import { historyOf } from '@/lib/agui/history';
+import type { Item, Turn } from '@/lib/protocol/read-models';
+
+const said = (id: string, text: string, more: object = {}) =>
+  ({ kind: 'message', id, role: 'assistant', name: null, text, clientId: null, ...more }) as unknown as Item;
+const called = (id: string, result: string | null) =>
+  ({ kind: 'tool-call', id, name: 'Bash', argsText: '{}', result }) as unknown as Item;
+const turn = (...items: Item[]) => ({ items }) as unknown as Turn;
+
+describe('a history', () => {
+  test('is what was said and done, each message under the id that its client gave it', () => {
+    const parts = new ClientParts();
+    const own = said('uuid', 'Hi', { role: 'user', clientId: 'agui:u1', name: 'operator' });
+    expect(historyOf([turn(own), turn(said('m1', 'Hello'), called('c1', 'ok'), called('c2', null))], parts)).toEqual([
+      { id: 'u1', role: 'user', content: 'Hi', name: 'operator' },
+      { id: 'm1', role: 'assistant', content: 'Hello' },
+      {
+        id: 'c1',
+        role: 'assistant',
+        toolCalls: [{ id: 'c1', type: 'function', function: { name: 'Bash', arguments: '{}' } }],
+      },
+      { id: 'c1:result', role: 'tool', toolCallId: 'c1', content: 'ok' },
+      {
+        id: 'c2',
+        role: 'assistant',
+        toolCalls: [{ id: 'c2', type: 'function', function: { name: 'Bash', arguments: '{}' } }],
+      },
+    ]);
+    expect(parts.find('text', 'm1')).toMatchObject({ has: 5, told: 5 });
+    expect([parts.hasId('u1'), parts.hasResult('c1'), parts.hasResult('c2')]).toEqual([true, true, false]);
+  });
+
+  test('goes on behind what was cut off of a long text', () => {
+    const parts = new ClientParts();
+    historyOf([turn(said('m1', 'Hello', { cut: 100 }))], parts);
+    expect(parts.find('text', 'm1')).toMatchObject({ has: 105, told: 105 });
+  });
+
+  test('is the newest that fits into a frame', () => {
+    const long = Array.from({ length: 30 }, (_, at) => said(`m${at}`, 'x'.repeat(100_000)));
+    const ids = historyOf([turn(...long)], new ClientParts()).map(({ id }) => id);
+    expect(ids.length).toBeLessThan(30);
+    expect(ids.at(-1)).toBe('m29');
+    expect(ids[0]).toBe(`m${30 - ids.length}`);
+  });
+
+  test('has each id once', () => {
+    const ids = historyOf([turn(called('m1', 'ok'), said('m1', 'Hello'))], new ClientParts()).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});

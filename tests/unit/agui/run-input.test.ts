@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { clientIdOf, messageIdOf, readRunInput } from '@/lib/agui/run-input';
+import { AppError } from '@/lib/protocol/errors';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+
+const read = (more: object) =>
+  readRunInput(new TextEncoder().encode(JSON.stringify({ threadId: 't', runId: 'r', ...more })));
+const message = (id: string, role: string, content: unknown, more: object = {}) => ({ id, role, content, ...more });
+
+describe('an input', () => {
+  test('sends the messages of people at its end, and nothing before them', async () => {
+    const messages = [message('u0', 'user', 'old'), message('a0', 'assistant', 'older'), message('u1', 'user', 'one')];
+    const parts = [
+      { type: 'text', text: 'two' },
+      { type: 'image', source: {} },
+    ];
+    const { sent } = await read({ messages: [...messages, message('u2', 'user', parts)] });
+    expect(sent).toEqual([
+      { clientId: 'agui:u1', text: 'one' },
+      { clientId: 'agui:u2', text: 'two' },
+    ]);
+  });
+
+  test('says what its client has: texts, thoughts, calls with their arguments, and results', async () => {
+    const call = { id: 'c1', type: 'function', function: { name: 'Bash', arguments: '{"a":1}' } };
+    const { parts } = await read({
+      messages: [
+        message('a1', 'assistant', 'Hello', { toolCalls: [call] }),
+        message('g1', 'reasoning', 'hm'),
+        message('x1', 'tool', 'ok', { toolCallId: 'c1' }),
+        message('y1', 'activity', {}),
+      ],
+    });
+    expect(parts.find('text', 'a1')).toMatchObject({ has: 5, told: 0, isOpen: false });
+    expect(parts.find('reasoning', 'g1')).toMatchObject({ has: 2 });
+    expect(parts.find('tool', 'c1')).toMatchObject({ has: 7 });
+    expect([parts.hasResult('c1'), parts.hasId('y1')]).toEqual([true, false]);
+  });
+
+  test('is of 1.0 if it says so', async () => {
+    expect([(await read({})).dialect, (await read({ protocolVersion: '1.0' })).dialect]).toEqual(['0.0.59', '1.0']);
+  });
+
+  test.each<[unknown, number | null]>([
+    [undefined, null],
+    [true, 600_000],
+    [false, 0],
+    [{ seconds: 5 }, 5_000],
+    [{ seconds: 1e9 }, 3_600_000],
+  ])('follows as long as it says, at most an hour: %j', async (follow, followMs) => {
+    expect((await read({ forwardedProps: { interlude: { follow } } })).followMs).toBe(followMs);
+  });
+
+  test('mends half a character, which a database could not hold', async () => {
+    const { sent } = await read({ messages: [message('u1', 'user', 'a\ud83d')] });
+    expect(sent[0]?.text).toBe('a\ufffd');
+  });
+
+  test.each<[string, object]>([
+    ['too many messages', { messages: Array.from({ length: 51 }, (_, at) => message(`u${at}`, 'user', 'x')) }],
+    ['a message without an id', { messages: [{ role: 'user', content: 'x' }] }],
+    ['too many values', { state: Array.from({ length: 100_001 }, () => 0) }],
+  ])('with %s is refused, and says why', async (_, more) => {
+    const error = await read(more).catch((refusal: unknown) => refusal);
+    expect(error).toBeInstanceOf(AppError);
+    expect((error as AppError).code).toBe('invalid_argument');
+  });
+});
+
+describe('the id of a message', () => {
+  test('comes back as its client gave it, unless it is too long to be kept', () => {
+    expect(messageIdOf(clientIdOf('u1'))).toBe('u1');
+    const long = 'x'.repeat(MAX_ID_LENGTH);
+    expect(clientIdOf(long).length).toBeLessThanOrEqual(MAX_ID_LENGTH);
+    expect(messageIdOf(clientIdOf(long))).toBeNull();
+    expect([messageIdOf('someone’s'), messageIdOf(null)]).toEqual([null, null]);
+  });
+});

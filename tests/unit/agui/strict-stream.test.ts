@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { ClientParts } from '@/lib/agui/client-parts';
+import type { Dialect } from '@/lib/agui/strict-event';
+import { StrictStream } from '@/lib/agui/strict-stream';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { refusalOf } from '../../support/agui-verifier';
+
+function written(
+  events: AgUiEvent[],
+  options: { dialect?: Dialect; parts?: ClientParts; run?: boolean } = {},
+): string[] {
+  const { dialect = '1.0', parts = new ClientParts(), run = true } = options;
+  const stream = new StrictStream({ threadId: 't', dialect, parts });
+  if (run) stream.begin({ runId: 'r1' });
+  for (const [at, event] of events.entries()) {
+    stream.take({ position: String(at + 1), occurredAt: at, receivedAt: at, event });
+    if (!run) stream.settle();
+  }
+  if (run) stream.finish({ type: 'success' });
+  const out = stream.drain();
+  expect(refusalOf(out, dialect)).toBeNull();
+  const lines = out.map(({ type, messageId, toolCallId, runId, delta, content, role, name, subagentRunId, stepName }) =>
+    [type, runId ?? toolCallId ?? messageId ?? name ?? stepName, role, delta ?? content, subagentRunId]
+      .filter((part) => part !== undefined)
+      .join(' '),
+  );
+  return run ? lines.slice(1, -1) : lines;
+}
+
+const says = (delta: string, more: object = {}): AgUiEvent => ({
+  type: 'TEXT_MESSAGE_CONTENT',
+  messageId: 'm1',
+  delta,
+  ...more,
+});
+const whole = { metadata: { interlude: { whole: true as const } } };
+const has = (length: number) => {
+  const parts = new ClientParts();
+  parts.know('text', 'm1', length, 0);
+  return parts;
+};
+
+describe('what is told', () => {
+  test('without a beginning is begun, and ended with its run', () => {
+    expect(written([says('Hi')])).toEqual([
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 Hi',
+      'TEXT_MESSAGE_END m1',
+    ]);
+  });
+
+  test('whole is told as far as it is new', () => {
+    expect(written([says('Hello '), says('Hello world', whole)])).toEqual([
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 Hello ',
+      'TEXT_MESSAGE_CONTENT m1 world',
+      'TEXT_MESSAGE_END m1',
+    ]);
+  });
+
+  test('again, from its beginning, is told from where the client has it', () => {
+    const start: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
+    const end: AgUiEvent = { type: 'TEXT_MESSAGE_END', messageId: 'm1' };
+    expect(written([start, says('Hel'), says('lo'), end], { parts: has(5) })).toEqual([]);
+    expect(written([start, says('Hel'), says('lo'), end], { parts: has(4) })).toEqual([
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 o',
+      'TEXT_MESSAGE_END m1',
+    ]);
+  });
+
+  test('empty is left out, and so is the end of what never began', () => {
+    expect(
+      written([
+        { type: 'TEXT_MESSAGE_END', messageId: 'm1' },
+        { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+      ]),
+    ).toEqual([]);
+    expect(written([says('')])).toEqual(['TEXT_MESSAGE_START m1 assistant', 'TEXT_MESSAGE_END m1']);
+  });
+
+  test('in chunks is one message, until something else begins', () => {
+    const chunk = (delta: string, messageId?: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
+    expect(written([chunk('a', 'm1'), chunk('b'), chunk('c', 'm2')])).toEqual([
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 a',
+      'TEXT_MESSAGE_CONTENT m1 b',
+      'TEXT_MESSAGE_START m2 assistant',
+      'TEXT_MESSAGE_CONTENT m2 c',
+      'TEXT_MESSAGE_END m1',
+      'TEXT_MESSAGE_END m2',
+    ]);
+  });
+
+  test('by a snapshot of what was told is left as it is, and what is new in it is told', () => {
+    const ofSnapshot = (messageId: string, delta: string): AgUiEvent => ({
+      type: 'TEXT_MESSAGE_CHUNK',
+      messageId,
+      role: 'assistant',
+      delta,
+      metadata: { interlude: { whole: true, ofSnapshot: { turnId: null } } },
+    });
+    expect(
+      written([{ type: 'MESSAGES_SNAPSHOT', messages: [] }, ofSnapshot('m1', 'No'), ofSnapshot('m2', 'New')], {
+        parts: has(3),
+      }),
+    ).toEqual(['TEXT_MESSAGE_START m2 assistant', 'TEXT_MESSAGE_CONTENT m2 New', 'TEXT_MESSAGE_END m2']);
+  });
+
+  test('as a result ends its call, and is told once', () => {
+    const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', content: [{ type: 'text', text: 'ok' }] };
+    expect(written([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' }, result, result])).toEqual([
+      'TOOL_CALL_START c1',
+      'TOOL_CALL_END c1',
+      'TOOL_CALL_RESULT c1 tool ok',
+    ]);
+  });
+
+  test('of reasoning has the role that clients ask for', () => {
+    const thought = { type: 'REASONING_MESSAGE_START', messageId: 'g', role: 'assistant' };
+    expect(written([thought])).toEqual(['REASONING_MESSAGE_START g reasoning', 'REASONING_MESSAGE_END g']);
+  });
+
+  test('by two subagents about one message is its first one’s', () => {
+    const start = (subagentRunId: string): AgUiEvent => ({
+      type: 'TEXT_MESSAGE_START',
+      messageId: 'm1',
+      subagentRunId,
+    });
+    const end: AgUiEvent = { type: 'TEXT_MESSAGE_END', messageId: 'm1' };
+    expect(written([start('s1'), says('a'), end, start('s2'), says('ab')])).toEqual([
+      'TEXT_MESSAGE_START m1 assistant s1',
+      'TEXT_MESSAGE_CONTENT m1 a',
+      'TEXT_MESSAGE_END m1',
+      'TEXT_MESSAGE_START m1 assistant s1',
+      'TEXT_MESSAGE_CONTENT m1 b',
+      'TEXT_MESSAGE_END m1',
+    ]);
+  });
+
+  test('of a type that no client knows is RAW', () => {
+    expect(written([{ type: 'NEWER_THAN_US', what: 1 }], { dialect: '0.0.59' })).toEqual(['RAW']);
+  });
+});
+
+describe('outside of runs', () => {
+  test('a text has a run of its own, which ends with it', () => {
+    const end: AgUiEvent = { type: 'TEXT_MESSAGE_END', messageId: 'm1' };
+    expect(written([says('Hi'), end, { type: 'CUSTOM', name: 'n', value: 1 }], { run: false })).toEqual([
+      'RUN_STARTED outside-1',
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 Hi',
+      'TEXT_MESSAGE_END m1',
+      'RUN_FINISHED outside-1',
+      'RUN_STARTED outside-3',
+      'CUSTOM n',
+      'RUN_FINISHED outside-3',
+    ]);
+  });
+});

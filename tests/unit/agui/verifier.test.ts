@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Dialect } from '@/lib/agui/strict-event';
+import { SEQUENCES } from '../../support/agui-sequences';
+import { refusalOf } from '../../support/agui-verifier';
+import { clientRefuses } from '../../support/strict-clients';
+
+/** What the clients said of these streams when they were asked. */
+function measured(version: string): Map<string, boolean> {
+  const text = readFileSync(new URL(`../../fixtures/agui/agui-verify-client-${version}.txt`, import.meta.url), 'utf8');
+  const lines = text.matchAll(/^(\S.*?) {2,}(ok|FAIL)\b/gm);
+  return new Map(
+    [...lines].flatMap(([, name, verdict]) => (name === undefined ? [] : [[name.trim(), verdict === 'ok']])),
+  );
+}
+
+beforeAll(() => {
+  // the clients say there what they think of a stream
+  for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
+});
+afterAll(() => vi.restoreAllMocks());
+
+const CASES: [Dialect, string][] = [
+  ['1.0', '1.0.0'],
+  ['0.0.59', '0.0.59'],
+];
+
+describe.each(CASES)('of %s', (dialect, version) => {
+  const verdicts = measured(version);
+
+  test('every stream that was measured is known here', () => {
+    expect([...verdicts.keys()].filter((name) => !(name in SEQUENCES))).toEqual([]);
+    expect(Object.keys(SEQUENCES).filter((name) => !verdicts.has(name))).toEqual([]);
+    expect(verdicts.size).toBeGreaterThanOrEqual(40);
+  });
+
+  test.each(Object.entries(SEQUENCES))(
+    'the verifier says what was measured, and the client says it still: %s',
+    async (name, events) => {
+      const isTaken = verdicts.get(name);
+      expect([refusalOf(events, dialect) === null, (await clientRefuses(events, dialect)) === null]).toEqual([
+        isTaken,
+        isTaken,
+      ]);
+    },
+  );
+});
