@@ -27,6 +27,17 @@ export interface OpenTurn {
   readonly spoke: boolean;
 }
 
+/** What was told, and not ended, by a process that was killed; its agent has gone on. */
+export interface OpenBefore {
+  turn: { runId: string; cause: TurnCause } | null;
+  tasks: readonly { id: string; runId: string | null }[];
+  requests: readonly string[];
+  /** By the agent's names. */
+  texts: readonly string[];
+  thoughts: readonly string[];
+  calls: readonly string[];
+}
+
 export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
@@ -76,6 +87,17 @@ export class SessionWriter {
     if (this.#turn === null) return null;
     const { runId, cause, spoke } = this.#turn;
     return { runId, kind: cause.kind, spoke };
+  }
+
+  /** Goes on where the process before this one stood: nothing of that is told again, and its ends are told here. */
+  takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
+    if (turn !== null) {
+      const { runId, cause } = turn;
+      this.#turn = { runId, cause, answers: new Set(cause.kind === 'user' ? cause.userMessageIds : []), spoke: false };
+    }
+    for (const { id, runId } of tasks) remember(this.#tasks, id, { runId, startedIn: null }, MAX_KNOWN);
+    for (const id of requests) remember(this.#requests, id, { outlivesTurn: turn === null }, MAX_KNOWN);
+    this.speaker().takeUp(said);
   }
 
   /** Begins a turn. One that is open ends first: nobody said how. */
@@ -181,13 +203,13 @@ export class SessionWriter {
     remember(this.#told, id, true, MAX_KNOWN);
   }
 
+  /** The start of a task, told once: an agent that uses an id again names the run. */
   taskStarted(value: TaskEventValue): void {
-    remember(
-      this.#tasks,
-      value.task_id,
-      { runId: value.run_id ?? null, startedIn: this.#turn?.runId ?? null },
-      MAX_KNOWN,
-    );
+    const { task_id: id, run_id: runId = null } = value;
+    const running = this.#tasks.get(id);
+    if (running?.runId === runId || this.#told.has(endOf(id, runId))) return;
+    if (running !== undefined) this.taskCompleted({ task_id: id, status: 'lost', error: BEGUN_ANEW });
+    remember(this.#tasks, id, { runId, startedIn: this.#turn?.runId ?? null }, MAX_KNOWN);
     this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
   }
 
@@ -210,10 +232,14 @@ export class SessionWriter {
 
   /** The end of a task, told once. */
   taskCompleted(value: TaskEventValue & { status: 'completed' | 'failed' | 'stopped' | 'lost' }): void {
-    if (!this.#tasks.delete(value.task_id) && this.#told.has(`task:${value.task_id}`)) return;
-    remember(this.#told, `task:${value.task_id}`, true, MAX_KNOWN);
+    const { task_id: id } = value;
+    const running = this.#tasks.get(id);
+    const runId = value.run_id ?? running?.runId ?? null;
+    if (running === undefined && this.#told.has(endOf(id, runId))) return;
+    if (running?.runId === runId) this.#tasks.delete(id);
+    remember(this.#told, endOf(id, runId), true, MAX_KNOWN);
     this.#speakers.get(value.task_id)?.close();
-    this.#emit(custom(CUSTOM.taskCompleted, compact(value)));
+    this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: runId })));
   }
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
@@ -245,6 +271,11 @@ export class SessionWriter {
   /** About the agent's workings: kept, and not shown. */
   custom(name: string, value: object): void {
     this.#emit(custom(name, value));
+  }
+
+  /** An event that its agent tells as AG-UI, and that begins and ends nothing that is followed here. */
+  pass(event: AgUiEvent): void {
+    this.#emit(event);
   }
 
   /** What nobody here understands, whole. */
@@ -282,3 +313,8 @@ export class SessionWriter {
 }
 
 const MAIN = '';
+const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
+
+function endOf(taskId: string, runId: string | null): string {
+  return `task:${taskId}:${runId ?? ''}`;
+}

@@ -56,6 +56,15 @@ export class Speaker {
     this.#mark = subagentRunId === null ? {} : { subagentRunId };
   }
 
+  /** What another process has begun to tell: what it says at last replaces what was told of it. */
+  takeUp(said: { texts: readonly string[]; thoughts: readonly string[]; calls: readonly string[] }): void {
+    const begun = (kind: Stretch['kind'], name: string) =>
+      remember(this.#ended, `${kind}:${name}`, { kind, name, id: name, shown: '', length: 0 }, MAX_REMEMBERED);
+    for (const name of said.texts) begun('text', name);
+    for (const name of said.thoughts) begun('thought', name);
+    for (const id of said.calls) remember(this.#calls, id, { phase: 'open', args: '' }, MAX_REMEMBERED);
+  }
+
   /** Goes on with a text or thought. @param name the agent's id for it; null: it goes on until something else begins */
   say(kind: Stretch['kind'], name: string | null, delta: string, about: TextAbout = {}): void {
     if (delta === '') return;
@@ -79,10 +88,10 @@ export class Speaker {
     else this.#replace(stretch, whole);
   }
 
-  /** What is being said is complete. */
-  endText(): void {
+  /** What is being said is complete. @param name only if it is this; by default whatever it is */
+  endText(name?: string): void {
     const open = this.#open;
-    if (open === null) return;
+    if (open === null || (name !== undefined && open.name !== name)) return;
     this.#open = null;
     this.#emitEnd(open);
     keep(open, open.shown, MAX_COMPARED.ended);
@@ -121,6 +130,14 @@ export class Speaker {
       this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta, ...whole });
     }
     call.args = args;
+  }
+
+  /** More of the arguments of a call, of an agent that tells them piece by piece. */
+  addArgs(id: string, delta: string): void {
+    const call = this.#calls.get(id);
+    if (call === undefined || call.phase !== 'open') return;
+    for (const part of deltasOf(delta)) this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta: part });
+    call.args += delta;
   }
 
   /** The call runs: its arguments are complete. */

@@ -21,6 +21,8 @@ export interface EventStreamOptions {
   silentMs?: number;
   /** The longest wait between two attempts. */
   longestMs?: number;
+  /** The wait after an answer that there is no such stream (404, 405, 410, 501): asking soon would change nothing. */
+  missingMs?: number;
   /** Uniform in [0, 1). */
   random?: () => number;
   signal: AbortSignal;
@@ -36,6 +38,7 @@ export interface BrokenStream {
   againInMs: number;
 }
 
+const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 /** Longer events are not assembled: the stream counts as broken. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
@@ -50,12 +53,9 @@ export async function readEventStream(options: EventStreamOptions): Promise<void
     });
     if (signal.aborted) return;
     failures = wasOpen ? 1 : failures + 1;
-    const againInMs = retryMs(
-      status === 401 || status === 403 ? 'unauthorized' : 'unavailable',
-      failures,
-      random(),
-      longestMs,
-    );
+    const cause = status === 401 || status === 403 ? 'unauthorized' : 'unavailable';
+    const isMissing = status !== null && MISSING.has(status);
+    const againInMs = (isMissing ? options.missingMs : undefined) ?? retryMs(cause, failures, random(), longestMs);
     options.onBroken({ reason, status, failures, againInMs });
     await pause(againInMs, undefined, { signal }).catch(() => undefined);
   }
@@ -89,26 +89,47 @@ async function readOnce(
     }
     wasOpen = true;
     await onOpen();
-    let pending = 0;
-    const parser = createParser({
+    const isWhole = await readEvents(response.body, {
+      onChunk: heard,
       onEvent(event) {
-        pending = 0;
         if (event.id !== undefined) seen(event.id);
         onEvent(event);
       },
     });
-    const decoder = new TextDecoder();
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      heard();
-      pending += chunk.length;
-      if (pending > MAX_EVENT_BYTES) return { reason: 'sent an event that is too long', status: null, wasOpen };
-      parser.feed(decoder.decode(chunk, { stream: true }));
-    }
-    return { reason: 'ended', status: null, wasOpen };
+    return { reason: isWhole ? 'ended' : 'sent an event that is too long', status: null, wasOpen };
   } catch (error) {
     const reason = silence.signal.aborted ? 'was silent for too long' : connectionMessage(error);
     return { reason, status: null, wasOpen };
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * One stream, to its end.
+ *
+ * @param listener.onChunk is waited for: a slow listener slows the sender
+ * @param listener.takesLast also what stands at the end without the blank line that ends an event
+ * @returns false if it was left because of an event that is too long
+ */
+export async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  listener: { onEvent(event: EventSourceMessage): void; onChunk?(): void | Promise<void>; takesLast?: true },
+): Promise<boolean> {
+  let pending = 0;
+  const parser = createParser({
+    onEvent(event) {
+      pending = 0;
+      listener.onEvent(event);
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    pending += chunk.length;
+    if (pending > MAX_EVENT_BYTES) return false;
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    await listener.onChunk?.();
+  }
+  if (listener.takesLast) parser.feed('\n\n');
+  return true;
 }

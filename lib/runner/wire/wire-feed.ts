@@ -34,16 +34,25 @@ export class WireFeed {
   }
 
   /**
-   * @param cursors stored with the events of `ofSession`, by default that of the first event: the place behind this frame
+   * @param cursors stored with the events of `ofSession`, by default that of the first event: the place behind this
+   *   frame; functions are asked once the adapter has read it
    * @returns once it is all stored
    */
-  pass(frame: WireFrame, cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+  pass(
+    frame: WireFrame,
+    cursors: readonly Cursor[] | (() => readonly Cursor[]) = [],
+    ofSession?: string | (() => string | undefined),
+  ): Promise<void> {
     this.#options.record?.(frame);
-    return this.#tell(this.#options.adapter.read(frame, this.#now()), cursors, ofSession);
+    const told = this.#options.adapter.read(frame, this.#now());
+    const session = typeof ofSession === 'function' ? ofSession() : ofSession;
+    return this.#tell(told, typeof cursors === 'function' ? cursors() : cursors, session);
   }
 
   /** The process or connection is gone. */
   ended(end: WireEnd): Promise<void> {
+    const { exitCode: code = null, signal = null } = end;
+    this.#options.record?.({ dir: 'in', msg: { exit: { code, signal } } });
     return this.#tell(this.#options.adapter.ended(end, this.#now()));
   }
 
@@ -64,6 +73,7 @@ export class WireFeed {
       bySession.set(sessionId, events);
     }
     const home = ofSession ?? told[0]?.sessionId;
+    if (home === undefined && cursors.length > 0) throw new Error('a place in a stream belongs to a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
       this.#marks.set(sessionId, marks);

@@ -1,0 +1,112 @@
+import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { SessionWriter } from '../writer/session-writer';
+import { callOf, errorText } from './items';
+import { keptValue } from './kept-value';
+
+/**
+ * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
+ * mentioned again, so its end is unknown.
+ *
+ * @see `codex exec --json`, @openai/codex 0.169.0
+ */
+export class ExecAdapter implements WireAdapter {
+  readonly dueAt = null;
+  readonly #options: WireAdapterOptions;
+  #writer: SessionWriter;
+
+  constructor(options: WireAdapterOptions) {
+    this.#options = options;
+    this.#writer = this.#writerOf('exec');
+  }
+
+  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+    if (dir !== 'in' || !isObject(msg)) return [];
+    const before = this.#writer.take();
+    if (msg.type === 'thread.started') this.#writer = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
+    this.#writer.at(now);
+    this.#line(msg);
+    return [...before, ...this.#writer.take()];
+  }
+
+  elapsed(): ToldEvent[] {
+    return [];
+  }
+
+  ended(end: WireEnd, now: number): ToldEvent[] {
+    this.#writer.at(now);
+    this.#writer.end(end);
+    return this.#writer.take();
+  }
+
+  #line(msg: Fields): void {
+    switch (msg.type) {
+      case 'thread.started':
+        return;
+      case 'turn.started':
+        // What it was asked stands on its command line.
+        this.#writer.begin({ kind: 'user', userMessageIds: [] });
+        return;
+      case 'turn.completed':
+        for (const id of this.#writer.speaker().openCalls) this.#writer.speaker().result(id, NOT_WAITED_FOR);
+        this.#writer.finish({ kind: 'success' }, { result: { usage: fieldsOf(msg.usage) } });
+        return;
+      case 'turn.failed':
+        this.#writer.finish({ kind: 'failed', ...errorText(msg.error) });
+        return;
+      case 'item.started':
+      case 'item.updated':
+        this.#item(fieldsOf(msg.item), false);
+        return;
+      case 'item.completed':
+        this.#item(fieldsOf(msg.item), true);
+        return;
+      default:
+        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, keptValue(msg));
+        return;
+    }
+  }
+
+  #item(item: Fields, isComplete: boolean): void {
+    const id = textOf(item.id);
+    if (id === null) return;
+    // Ids count from 0 in each process.
+    const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
+    const speaker = this.#writer.speaker();
+    const call = callOf(asAppServerItem(item));
+    if (call !== null) {
+      speaker.call(name, call.name);
+      speaker.args(name, call.args);
+      if (isComplete) speaker.result(name, call.result, { isError: call.isError, edits: call.edits });
+      return;
+    }
+    const text = textOf(item.text) ?? textOf(item.message) ?? '';
+    if (item.type === 'agent_message') speaker.sayWhole('text', name, text);
+    else if (item.type === 'reasoning') speaker.sayWhole('thought', name, text);
+    else if (item.type === 'error') this.#writer.notice(text, 'warning');
+    else if (isComplete) this.#writer.custom(`codex:item/${textOf(item.type) ?? 'unknown'}`, keptValue(item));
+    if (isComplete) speaker.endText();
+  }
+
+  #writerOf(threadId: string): SessionWriter {
+    const { sessionOf, newRunId } = this.#options;
+    return new SessionWriter({ sessionId: sessionOf(threadId), newRunId });
+  }
+}
+
+const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never says how it ended.';
+
+/** The same items in the app-server's words. */
+function asAppServerItem(item: Fields): Fields {
+  const type = KINDS[String(item.type)];
+  if (type === undefined) return {};
+  const { aggregated_output: aggregatedOutput, exit_code: exitCode, ...rest } = item;
+  return { ...rest, type, aggregatedOutput, exitCode };
+}
+
+const KINDS: Record<string, string> = {
+  command_execution: 'commandExecution',
+  file_change: 'fileChange',
+  mcp_tool_call: 'mcpToolCall',
+  web_search: 'webSearch',
+};

@@ -1,0 +1,178 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { clientIdOfMessage, sentBy } from '@/lib/adapters/codex/client-id';
+import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { SourceSurroundings } from '@/lib/runner/host/source';
+import { type Answered, NO_SUCH_METHOD } from './app-server';
+import type { CodexConnection } from './codex-connection';
+import { type Wake, Wakes } from './wakes';
+
+export interface CodexSessionOptions {
+  sessionId: string;
+  around: SourceSurroundings;
+  adapter: CodexAdapter;
+  /** Resolves once the session's thread is followed; rejects when the source ends. */
+  ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
+}
+
+/** How long Codex may take to begin the next turn with what is queued. */
+const QUEUE_MS = 300;
+
+/** What Codex is given in a session, and what is asked of it there. */
+export class CodexSession {
+  readonly sessionId: string;
+  readonly inHand: MessagesInHand;
+  cwd: string | null = null;
+  model: string | null = null;
+  readonly #options: CodexSessionOptions;
+  #wakes: Wakes | null = null;
+  /** Something of ours may wait in Codex's queue, also since a process before this one. */
+  #mayBeQueued = true;
+
+  static async recall(options: CodexSessionOptions): Promise<CodexSession> {
+    const { around, sessionId } = options;
+    const session = new CodexSession(options, await MessagesInHand.recall(around, sessionId));
+    session.#wakes = await Wakes.recall(around, sessionId, (wake) => session.#wake(wake));
+    return session;
+  }
+
+  private constructor(options: CodexSessionOptions, inHand: MessagesInHand) {
+    this.#options = options;
+    this.sessionId = options.sessionId;
+    this.inHand = inHand;
+  }
+
+  get wakes(): Wakes | null {
+    return this.#wakes;
+  }
+
+  /** @param isAgain Codex may have it already */
+  async say(message: HandedMessage, isAgain: boolean): Promise<CommandOutcome> {
+    if (this.inHand.has(message.messageId)) return { state: 'delivered' };
+    const { connection, threadId } = await this.#options.ready();
+    const clientId = clientIdOfMessage(message.messageId);
+    if (isAgain && (await connection.hasTaken(threadId, clientId))) return { state: 'delivered' };
+    await this.inHand.take(message);
+    return await this.#give(message);
+  }
+
+  /** What was given to a server that is gone, and that this one does not have. */
+  async goOn(connection: CodexConnection, threadId: string): Promise<void> {
+    for (const message of this.inHand.all) {
+      if (await connection.hasTaken(threadId, clientIdOfMessage(message.messageId))) continue;
+      const { state, reason } = await this.#give(message);
+      if (state === 'failed') this.#options.around.report(message.messageId, { state, ...(reason ? { reason } : {}) });
+    }
+    this.#wakes?.goOn();
+    await this.turnEnded();
+  }
+
+  /**
+   * A turn has ended. Codex begins the next one with what is queued, but not behind an interrupt or a failure: then it is
+   * told to.
+   */
+  async turnEnded(): Promise<void> {
+    if (!this.#mayBeQueued) return;
+    await pause(QUEUE_MS);
+    const { connection, threadId } = await this.#options.ready();
+    if (this.#options.adapter.thread(threadId)?.openTurn !== null) return;
+    const answered = await connection.server.call('thread/queue/list', { threadId });
+    const queued = 'result' in answered ? listOf(answered.result.data).map(fieldsOf) : [];
+    const ours = queued.find(({ clientUserMessageId: id }) => sentBy(textOf(id)) !== null);
+    const queuedSubmissionId = textOf(ours?.id);
+    this.#mayBeQueued = queuedSubmissionId !== null;
+    if (queuedSubmissionId === null) return;
+    const started = await connection.server.call('thread/queue/start', { threadId, queuedSubmissionId });
+    if ('error' in started) this.#options.around.log('warn', `a queued message was not begun: ${started.error}`);
+  }
+
+  /** @param turnId the run that is meant */
+  async interrupt(turnId: string | undefined): Promise<CommandOutcome> {
+    const running = this.#options.around.openWork(this.sessionId).turn?.runId ?? null;
+    if (turnId !== undefined && turnId !== running) {
+      const now = running === null ? 'nothing runs now' : 'Codex has begun another one since, which goes on';
+      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
+    }
+    const { connection, threadId } = await this.#options.ready();
+    const turn = this.#options.adapter.thread(threadId)?.openTurn ?? null;
+    if (turn === null) return { state: 'failed', reason: 'nothing runs now' };
+    return outcomeOf(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
+  }
+
+  /** A subagent is interrupted; a command is terminated. */
+  async stop(taskId: string): Promise<CommandOutcome> {
+    const { connection } = await this.#options.ready();
+    const threads = this.#options.adapter.threads.filter(({ writer }) => writer.sessionId === this.sessionId);
+    const subagent = threads.find(({ parent, openTurn }) => parent !== null && openTurn === taskId);
+    if (subagent !== undefined) {
+      return outcomeOf(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
+    }
+    for (const { id: threadId } of threads) {
+      const answered = await connection.server.call('thread/backgroundTerminals/list', { threadId });
+      if ('error' in answered) continue;
+      const terminal = listOf(answered.result.data)
+        .map(fieldsOf)
+        .find(({ itemId }) => itemId === taskId);
+      const processId = textOf(terminal?.processId);
+      if (processId === null) continue;
+      this.#wakes?.stopped(taskId);
+      return outcomeOf(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
+    }
+    return { state: 'failed', reason: 'this task does not run any more' };
+  }
+
+  async #wake(wake: Wake): Promise<CommandOutcome> {
+    const { connection, threadId } = await this.#options.ready();
+    if (await connection.hasTaken(threadId, wake.clientId)) return { state: 'done' };
+    const { clientId, text, context, taskIds } = wake;
+    const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
+    if (isOpen) {
+      // A queued message takes no context, so it says all of it.
+      const outputs = Object.entries(context).filter(([name]) => name !== 'interlude');
+      const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
+      return outcomeOf(await this.#queue(connection, threadId, clientId, whole));
+    }
+    const answered = await connection.server.call('turn/start', {
+      threadId,
+      turnTrigger: taskIds.map((id) => `interlude:task:${id}`).join(','),
+      clientUserMessageId: clientId,
+      additionalContext: context,
+      input: inputOf(text),
+    });
+    return outcomeOf(answered);
+  }
+
+  async #give({ messageId, text }: HandedMessage): Promise<CommandOutcome> {
+    const { connection, threadId } = await this.#options.ready();
+    const clientId = clientIdOfMessage(messageId);
+    const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
+    const answered = isOpen
+      ? await this.#queue(connection, threadId, clientId, text)
+      : await connection.server.call('turn/start', { threadId, clientUserMessageId: clientId, input: inputOf(text) });
+    // Whoever is there next asks whether it arrived.
+    if ('result' in answered || answered.isGone) return { state: 'delivered' };
+    this.inHand.letGo([messageId]);
+    return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
+  }
+
+  /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */
+  async #queue(connection: CodexConnection, threadId: string, clientId: string, text: string): Promise<Answered> {
+    const message = { threadId, clientUserMessageId: clientId, input: inputOf(text) };
+    this.#mayBeQueued = true;
+    const queued = await connection.server.call('thread/queue/add', message);
+    if (!('error' in queued) || queued.code !== NO_SUCH_METHOD) return queued;
+    const expectedTurnId = this.#options.adapter.thread(threadId)?.openTurn ?? null;
+    if (expectedTurnId === null) return await connection.server.call('turn/start', message);
+    return await connection.server.call('turn/steer', { ...message, expectedTurnId });
+  }
+}
+
+function inputOf(text: string) {
+  return [{ type: 'text', text, text_elements: [] }];
+}
+
+function outcomeOf(answered: Answered): CommandOutcome {
+  return 'result' in answered ? { state: 'done' } : { state: 'failed', reason: answered.error };
+}

@@ -1,0 +1,419 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { isNothing } from '@/lib/runner/host/open-work';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { retryMs } from '@/lib/runner/retry';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { CodexConnection } from './codex-connection';
+import type { CodexLink, LinkEnd, LinkListener } from './codex-link';
+import type { CodexSession } from './codex-session';
+import { CodexSessions } from './codex-sessions';
+import { HeldAsked } from './held-asked';
+import { settlePast } from './settle-past';
+import { ThreadMemory } from './thread-memory';
+
+/**
+ * Codex, by its app-server: the operator's own, which their terminals use too, or a child of the runner.
+ *
+ * Ordering: all that passes goes through one feed, for as long as the runner lives, whatever the connection.
+ * Failure: a connection to the operator's server is made again, for ever, and what was missed is told from the history
+ * of each thread. A child that dies is started again and resumes its thread; one that keeps dying is given up.
+ */
+export interface CodexSourceOptions {
+  around: SourceSurroundings;
+  /** Opens a connection: to a server that is there, or by starting one. */
+  open: (listener: LinkListener) => CodexLink;
+  /** The thread it runs in a server of its own; null: it follows those of the operator's. */
+  own: OwnThread | null;
+  record?: ((frame: object) => void) | undefined;
+  /** Takes secrets out of what a command has written. */
+  redact?: (text: string) => { text: string; redacted: number };
+  answerWithinMs?: number;
+  now?: () => number;
+  random?: () => number;
+}
+
+export interface OwnThread {
+  sessionId: string;
+  cwd: string;
+  /** The thread to go on with, where the session has none yet. */
+  resume?: string | undefined;
+  /** `model`, `approvalPolicy`, `sandbox` as `thread/start` takes them. */
+  params: object;
+}
+
+/** How long a server may be away before what it was doing counts as ended. */
+const AWAY_MS = 10_000;
+const CLOSE_WITHIN_MS = 5_000;
+const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how they end.';
+
+export class CodexSource implements Source {
+  readonly #options: CodexSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #now: () => number;
+  readonly #adapter: CodexAdapter;
+  readonly #feed: WireFeed;
+  readonly #held = new HeldAsked();
+  readonly #sessions: CodexSessions;
+  readonly #taken = new Map<string, true>();
+  readonly #ending = new AbortController();
+  #memory: ThreadMemory | null = null;
+  #link: CodexLink | null = null;
+  #process: SessionFacts['process'];
+  #provider: string | null = null;
+  #trouble: string | null = null;
+  #isPastSettled = false;
+  /** Why no other process would do better. */
+  #fatal: string | null = null;
+  #life: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+  #quiet = () => {};
+
+  constructor(options: CodexSourceOptions) {
+    this.#options = options;
+    this.#around = options.around;
+    this.#now = options.now ?? Date.now;
+    this.#adapter = new CodexAdapter({
+      sessionOf: (threadId) => this.#sessionFor(threadId),
+      newRunId: () => crypto.randomUUID(),
+    });
+    this.#sessions = new CodexSessions(options.around, this.#adapter);
+    this.#feed = new WireFeed({
+      adapter: this.#adapter,
+      around: { ...options.around, emit: (...told) => this.#emit(...told) },
+      record: options.record,
+      now: this.#now,
+      onTold: (events) => this.#told(events),
+      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.letGo(ids),
+    });
+    if (options.own !== null) this.#process = { state: 'starting', pid: null, exitCode: null };
+  }
+
+  get sessions(): SessionFacts[] {
+    return this.#sessions.all.map(({ sessionId, cwd, model, inHand }) => ({
+      sessionId,
+      ...(cwd === null ? {} : { cwd }),
+      ...(model === null ? {} : { model }),
+      ...(this.#process === undefined ? {} : { process: this.#process }),
+      ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
+      provider: this.#provider,
+      pendingMessages: inHand.all.length,
+    }));
+  }
+
+  async start(): Promise<void> {
+    this.#memory = await ThreadMemory.recall(this.#around);
+    const { own } = this.#options;
+    for (const sessionId of own === null ? this.#leftOpen() : [own.sessionId]) await this.#sessions.recall(sessionId);
+    if (own !== null) {
+      await this.#settlePast(new Set());
+      this.#life = this.#liveAsChild(own);
+    } else this.#life = this.#liveShared();
+  }
+
+  /** Sessions with something open, by the account of the process before this one. */
+  #leftOpen(): string[] {
+    const known = [...this.#threads.all.values()].map(({ sessionId }) => sessionId);
+    return [...new Set(known)].filter((id) => !isNothing(this.#around.openWork(id)));
+  }
+
+  close(deadlineMs: number, reason: string): Promise<void> {
+    if (deadlineMs <= 0) this.#quiet();
+    this.#closing ??= this.#end(deadlineMs, reason);
+    return this.#closing;
+  }
+
+  async say({ sessionId, body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    const { messageId, from } = body;
+    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    return await this.#in(sessionId, (session) => session.say({ messageId, text }, again));
+  }
+
+  async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    if (!this.#sessions.isConnected) return { state: 'failed', reason: this.#trouble ?? 'Codex is being started' };
+    return await this.#in(sessionId, (session) => session.interrupt(body.turnId));
+  }
+
+  async stop({ sessionId, body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
+    return await this.#in(sessionId, (session) => session.stop(body.taskId));
+  }
+
+  async wake({ id, sessionId, body }: CommandOf<'task.wake'>): Promise<CommandOutcome> {
+    return await this.#in(sessionId, async (session) => (await session.wakes?.wake(id, body.taskId)) ?? NOT_HERE);
+  }
+
+  async setWakeRule({ sessionId, body }: CommandOf<'wake-rule.set'>): Promise<CommandOutcome> {
+    return await this.#in(sessionId, async (session) => {
+      await session.wakes?.setRule(body.when);
+      return { state: 'done' };
+    });
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    return await this.#held.answer(command);
+  }
+
+  async #in(
+    sessionId: string | null,
+    act: (session: CodexSession) => Promise<CommandOutcome>,
+  ): Promise<CommandOutcome> {
+    const session = this.#sessions.get(sessionId ?? '');
+    if (session === undefined) return NOT_HERE;
+    try {
+      return await act(session);
+    } catch (error) {
+      return { state: 'failed', reason: (error as Error).message };
+    }
+  }
+
+  async #liveAsChild(own: OwnThread): Promise<void> {
+    const restarts = new RestartRule();
+    for (;;) {
+      const startedAt = this.#now();
+      this.#observe({ state: 'starting', pid: null, exitCode: null });
+      const end = await this.#runOnce((connection) => this.#bringUp(connection, own));
+      const { exitCode, signal } = end;
+      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      if (this.#ending.signal.aborted) return;
+      if (this.#fatal !== null) {
+        await this.#sessionEnded(own.sessionId, this.#fatal);
+        this.#giveUp(this.#fatal);
+        return;
+      }
+      const { reason } = end;
+      const next = restarts.exited(startedAt, this.#now());
+      if (next.kind === 'give-up') {
+        const why = `Codex ended ${next.exits} times within ${next.withinMs / 1_000} s, the last time it ${reason}`;
+        await this.#feed.ended({ reason: why, exitCode, signal });
+        this.#giveUp(why);
+        return;
+      }
+      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
+      const again = `It is started again in ${next.waitMs / 1_000} s. ${MAY_RUN_ON}`;
+      await this.#feed.ended({ reason, exitCode, signal, goesOn: again });
+      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+    }
+  }
+
+  async #liveShared(): Promise<void> {
+    const random = this.#options.random ?? Math.random;
+    let failures = 0;
+    let downSince: number | null = null;
+    let isToldGone = false;
+    for (;;) {
+      const end = await this.#runOnce(async (connection) => {
+        [failures, downSince, isToldGone] = [0, null, false];
+        this.#trouble = null;
+        this.#observe(undefined);
+        await this.#followAll(connection);
+        return null;
+      });
+      if (this.#ending.signal.aborted) return;
+      failures += 1;
+      downSince ??= this.#now();
+      const isGone = end.isServerGone || this.#now() - downSince >= AWAY_MS;
+      const waitMs = retryMs('unavailable', failures, random());
+      if (isGone && !isToldGone) {
+        isToldGone = true;
+        await this.#settlePast(new Set());
+        await this.#feed.ended({ reason: end.reason, goesOn: `It goes on here once Codex runs again. ${MAY_RUN_ON}` });
+        this.#process = { state: 'exited', pid: null, exitCode: null };
+      }
+      this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;
+      if (failures === 1) this.#around.log('warn', `${end.reason}; it is tried again until it works`);
+      this.#around.changed();
+      await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+    }
+  }
+
+  /** One connection, from its beginning to its end. @param up once it answers; returns why it is of no use, or null */
+  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<LinkEnd> {
+    const connection = new CodexConnection({
+      open: this.#options.open,
+      adapter: this.#adapter,
+      feed: this.#feed,
+      memory: this.#threads,
+      around: this.#around,
+      isShared: this.#options.own === null,
+      taken: this.#taken,
+      onThread: (threadId, thread) => this.#onThread(threadId, thread),
+      onFollowed: (threadId) => this.#onFollowed(connection, threadId),
+      onAsked: (request, server) => {
+        const sessionId = this.#adapter.sessionOf(request.threadId);
+        if (sessionId !== null) this.#held.hold(sessionId, request, server);
+      },
+      onResolved: (rpcId) => this.#held.letGo(rpcId),
+      now: this.#now,
+      answerWithinMs: this.#options.answerWithinMs,
+    });
+    const { link } = connection.server;
+    this.#link = link;
+    if (this.#ending.signal.aborted) link.kill();
+    const greeted = await connection.greet();
+    if ('problem' in greeted) {
+      if (!greeted.isGone) this.#around.log('warn', `Codex can't be talked to: ${greeted.problem}`);
+      link.kill();
+    } else {
+      this.#provider = greeted.provider ?? this.#provider;
+      if (link.pid !== null) this.#observe({ state: 'running', pid: link.pid, exitCode: null });
+      const problem = await up(connection);
+      if (problem !== null) {
+        this.#around.log('error', problem);
+        link.kill();
+      }
+    }
+    const end = await link.ended;
+    this.#link = null;
+    this.#sessions.disconnected();
+    this.#held.letGoAll();
+    this.#adapter.disconnected();
+    return end;
+  }
+
+  async #bringUp(connection: CodexConnection, { sessionId, cwd, resume, params }: OwnThread): Promise<string | null> {
+    const known = this.#threads.threadOf(sessionId) ?? resume ?? null;
+    if (known !== null) {
+      const isNew = !this.#threads.all.has(known);
+      this.#threads.assign(known, sessionId, this.#now());
+      const problem = await connection.follow(known, { cwd, ...params });
+      if (problem === null) return null;
+      if (isNew) {
+        this.#fatal = `thread ${known} can't be resumed: ${problem}`;
+        return this.#fatal;
+      }
+      this.#around.log('warn', `thread ${known} can't be resumed, so a new one begins: ${problem}`);
+      // A thread without a turn has no history that could be resumed.
+      this.#threads.assign(known, known, this.#now());
+    }
+    const begun = await connection.begin({ cwd, ...params });
+    return 'problem' in begun ? `Codex can't begin a thread: ${begun.problem}` : null;
+  }
+
+  async #followAll(connection: CodexConnection): Promise<void> {
+    const loaded = await connection.loaded();
+    await this.#settlePast(new Set(loaded));
+    const open = this.#adapter.threads.filter(({ writer }) => !isNothing(this.#around.openWork(writer.sessionId)));
+    await connection.followAll([...loaded, ...open.map(({ id }) => id)]);
+  }
+
+  async #onThread(threadId: string, thread: Fields): Promise<void> {
+    const followed = this.#adapter.thread(threadId);
+    if (followed === null || followed.parent !== null) return;
+    const { sessionId } = followed.writer;
+    const isNew = this.#sessions.get(sessionId) === undefined;
+    const session = await this.#sessions.recall(sessionId);
+    session.cwd = textOf(thread.cwd) ?? session.cwd;
+    session.model = textOf(thread.model) ?? session.model;
+    const cursor = this.#threads.assign(threadId, sessionId, this.#now());
+    if (isNew) await this.#around.opened(sessionId, undefined, [cursor]);
+    else await this.#around.emit(sessionId, [], [cursor]);
+    this.#around.changed();
+  }
+
+  /** All of its history is told: it can be spoken to. */
+  #onFollowed(connection: CodexConnection, threadId: string): void {
+    const followed = this.#adapter.thread(threadId);
+    const session = followed === null ? undefined : this.#sessions.get(followed.writer.sessionId);
+    if (session === undefined || followed?.parent !== null) return;
+    this.#sessions.isReady(connection, session.sessionId, threadId);
+    void session.goOn(connection, threadId).catch((error: Error) => {
+      this.#around.log('warn', `what Codex was to be told could not be told again: ${error.message}`);
+    });
+  }
+
+  async #settlePast(loaded: ReadonlySet<string>): Promise<void> {
+    if (this.#isPastSettled) return;
+    this.#isPastSettled = true;
+    await settlePast({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
+  }
+
+  #told(events: readonly ToldEvent[]): void {
+    for (const sessionId of new Set(events.map((one) => one.sessionId))) {
+      const own = events.filter((one) => one.sessionId === sessionId);
+      const session = this.#sessions.get(sessionId);
+      session?.wakes?.told(own, this.#around.openWork(sessionId).turn !== null);
+      if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
+      void session?.turnEnded().catch((error: Error) => this.#around.log('debug', error.message));
+    }
+    if (this.#sessions.isQuiet) this.#quiet();
+  }
+
+  /** A command's output goes out without secrets. */
+  #emit(...[sessionId, events, cursors]: Parameters<SourceSurroundings['emit']>): Promise<void> {
+    const { redact } = this.#options;
+    const clean = events.map((one) => {
+      const { event } = one;
+      if (redact === undefined || event.name !== CUSTOM.taskOutput) return one;
+      const value = fieldsOf(event.value);
+      const { text, redacted } = redact(textOf(value.text) ?? '');
+      return { ...one, event: { ...event, value: { ...value, text, ...(redacted > 0 ? { redacted } : {}) } } };
+    });
+    return this.#around.emit(sessionId, clean, cursors);
+  }
+
+  /** Of a thread that the runner has begun it is the runner's session; else it has the thread's own id. */
+  #sessionFor(threadId: string): string {
+    const { own } = this.#options;
+    const known = this.#threads.all.get(threadId)?.sessionId;
+    if (known !== undefined || own === null) return known ?? threadId;
+    return this.#threads.threadOf(own.sessionId) === null ? own.sessionId : threadId;
+  }
+
+  get #threads(): ThreadMemory {
+    if (this.#memory === null) throw new Error('the source has not been started');
+    return this.#memory;
+  }
+
+  async #end(deadlineMs: number, reason: string): Promise<void> {
+    const { own } = this.#options;
+    if (own !== null) await this.#quietWithin(deadlineMs);
+    this.#ending.abort();
+    this.#sessions.end();
+    this.#link?.close();
+    const killing = setTimeout(() => this.#link?.kill(), own === null ? 0 : CLOSE_WITHIN_MS);
+    await this.#life;
+    clearTimeout(killing);
+    if (own !== null) await this.#sessionEnded(own.sessionId, reason);
+    this.#feed.close();
+  }
+
+  async #sessionEnded(sessionId: string, reason: string): Promise<void> {
+    const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
+    if (isKnown) return await this.#feed.ended({ reason, isAsked: true });
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason } };
+    await this.#around.emit(sessionId, [{ occurredAt: this.#now(), event }]);
+  }
+
+  #giveUp(why: string): void {
+    this.#ending.abort();
+    this.#sessions.end();
+    this.#around.gaveUp(why);
+  }
+
+  #observe(process: SessionFacts['process']): void {
+    this.#process = process;
+    this.#around.changed();
+  }
+
+  #quietWithin(deadlineMs: number): Promise<void> {
+    if (deadlineMs <= 0 || this.#sessions.isQuiet) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      this.#quiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+const NOT_HERE: CommandOutcome = { state: 'failed', reason: 'this runner does not carry the session' };
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

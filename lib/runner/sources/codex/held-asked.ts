@@ -1,0 +1,48 @@
+import type { AskedRequest } from '@/lib/adapters/codex/requests';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { HeldRequests } from '@/lib/runner/host/held-requests';
+import type { CommandOf } from '@/lib/runner/host/source';
+import { resultOf } from './answers';
+import type { AppServer } from './app-server';
+
+/**
+ * What an app-server waits for people to say. It may have other clients: whoever answers first has answered, and it tells
+ * the others by its own id of the request.
+ */
+export class HeldAsked {
+  readonly #requests = new HeldRequests();
+  readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
+
+  hold(sessionId: string, request: AskedRequest, server: AppServer): void {
+    const { rpcId, value } = request;
+    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
+    this.#byRpcId.set(rpcId, { sessionId, requestId });
+    this.#requests.hold({
+      ...{ sessionId, requestId, kind, tool, input },
+      ...(options === undefined ? {} : { options }),
+      give(answer) {
+        const given = resultOf(request, answer);
+        if ('refusal' in given) return given.refusal;
+        server.answer(rpcId, given.result);
+        return null;
+      },
+    });
+  }
+
+  letGo(rpcId: string | number): void {
+    const held = this.#byRpcId.get(rpcId);
+    this.#byRpcId.delete(rpcId);
+    if (held !== undefined) this.#requests.letGo(held.sessionId, held.requestId);
+  }
+
+  /** The connection is gone: the next one is asked anew. */
+  letGoAll(): void {
+    this.#requests.letGoAll();
+    this.#byRpcId.clear();
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const refusal = await this.#requests.answer(command);
+    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+  }
+}

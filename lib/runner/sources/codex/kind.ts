@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { homedir, hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { cutText } from '@/lib/protocol/cut-text';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { redactOutput } from '@/lib/runner/logger/redact-output';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { openProcess } from './codex-process';
+import { openSocket } from './codex-socket';
+import { CodexSource, type OwnThread } from './codex-source';
+import { ThreadMemory } from './thread-memory';
+
+const POLICIES = ['untrusted', 'on-request', 'never'];
+const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'];
+
+const HELP = `Usage: ${interludeCommand(['runner', 'codex'])} [options]
+
+Connects Codex to the dashboard. Where Codex runs in a terminal of yours already, it is found by its socket, and each of
+its threads is a session; the terminal goes on as it is. Else, or with --start, a Codex of its own is started.
+
+  --socket PATH           the socket to attach to; default: the one below CODEX_HOME, by default ~/.codex
+  --start                 start a Codex of its own, whether one runs or not
+  --command PATH          the program to start; default: codex
+  --session ID            the session of the thread that is started; one this agent has run before is continued
+  --resume THREAD         the thread of Codex to go on with, in a Codex that is started
+  --cwd DIR               the folder to work in; default: this one
+  --model M               the model; default: Codex's
+  --approval-policy P     ${POLICIES.join(', ')}; default: Codex's
+  --sandbox MODE          ${SANDBOXES.join(', ')}; default: Codex's
+  --agent ID              the agent to appear as; default: made of the machine's name, or the folder's
+  --end-within S          seconds a Codex that was started may go on after Ctrl-C; default 30
+  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+
+Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with it
+where you ask it to, once or by a rule.
+Ctrl-C leaves a Codex in your terminal as it is, and lets one that was started finish what it is doing; a second one ends
+it now. What has not reached the dashboard by then is kept and sent by the next run.
+
+Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
+
+const TEXTS = ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'];
+/** What is said of a thread that is started, and means nothing where the operator's own are followed. */
+const OF_OWN = ['command', 'session', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
+
+export const kind: RunnerKind = {
+  title: 'Codex',
+  features: {
+    turns: true,
+    betweenRun: true,
+    cause: { partly: 'A turn that another client has begun without a message is shown without its cause.' },
+    tasks: { partly: 'A command is known to run in the background only once its turn has ended.' },
+    taskEnds: true,
+    taskOutput: true,
+    subagents: true,
+    permissions: true,
+    questions: true,
+    messages: true,
+    interrupt: { partly: 'A command that runs when its turn is interrupted goes on in the background.' },
+    stop: true,
+    wake: true,
+    plans: true,
+    edits: true,
+    catchUp: {
+      partly: 'Of what happened before it was first seen, only the turn that runs then is told; later gaps are filled.',
+    },
+    shared: true,
+  },
+  help: HELP,
+  flags: { ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])), start: SWITCH },
+  async prepare({ flag, has, seconds, usage, env, dataDir }) {
+    oneOf(flag('approval-policy'), POLICIES, '--approval-policy', usage);
+    oneOf(flag('sandbox'), SANDBOXES, '--sandbox', usage);
+    if (has('start') && flag('socket') !== undefined) throw usage('--start and --socket exclude each other');
+    const endWithinMs = seconds('end-within', 30, 3_600);
+    const socket = resolve(flag('socket') ?? join(codexHome(env), 'app-server-control', 'app-server-control.sock'));
+    const isShared = !has('start') && (flag('socket') !== undefined || (!wantsOwn(flag) && (await isThere(socket))));
+    const ofOwn = isShared ? OF_OWN.find((name) => flag(name) !== undefined) : undefined;
+    if (ofOwn !== undefined) throw usage(`--${ofOwn} is for a Codex that is started; leave --socket out`);
+    const cwd = await folderOf(flag('cwd') ?? '.');
+    const machine = hostname().split('.')[0];
+    const shared = { source: 'app-server-socket', host: hostname(), agentGoesOn: true };
+    const program = { command: flag('command') ?? 'codex', cwd, env };
+    if (!isShared) await mustStart(program.command, env);
+    const model = flag('model');
+    return {
+      about: { kind: 'codex', ...(isShared ? shared : { source: 'app-server', ...(model ? { model } : {}) }) },
+      journal: 'codex',
+      meanwhile: 'the agent goes on',
+      agentId: isShared ? `codex@${machine}` : `${nameOf(cwd)}@${machine}`,
+      carries: async (outbox) => {
+        const known = [...(await ThreadMemory.read(outbox))];
+        return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
+      },
+      controlFile: (agentId) => controlPath(dataDir, agentId),
+      endWithinMs: isShared ? 0 : endWithinMs,
+      async open({ agentId, outbox, logger, record }) {
+        const resume = flag('resume');
+        const known = (await ThreadMemory.read(outbox)).get(resume ?? '')?.sessionId;
+        const own: OwnThread | null = isShared
+          ? null
+          : {
+              sessionId: flag('session') ?? known ?? resume ?? randomUUID(),
+              cwd,
+              resume,
+              params: defined({ model, approvalPolicy: flag('approval-policy'), sandbox: flag('sandbox') }),
+            };
+        const redact = (piece: string) => redactOutput(logger.redactor, { behind: '', piece, ahead: '' });
+        return {
+          source: (around) =>
+            new CodexSource({
+              ...{ around, own, record, redact },
+              open: (listener) => (isShared ? openSocket(socket, listener) : openProcess(program, listener)),
+            }),
+          ...(own === null
+            ? { greeting: `${agentId} follows the Codex that listens on ${socket}; Ctrl-C ends it` }
+            : { sessionId: own.sessionId }),
+        };
+      },
+    };
+  },
+};
+
+/** Something was said that only a thread of its own can have. */
+function wantsOwn(flag: (name: string) => string | undefined): boolean {
+  return OF_OWN.some((name) => flag(name) !== undefined);
+}
+
+function codexHome(env: Record<string, string | undefined>): string {
+  return env.CODEX_HOME || join(env.HOME || homedir(), '.codex');
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A name without a slash is looked for where a shell would. */
+async function mustStart(command: string, env: Record<string, string | undefined>): Promise<void> {
+  const places = /[/\\]/.test(command) ? [command] : (env.PATH ?? '').split(':').map((folder) => join(folder, command));
+  for (const place of places) if (await isThere(place)) return;
+  const next = 'install it (npm install -g @openai/codex), or name it with --command';
+  throw new CliError(EXIT.notInstalled, `no Codex runs on this machine, and there is no ${command}; ${next}`);
+}
+
+function oneOf(value: string | undefined, values: readonly string[], name: string, usage: (problem: string) => Error) {
+  if (value !== undefined && !values.includes(value)) throw usage(`${name} is one of ${values.join(', ')}`);
+}
+
+function defined(params: Record<string, string | undefined>): object {
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
+}
+
+function nameOf(cwd: string): string {
+  const name = cwd
+    .split(/[/\\]/)
+    .at(-1)
+    ?.replaceAll(/[^\w.-]+/g, '-');
+  return cutText(name || 'root', 80);
+}
+
+async function folderOf(path: string): Promise<string> {
+  const folder = resolve(path);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
+  return folder;
+}

@@ -1,0 +1,152 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Turn } from '@/lib/protocol/read-models';
+import type { CodexAsked, CodexReply } from '../support/codex-model';
+import { CODEX, codexStage } from '../support/codex-stage';
+import { LocalDashboard } from '../support/local-dashboard';
+import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
+
+/** The real Codex, the real runner, the dashboard’s own handlers. Only the model behind Codex is scripted. */
+
+let server: LocalDashboard;
+beforeAll(async () => {
+  server = await LocalDashboard.start();
+});
+afterAll(() => server.close());
+
+const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--sandbox', 'danger-full-access'];
+const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
+
+/** Ends once there is a file. */
+const HOLD = 'until [ -e go ]; do sleep 0.1; done; echo went; exit 3';
+
+/** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
+function poll({ said: text, results }: CodexAsked): CodexReply {
+  if (text.includes('has ended with exit code')) return { text: /has ended with exit code \d+/.exec(text)?.[0] ?? '' };
+  if (text.includes('there?')) return { text: 'I am.' };
+  if (results.length > 0) return { text: 'Started the poll.' };
+  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: HOLD, yield_time_ms: 300 } };
+  const run = { cmd: 'echo begin; sleep 2; echo end; exit 3', yield_time_ms: 300 };
+  if (text.includes('START')) return { text: 'Starting.', run };
+  if (text.includes('WAIT')) return { text: 'Waiting.', run: { cmd: 'sleep 300', yield_time_ms: 30_000 } };
+  return { text: 'OK.' };
+}
+
+// There is no Codex to test where the folder of the real agents was not asked for (npm run test:agents).
+describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
+  test('is not woken when its background command ends; Wake does it, and the turn says so', async () => {
+    const stage = await codexStage(server, poll);
+    const { operator } = stage;
+    await stage.runner(...OWN, '--session', stage.sessionId);
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0, agentId: stage.agentId });
+    const id = await operator.send('START');
+    await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ status: 'failed', exitCode: 3, kind: 'shell' });
+    await expect.poll(() => operator.output(task?.id ?? '')).toBe('begin\nend\n');
+    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    await stage.ask('POST', `tasks/${task?.id}/wake`, {});
+    const woken = await operator.until('its end', (all) => all.find((one) => said(one).includes('exit code 3')));
+    expect(woken).toMatchObject({
+      kind: 'between-run',
+      trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' },
+    });
+    const turns = await operator.finished(2);
+    expect(answering(turns, id)?.kind).toBe('user');
+    expect(messages(turns, 'user')).toHaveLength(1);
+    expect(await stage.end()).toMatchObject({ exitCode: 0 });
+  });
+
+  test('by the rule, it is woken without being asked', async () => {
+    const stage = await codexStage(server, poll);
+    const { operator } = stage;
+    await stage.runner(...OWN, '--session', stage.sessionId);
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
+    await stage.ask('PUT', 'wake-rule', { when: 'command-ended' });
+    await operator.send('START');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(said(turns[1])).toBe('has ended with exit code 3');
+  });
+
+  test('a message in a running turn waits for its own, and gets it though the turn is interrupted', async () => {
+    const stage = await codexStage(server, poll);
+    const { operator } = stage;
+    await stage.runner(...OWN, '--session', stage.sessionId);
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
+    await operator.send('WAIT');
+    await operator.until('the command', (turns) =>
+      turns.some((turn) => turn.items.some(({ kind }) => kind === 'tool-call')),
+    );
+    const id = await operator.send('Are you there?');
+    await expect.poll(async () => messages(await operator.turns(), 'user').at(-1)?.delivery).toBe('delivered');
+    await operator.interrupt();
+    const turn = await operator.until('its turn', (turns) => answering(turns, id));
+    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    expect(turn.kind).toBe('user');
+    const [task] = await operator.tasks();
+    expect(task?.status).toBe('running');
+    await operator.stop(task?.id ?? '');
+    await expect.poll(async () => (await operator.tasks())[0]?.status, { timeout: 10_000 }).toBe('stopped');
+  });
+
+  test('a permission is answered in the dashboard', async () => {
+    const stage = await codexStage(server, ({ said: text, results }) =>
+      results.length > 0
+        ? { text: 'Made it.' }
+        : text.includes('START')
+          ? {
+              text: 'May I?',
+              run: { cmd: 'touch made', sandbox_permissions: 'require_escalated', justification: 'To make' },
+            }
+          : { text: 'OK.' },
+    );
+    const { operator } = stage;
+    const policy = ['--approval-policy', 'on-request', '--sandbox', 'read-only'];
+    await stage.runner('--start', '--command', CODEX, ...policy, '--session', stage.sessionId);
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
+    await operator.send('START');
+    const request = await operator.until('the request', (turns) => requests(turns)[0]);
+    expect(request).toMatchObject({ title: 'To make', options: [{ id: 'accept' }, {}, {}, { id: 'decline' }] });
+    const { digest } = request;
+    await operator.answer(request.id, { behavior: 'allow', optionId: 'accept', digest });
+    const [turn] = await operator.finished(1);
+    expect(said(turn)).toContain('Made it.');
+    expect(requests(turn === undefined ? [] : [turn])[0]).toMatchObject({ outcome: 'allowed' });
+  });
+
+  test('its server is killed in a turn: that fails, and the thread goes on in the next one', async () => {
+    const stage = await codexStage(server, poll);
+    const { operator } = stage;
+    await stage.runner(...OWN, '--session', stage.sessionId);
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
+    await operator.send('WAIT');
+    await operator.until('the command', (turns) =>
+      turns.some((turn) => turn.items.some(({ kind }) => kind === 'tool-call')),
+    );
+    stage.killServer();
+    await operator.until('the failure', (turns) => turns.some(({ state }) => state === 'failed'));
+    const id = await operator.send('Are you there?');
+    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    expect(notices(await operator.turns()).some((text) => text.includes('started again'))).toBe(true);
+  });
+
+  test('attached to a server that is there, the runner is killed and the next one goes on', async () => {
+    const stage = await codexStage(server, poll);
+    const { socket, begin } = await stage.daemon();
+    const first = await stage.runner('--socket', socket);
+    const operator = stage.operatorOf(await begin('HOLD'));
+    await expect.poll(() => operator.tasks(), { timeout: 20_000 }).toMatchObject([{ status: 'running' }]);
+    first.process.kill('SIGKILL');
+    await first.ended;
+    await writeFile(join(stage.cwd, 'go'), '');
+    await stage.runner('--socket', socket);
+    await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
+    const id = await operator.send('Are you there?');
+    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    expect(taskEnds(await operator.turns())).toHaveLength(1);
+    expect(await operator.tasks()).toMatchObject([{ status: 'failed', exitCode: 3 }]);
+  });
+});

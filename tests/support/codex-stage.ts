@@ -1,0 +1,155 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { AppServer } from '@/lib/runner/sources/codex/app-server';
+import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
+import { type CliRun, startCli } from './cli';
+import { type CodexAsked, type CodexReply, startCodexModel } from './codex-model';
+import { Operator } from './operator';
+import { tempDir } from './temp-dir';
+
+/** Where the real Codex is, if it is there. */
+export const CODEX = join(process.env.INTERLUDE_TEST_AGENTS_DIR ?? '', 'codex', 'node_modules', '.bin', 'codex');
+
+/** The real Codex on the real runner, with a project, a home and a scripted model of its own. */
+export interface CodexStage {
+  agentId: string;
+  sessionId: string;
+  /** The project. */
+  cwd: string;
+  operator: Operator;
+  /** Starts a runner, also after one that was killed. Resolves when it has said where it is. */
+  runner(...args: string[]): Promise<CliRun>;
+  end(): CliRun['ended'];
+  /** Starts an app-server as the terminals' daemon is one. `begin`: as a terminal, which begins a thread and says this. */
+  daemon(): Promise<{ socket: string; begin(text: string): Promise<string> }>;
+  operatorOf(sessionId: string): Operator;
+  /** Kills the app-server that the runner has started. */
+  killServer(): void;
+  /** Asks the dashboard for something. */
+  ask(method: 'POST' | 'PUT', path: string, body: object): Promise<void>;
+}
+
+export async function codexStage(
+  server: { url: string; token: string },
+  script: (asked: CodexAsked) => CodexReply,
+): Promise<CodexStage> {
+  const home = await tempDir();
+  const codexHome = join(home, '.codex');
+  const cwd = join(home, 'work');
+  for (const folder of [codexHome, cwd, join(home, 'tmp')]) await mkdir(folder);
+  const model = await startCodexModel(script);
+  const provider = { name: 'scripted', base_url: `${model.url}/v1`, wire_api: 'responses', env_key: 'SCRIPTED_KEY' };
+  const settings = Object.entries(provider).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  const retries = ['request_max_retries = 0', 'stream_max_retries = 0'];
+  const config = ['model = "scripted"', 'model_provider = "scripted"', '[model_providers.scripted]'];
+  await writeFile(join(codexHome, 'config.toml'), `${[...config, ...settings, ...retries].join('\n')}\n`);
+  const codexEnv = { HOME: home, CODEX_HOME: codexHome, TMPDIR: join(home, 'tmp'), SCRIPTED_KEY: 'k' };
+  const env = {
+    ...codexEnv,
+    PATH: process.env.PATH ?? '',
+    INTERLUDE_URL: server.url,
+    INTERLUDE_TOKEN: server.token,
+    INTERLUDE_DATA_DIR: join(home, 'data'),
+  };
+  const sessionId = randomUUID();
+  const agentId = `codex-${sessionId.slice(0, 8)}`;
+  let run: CliRun | null = null;
+  onTestFinished(async () => {
+    if (run === null || run.process.exitCode !== null || run.process.signalCode !== null) return;
+    run.process.kill('SIGINT');
+    run.process.kill('SIGINT');
+    await run.ended;
+  });
+  return {
+    agentId,
+    sessionId,
+    cwd,
+    operator: new Operator(server, sessionId),
+    async runner(...args) {
+      const started = startCli(['runner', 'codex', '--agent', agentId, ...args], env, cwd);
+      run = started;
+      await new Promise<void>((resolve, reject) => {
+        started.process.stdout?.once('data', () => resolve());
+        started.process.stderr?.on('data', (text) => String(text).includes('follows the Codex') && resolve());
+        void started.ended.then((end) => reject(new Error(`the runner ended: ${JSON.stringify(end)}`)));
+      });
+      return started;
+    },
+    async end() {
+      run?.process.kill('SIGINT');
+      return await (run as CliRun).ended;
+    },
+    async daemon() {
+      const socket = join(home, 'app-server.sock');
+      const child = spawn(CODEX, ['app-server', '--listen', `unix://${socket}`], {
+        env: { ...process.env, ...env },
+        cwd,
+        detached: true,
+      });
+      onTestFinished(() => killGroup(child));
+      while (!existsSync(socket)) {
+        if (child.exitCode !== null) throw new Error(`the app-server ended with code ${child.exitCode}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return { socket, begin: (text) => beginThread(socket, cwd, text) };
+    },
+    operatorOf: (id) => new Operator(server, id),
+    killServer() {
+      const processes = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
+      const servers = processes.split('\n').flatMap((line) => {
+        const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+        return Number(parent) === run?.process.pid && args.includes('app-server') ? [Number(pid)] : [];
+      });
+      if (servers.length !== 1) throw new Error(`there are ${servers.length} app-servers`);
+      process.kill(-(servers[0] as number), 'SIGKILL');
+    },
+    async ask(method, path, body) {
+      const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+      const response = await fetch(`${server.url}/api/v1/sessions/${sessionId}/${path}`, {
+        ...{ method, headers, body: JSON.stringify(body) },
+      });
+      if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+    },
+  };
+}
+
+/** What a terminal does with what its user types. */
+async function beginThread(socket: string, cwd: string, text: string): Promise<string> {
+  const link = openSocket(socket, {
+    onMessage: (message) => void server.settle(fieldsOf(message)),
+    onTrouble: () => undefined,
+    onStderr: () => undefined,
+  });
+  onTestFinished(() => link.kill());
+  const server = new AppServer(link, () => undefined);
+  const call = async (method: string, params: object) => {
+    const answered = await server.call(method, { ...params });
+    if ('error' in answered) throw new Error(`${method}: ${answered.error}`);
+    return answered.result;
+  };
+  await call('initialize', {
+    clientInfo: { name: 'terminal', title: 'Terminal', version: '1' },
+    capabilities: EXPERIMENTAL,
+  });
+  server.notify('initialized');
+  const policy = { approvalPolicy: 'never', sandbox: 'danger-full-access' };
+  const { thread } = await call('thread/start', { cwd, ...policy });
+  const threadId = String(fieldsOf(thread).id);
+  await call('turn/start', { threadId, input: [{ type: 'text', text, text_elements: [] }] });
+  return threadId;
+}
+
+const EXPERIMENTAL = { experimentalApi: true };
+
+/** The binary is a child of the script that npm installs. */
+async function killGroup(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  process.kill(-child.pid, 'SIGKILL');
+  await gone;
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+
+describe.each(recordingsOf('codex'))('the recording %s', (name) => {
+  const lines = recordedLines('codex', name);
+
+  test('is told as it was', async () => {
+    const told = playRecorded('codex', lines);
+    expectSound(told);
+    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
+  });
+
+  test('is sound wherever it is cut', () => {
+    for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('codex', lines.slice(0, at)));
+  });
+
+  test('is sound with every frame doubled, and says nothing more', () => {
+    const told = playRecorded('codex', lines);
+    const doubled = playRecorded(
+      'codex',
+      lines.flatMap((line) => [line, line]),
+    );
+    expectSound(doubled);
+    // What `codex exec` prints has no ids by which a line could be known again, and neither has a delta; the end of its
+    // item replaces what deltas have said.
+    if (name === 'exec-json') return;
+    const kept = (events: typeof told) =>
+      toldInLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
+        .split('\n')
+        .filter((line) => !/CONTENT|_END|CUSTOM codex:/.test(line));
+    expect(kept(doubled)).toEqual(kept(told));
+    expect(textsOf(doubled)).toEqual(textsOf(told));
+  });
+
+  test('is sound with garbage between its frames', () => {
+    const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
+    const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
+      { at, fields },
+      { at, fields: garbage[index % garbage.length] ?? {} },
+    ]);
+    expectSound(playRecorded('codex', mixed));
+  });
+
+  test('is sound with 10 MB in any of its texts', () => {
+    const huge = 'ä\u0000'.repeat(5 * 1024 * 1024);
+    const growing = lines.flatMap(({ fields }, at) => (isGrowing(fields.msg) ? [at] : []));
+    // One of each kind is enough of these.
+    const kinds = new Map(growing.map((at) => [kindOf(lines[at]), at]));
+    for (const at of kinds.values()) {
+      const grown = lines.map((line, index) =>
+        index === at ? { ...line, fields: { ...line.fields, msg: grow(line.fields.msg, huge) } } : line,
+      );
+      expectSound(playRecorded('codex', grown));
+    }
+    expect(kinds.size).toBeGreaterThan(1);
+  });
+});
+
+/** What was said, by message, as it stands in the end. */
+function textsOf(told: readonly ToldEvent[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const { event } of told) {
+    if (!event.type.endsWith('_CONTENT')) continue;
+    const id = String(event.messageId);
+    const before = event.metadata?.interlude?.whole === true ? '' : (texts.get(id) ?? '');
+    texts.set(id, before + String(event.delta));
+  }
+  return texts;
+}
+
+function kindOf(line: RecordedLine | undefined): string {
+  const { method, type, params, item } = fieldsOf(line?.fields.msg);
+  return [method, type, fieldsOf(fieldsOf(params).item).type, fieldsOf(item).type].join(' ');
+}
+
+function isGrowing(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, one]) => GROWING.has(name) || isGrowing(one));
+}
+
+/** The message with its longest-living texts made long: what the agent says, runs and prints. */
+function grow(value: unknown, text: string): unknown {
+  if (Array.isArray(value)) return value.map((one) => grow(one, text));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, GROWING.has(name) ? text : grow(one, text)]),
+  );
+}
+
+const GROWING = new Set(['text', 'delta', 'aggregatedOutput', 'aggregated_output', 'diff']);
+
+const THREAD = { threadId: 't', turnId: 'u' };
+const GARBAGE: readonly unknown[] = [
+  null,
+  7,
+  'text',
+  [],
+  {},
+  { id: null, result: {} },
+  { id: 0 },
+  { id: 0, error: 'none' },
+  { id: {}, method: 7 },
+  { method: 'turn/started' },
+  { method: 'turn/started', params: { threadId: 7, turn: [] } },
+  { method: 'turn/started', params: { threadId: 't', turn: { id: 'u', rootTurnId: 'u' } } },
+  { method: 'item/started', params: { ...THREAD, item: { id: 'i', type: 'commandExecution', commandActions: 7 } } },
+  { method: 'item/completed', params: { ...THREAD, item: { id: 'i', type: 'fileChange', changes: [7, { path: 7 }] } } },
+  {
+    method: 'item/completed',
+    params: { ...THREAD, item: { id: 'p', type: 'mcpToolCall', arguments: 'x', result: 7 } },
+  },
+  { method: 'item/completed', params: { ...THREAD, item: { type: 'agentMessage', text: [] } } },
+  { method: 'item/agentMessage/delta', params: { ...THREAD, itemId: {}, delta: 7 } },
+  { method: 'turn/plan/updated', params: { ...THREAD, plan: [7, { step: 7 }] } },
+  { method: 'thread/goal/updated', params: { threadId: 't', goal: 'x' } },
+  { id: 'x', method: 'item/commandExecution/requestApproval', params: { ...THREAD, availableDecisions: [7, {}, ''] } },
+  { id: 'y', method: 'item/tool/requestUserInput', params: { ...THREAD, questions: 'none' } },
+  { method: 'thread/status/changed', params: { threadId: 't', status: 'odd' } },
+];

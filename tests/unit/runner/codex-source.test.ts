@@ -1,0 +1,583 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AgUiEvent, RequestOption } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import type { CommandOf } from '@/lib/runner/host/source';
+import { openProcess } from '@/lib/runner/sources/codex/codex-process';
+import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
+import { CodexSource, type CodexSourceOptions } from '@/lib/runner/sources/codex/codex-source';
+import { kind } from '@/lib/runner/sources/codex/kind';
+import { CodexAppServer } from '../../support/codex-app-server';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const until = (look: () => unknown) => settled(look).toBeTruthy();
+
+/** As a child of the runner: each source has a process of its own, and threads stay on disk. */
+async function child(): Promise<SourceStage> {
+  const server = new CodexAppServer();
+  const command = await server.program();
+  let opened = 0;
+  let around: MemorySurroundings | null = null;
+  return {
+    open(surroundings) {
+      opened += 1;
+      around = surroundings;
+      return ownSource(command, { around: surroundings });
+    },
+    async begin() {
+      await until(() => server.requests.filter(({ method }) => method === 'initialize').length === opened);
+      await until(() => server.threads.size > 0 && server.thread.subscribers.size > 0);
+      server.beginTurn(server.thread);
+      server.message(server.thread, 'Build it');
+      server.says(server.thread, 'Building.');
+      await until(() => around?.openWork('s').turn);
+    },
+    async finish() {
+      if (server.thread.openTurn === null) return;
+      server.endTurn(server.thread);
+      await until(() => around?.openWork('s').turn === null);
+    },
+    heard: () => server.heard,
+    features: kind.features,
+  };
+}
+
+/** As the operator's own, which goes on. */
+async function shared(): Promise<SourceStage> {
+  const server = new CodexAppServer();
+  const { path } = await server.listen();
+  const thread = server.newThread();
+  let around: MemorySurroundings | null = null;
+  return {
+    open(surroundings) {
+      around = surroundings;
+      return sharedSource(path, { around: surroundings });
+    },
+    async begin() {
+      await until(() => thread.subscribers.size > 0);
+      server.beginTurn(thread);
+      server.message(thread, 'Build it');
+      server.says(thread, 'Building.');
+      await until(() => around?.openWork(thread.id).turn);
+    },
+    async finish() {
+      server.endTurn(thread);
+      await until(() => around?.openWork(thread.id).turn === null);
+    },
+    goesOn: true,
+    features: kind.features,
+  };
+}
+
+function ownSource(command: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
+  const own = { sessionId: 's', cwd: process.cwd(), params: {} };
+  const program = { command, cwd: process.cwd(), env: process.env };
+  return new CodexSource({ own, open: (listener) => openProcess(program, listener), ...options });
+}
+
+function sharedSource(path: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
+  return new CodexSource({ own: null, open: (listener) => openSocket(path, listener), random: () => 0, ...options });
+}
+
+describe.each([
+  ['that is a child', child],
+  ['of the operator', shared],
+])('a source of a Codex %s:', (_kind, stage) => {
+  testSourceContract(stage);
+});
+
+/** A source at the operator's own Codex, with one thread. */
+async function attached(options: Partial<CodexSourceOptions> = {}, before?: MemorySurroundings) {
+  const server = new CodexAppServer();
+  const { path, stop } = await server.listen();
+  const thread = server.newThread();
+  const connect = async (around: MemorySurroundings) => {
+    const source = sharedSource(path, { ...options, around });
+    onTestFinished(() => source.close(0, 'the test is over'));
+    await source.start();
+    await until(() => thread.subscribers.size > 0);
+    return source;
+  };
+  const around = new MemorySurroundings(undefined, before);
+  const source = await connect(around);
+  await until(() => source.sessions.length === 1);
+  return { server, thread, around, source, connect, path, stop };
+}
+
+const types = (around: MemorySurroundings) => around.events.map(({ type, name }) => String(name ?? type));
+const named = (around: MemorySurroundings, name: string) =>
+  around.events.filter((event) => event.name === name).map(({ value }) => fieldsOf(value));
+const runs = (around: MemorySurroundings) => around.events.filter(({ type }) => type === 'RUN_STARTED');
+const interlude = (event: AgUiEvent | undefined) => event?.metadata?.interlude;
+
+function command<Type extends 'message' | 'task.wake' | 'wake-rule.set' | 'task.stop' | 'interrupt'>(
+  type: Type,
+  sessionId: string,
+  body: CommandOf<Type>['body'],
+  id = 'c1',
+): CommandOf<Type> {
+  return { id, type, sessionId, createdAt: 1, expiresAt: 2, body } as CommandOf<Type>;
+}
+
+function message(sessionId: string, text: string, messageId: string) {
+  return command('message', sessionId, { messageId, text, from: { kind: 'person', id: 'operator' } }, messageId);
+}
+
+/** Answers the request that is open, as a person at the dashboard who saw it. */
+function decision(around: MemorySurroundings, body: object) {
+  const opened = around.told.findLast(({ event }) => event.name === 'request:opened');
+  const { request_id: requestId, tool_name: tool = null, input, options } = fieldsOf(opened?.event.value);
+  const sessionId = opened?.sessionId ?? '';
+  const position = '7' as never;
+  const digest = requestDigest({
+    ...{ sessionId, requestId: String(requestId), tool: tool as string | null, input, position },
+    options: options as RequestOption[] | undefined,
+  });
+  const answered = { requestId: String(requestId), digest, openedPosition: position };
+  const type = 'answers' in body ? 'question.answer' : 'permission.decision';
+  const whole: unknown = { id: 'd1', type, sessionId, createdAt: 1, expiresAt: 2, body: { ...answered, ...body } };
+  return whole as CommandOf<'permission.decision' | 'question.answer'>;
+}
+
+test('a message to an idle thread begins a turn that names it, and is not told again', async () => {
+  const { server, thread, around, source } = await attached();
+  expect(await source.say(message(thread.id, 'hello', 'm1'), false)).toEqual({ state: 'delivered' });
+  await until(() => runs(around).length === 1);
+  server.says(thread, 'Hi.');
+  server.endTurn(thread);
+  await until(() => types(around).includes('RUN_FINISHED'));
+  expect(interlude(runs(around)[0])).toMatchObject({ turn: 'user', userMessageIds: ['m1'] });
+  expect(around.events.filter(({ role }) => role === 'user')).toEqual([]);
+  expect(around.events.find(({ role }) => role === 'assistant')?.metadata?.interlude?.replyTo).toEqual(['m1']);
+  await settled(() => source.sessions[0]?.pendingMessages).toBe(0);
+});
+
+test('a message to a running turn waits for a turn of its own', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => around.openWork(thread.id).turn);
+  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  server.endTurn(thread);
+  await until(() => runs(around).length === 2);
+  expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
+  expect(server.requests.some(({ method }) => method === 'turn/steer')).toBe(false);
+});
+
+test('what is queued behind a turn that is interrupted gets its turn all the same', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => around.openWork(thread.id).turn);
+  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  expect(await source.interrupt(command('interrupt', thread.id, {}))).toEqual({ state: 'done' });
+  await until(() => runs(around).length === 2);
+  expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
+});
+
+test('where Codex has no queue, it goes into the running turn, which answers it too', async () => {
+  const { server, thread, around, source } = await attached();
+  server.unknown.add('thread/queue/add');
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => around.openWork(thread.id).turn);
+  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await until(() => thread.history.length === 3);
+  server.endTurn(thread);
+  await until(() => types(around).includes('RUN_FINISHED'));
+  expect(interlude(around.events.findLast(({ type }) => type === 'RUN_FINISHED'))?.userMessageIds).toContain('m1');
+});
+
+test('what is typed in the terminal is told as what its user said', async () => {
+  const { server, thread, around } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => runs(around).length === 1);
+  const said = around.events.find(({ role }) => role === 'user');
+  expect(interlude(runs(around)[0])?.userMessageIds).toEqual([said?.messageId]);
+});
+
+async function withEndedCommand(rule: 'never' | 'command-ended' = 'never') {
+  const stage = await attached();
+  const { server, thread, around, source } = stage;
+  if (rule !== 'never') await source.setWakeRule(command('wake-rule.set', thread.id, { when: rule }));
+  server.beginTurn(thread);
+  server.message(thread, 'Poll');
+  const item = server.runs(thread, 'sleep 5; exit 3');
+  server.endTurn(thread);
+  await until(() => around.openWork(thread.id).tasks.length === 1);
+  return { ...stage, item, taskId: String(item.id) };
+}
+
+test('the end of a background command is told, and Codex is not woken by it', async () => {
+  const { server, thread, around, item, taskId } = await withEndedCommand();
+  server.ends(thread, item, 3, 'no luck\n');
+  await until(() => named(around, 'task:completed').length === 1);
+  expect(named(around, 'task:completed')[0]).toMatchObject({ task_id: taskId, status: 'failed', exit_code: 3 });
+  expect(server.requests.some(({ method }) => method === 'turn/start')).toBe(false);
+});
+
+test('woken by hand, it is told how the command ended, and the turn names it', async () => {
+  const { server, thread, around, source, item, taskId } = await withEndedCommand();
+  expect(await source.wake(command('task.wake', thread.id, { taskId }))).toMatchObject({ state: 'failed' });
+  server.ends(thread, item, 3, 'no luck\n');
+  await until(() => named(around, 'task:completed').length === 1);
+  expect(await source.wake(command('task.wake', thread.id, { taskId }))).toEqual({ state: 'done' });
+  await until(() => runs(around).length === 2);
+  expect(interlude(runs(around)[1])).toMatchObject({
+    turn: 'between-run',
+    trigger: { kind: 'task', taskIds: [taskId], wokenBy: 'interlude' },
+  });
+  const { params } = server.requests.findLast(({ method }) => method === 'turn/start') ?? {};
+  expect(params?.turnTrigger).toBe(`interlude:task:${taskId}`);
+  expect(JSON.stringify(params?.additionalContext)).toContain('no luck');
+  expect(server.heard).toEqual(['The background command `sleep 5; exit 3` has ended with exit code 3.']);
+  expect(around.events.filter(({ role }) => role === 'user')).toHaveLength(1);
+});
+
+test('a task that nobody knows wakes nobody', async () => {
+  const { thread, source } = await attached();
+  expect(await source.wake(command('task.wake', thread.id, { taskId: 'none' }))).toEqual({
+    state: 'failed',
+    reason: 'the runner does not know how this task ended',
+  });
+});
+
+test('woken in a turn, it hears of it in the next one', async () => {
+  const { server, thread, around, source, item, taskId } = await withEndedCommand();
+  server.ends(thread, item, 0, 'done\n');
+  await until(() => named(around, 'task:completed').length === 1);
+  server.beginTurn(thread);
+  server.message(thread, 'And?');
+  await until(() => runs(around).length === 2);
+  expect(await source.wake(command('task.wake', thread.id, { taskId }))).toEqual({ state: 'done' });
+  server.endTurn(thread);
+  await until(() => runs(around).length === 3);
+  expect(interlude(runs(around)[2])?.trigger).toMatchObject({ taskIds: [taskId], wokenBy: 'interlude' });
+  expect(server.heard[0]).toContain('done');
+});
+
+test('the rule wakes it for each command that ends between turns, once for those that end together', async () => {
+  const { server, thread, around, source } = await attached();
+  await source.setWakeRule(command('wake-rule.set', thread.id, { when: 'command-ended' }));
+  server.beginTurn(thread);
+  server.message(thread, 'Poll');
+  const [first, second] = [server.runs(thread, 'one'), server.runs(thread, 'two')];
+  server.endTurn(thread);
+  await until(() => around.openWork(thread.id).tasks.length === 2);
+  server.ends(thread, first, 0);
+  server.ends(thread, second, 1);
+  await until(() => runs(around).length === 2);
+  expect(interlude(runs(around)[1])?.trigger?.taskIds).toEqual([first.id, second.id]);
+  server.endTurn(thread);
+  await settled(() => [...around.stored.values()].join('')).not.toContain('"isDue":true');
+  expect(server.heard).toHaveLength(1);
+});
+
+test('the rule leaves alone what ended within a turn, and what a person has stopped', async () => {
+  const { server, thread, around, source, item, taskId } = await withEndedCommand('command-ended');
+  expect(await source.stop(command('task.stop', thread.id, { taskId }))).toEqual({ state: 'done' });
+  server.ends(thread, item, -1);
+  await until(() => named(around, 'task:completed').length === 1);
+  expect(named(around, 'task:completed')[0]).toMatchObject({ status: 'stopped' });
+  expect([...around.stored.values()].join('')).not.toContain('"isDue":true');
+});
+
+test('the rule outlives the runner, and what was due when it was killed is done by the next one', async () => {
+  const { server, thread, around, source, connect, item } = await withEndedCommand('command-ended');
+  server.ends(thread, item, 0);
+  await until(() => [...around.stored.values()].join('').includes('"isDue":true'));
+  around.deafen();
+  await source.close(0, 'killed');
+  const after = new MemorySurroundings(undefined, around);
+  await connect(after);
+  await until(() => runs(after).length === 2);
+  expect(interlude(runs(after)[1])?.trigger?.wokenBy).toBe('interlude');
+});
+
+test('a permission is answered with what Codex offers, and the first answer wins', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Make it');
+  const available = ['accept', { acceptWithExecpolicyAmendment: { execpolicy_amendment: ['touch'] } }, 'cancel'];
+  const ask = () =>
+    server.asks(thread, 'item/commandExecution/requestApproval', {
+      ...{ itemId: `i${server.answers.length}`, command: 'touch a', cwd: '/', availableDecisions: available },
+    });
+  ask();
+  await until(() => named(around, 'request:opened').length === 1);
+  const options = named(around, 'request:opened')[0]?.options as { id: string }[];
+  expect(options.map(({ id }) => id)).toEqual(['accept', 'acceptWithExecpolicyAmendment:1', 'cancel', 'decline']);
+  const answer = decision(around, { behavior: 'allow', optionId: 'acceptWithExecpolicyAmendment:1' });
+  expect(await source.answer(answer)).toEqual({ state: 'done' });
+  await until(() => named(around, 'request:resolved').length === 1);
+  expect(server.answers[0]?.result).toEqual({ decision: available[1] });
+  expect(named(around, 'request:resolved')[0]).toMatchObject({ outcome: 'allowed' });
+  const second = ask();
+  await until(() => named(around, 'request:opened').length === 2);
+  server.resolved(thread, second);
+  await until(() => named(around, 'request:resolved').length === 2);
+  expect(named(around, 'request:resolved')[1]).toMatchObject({ outcome: 'unknown' });
+  expect(await source.answer(decision(around, { behavior: 'allow' }))).toMatchObject({ state: 'failed' });
+  expect(server.answers).toHaveLength(1);
+});
+
+test('a question is answered by its own ids', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  const questions = [{ id: 'colour', header: 'Colour', question: 'Which?', options: [{ label: 'Red' }] }];
+  server.asks(thread, 'item/tool/requestUserInput', { itemId: 'q1', questions, isBlocking: false });
+  await until(() => named(around, 'request:opened').length === 1);
+  expect(await source.answer(decision(around, { answers: { 'Which?': 'Red' } }))).toEqual({ state: 'done' });
+  await until(() => named(around, 'request:resolved').length === 1);
+  expect(server.answers[0]?.result).toEqual({ answers: { colour: { answers: ['Red'] } } });
+});
+
+test('what was asked when the connection broke is asked again, and told once', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Make it');
+  server.asks(thread, 'item/commandExecution/requestApproval', { itemId: 'i1', command: 'touch a', cwd: '/' });
+  await until(() => named(around, 'request:opened').length === 1);
+  for (const client of server.clients) client.drop();
+  await until(() => server.requests.filter(({ method }) => method === 'thread/resume').length === 2);
+  await settled(() => source.answer(decision(around, { behavior: 'allow' }))).toEqual({ state: 'done' });
+  await until(() => named(around, 'request:resolved').length === 1);
+  expect(named(around, 'request:opened')).toHaveLength(1);
+  expect(named(around, 'request:resolved')[0]).toMatchObject({ outcome: 'allowed' });
+});
+
+test('a broken connection leaves no gap and doubles nothing', async () => {
+  const { server, thread, around } = await attached();
+  server.page = 3;
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  server.says(thread, 'One.');
+  const item = server.runs(thread, 'make');
+  await until(() => types(around).includes('TOOL_CALL_START'));
+  for (const client of server.clients) client.drop();
+  server.says(thread, 'Two.');
+  server.endTurn(thread);
+  server.ends(thread, item, 0, 'made\n');
+  server.beginTurn(thread);
+  server.message(thread, 'More');
+  server.says(thread, 'Three.');
+  await until(() => around.events.some(({ delta }) => delta === 'Three.'));
+  server.says(thread, 'Four.');
+  server.endTurn(thread);
+  await until(() => types(around).filter((type) => type === 'RUN_FINISHED').length === 2);
+  const said = around.events.flatMap(({ delta, type }) => (type === 'TEXT_MESSAGE_CONTENT' ? [delta] : []));
+  expect(said).toEqual(['Build it', 'One.', 'Two.', 'More', 'Three.', 'Four.']);
+  expect(named(around, 'task:completed')).toMatchObject([{ task_id: item.id, status: 'completed' }]);
+});
+
+test('killed with a turn open, the next runner goes on in it', async () => {
+  const { server, thread, around, source, connect } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  server.tell(thread, 'item/started', { turnId: thread.openTurn, item: { type: 'agentMessage', id: 'a1', text: '' } });
+  server.tell(thread, 'item/agentMessage/delta', { turnId: thread.openTurn, itemId: 'a1', delta: 'Hal' });
+  await until(() => around.events.some(({ delta }) => delta === 'Hal'));
+  around.deafen();
+  await source.close(0, 'killed');
+  const after = new MemorySurroundings(undefined, around);
+  await connect(after);
+  server.completed(thread, { type: 'agentMessage', id: 'a1', text: 'Half and whole.' });
+  server.endTurn(thread);
+  await until(() => after.openWork(thread.id).turn === null);
+  expect(runs(after)).toHaveLength(1);
+  expect(types(after).filter((type) => type === 'TEXT_MESSAGE_START')).toHaveLength(2);
+  expect(after.events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } });
+  const whole = after.events.find(({ delta }) => delta === 'Half and whole.');
+  expect(whole?.metadata?.interlude?.whole).toBe(true);
+});
+
+test('a server that died says so, is waited for, and is followed again', async () => {
+  const { server, thread, around, source, stop, path } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => around.openWork(thread.id).turn);
+  server.die();
+  await stop();
+  await until(() => around.openWork(thread.id).turn === null);
+  await until(() => source.sessions[0]?.trouble);
+  expect(source.sessions[0]?.process?.state).toBe('exited');
+  expect(around.events.find(({ type }) => type === 'RUN_ERROR')).toBeDefined();
+  await server.listen(path);
+  await until(() => source.sessions[0]?.trouble === undefined);
+  await source.say(message(thread.id, 'hello', 'm1'), false);
+  await until(() => runs(around).length === 2);
+  expect(types(around).filter((type) => type === 'RUN_ERROR')).toHaveLength(1);
+});
+
+test('a subagent’s thread is a task of the session that began it, with what it says', async () => {
+  const { server, thread, around, source } = await attached();
+  const turn = server.beginTurn(thread);
+  server.message(thread, 'Delegate');
+  const childThread = server.newThread(thread.id);
+  await until(() => childThread.subscribers.size > 0);
+  const childTurn = server.beginTurn(childThread, turn);
+  server.says(childThread, 'I look.');
+  await until(() => around.openWork(thread.id).tasks.length === 1);
+  server.endTurn(thread);
+  expect(await source.stop(command('task.stop', thread.id, { taskId: childTurn }))).toEqual({ state: 'done' });
+  await until(() => named(around, 'task:completed').length === 1);
+  expect(named(around, 'task:completed')[0]).toMatchObject({
+    task_id: childTurn,
+    status: 'stopped',
+    summary: 'I look.',
+  });
+  expect(around.events.find(({ delta }) => delta === 'I look.')?.subagentRunId).toBe(childTurn);
+  expect(source.sessions).toHaveLength(1);
+});
+
+test('threads that Codex has for itself are no sessions', async () => {
+  const { server, thread, source } = await attached();
+  for (const client of server.clients) {
+    client.send({ method: 'thread/started', params: { thread: { id: 'title', ephemeral: true } } });
+    client.send({ method: 'thread/status/changed', params: { threadId: 'title', status: { type: 'active' } } });
+  }
+  server.beginTurn(thread);
+  await settled(() => source.sessions.map(({ sessionId }) => sessionId)).toEqual([thread.id]);
+  expect(server.requests.filter(({ params }) => params.threadId === 'title')).toEqual([]);
+});
+
+test('an interrupt meant for another turn is refused, and one for this turn ends it', async () => {
+  const { server, thread, around, source } = await attached();
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  await until(() => around.openWork(thread.id).turn);
+  const turnId = around.openWork(thread.id).turn?.runId ?? '';
+  expect(await source.interrupt(command('interrupt', thread.id, { turnId: 'other' }))).toMatchObject({
+    state: 'failed',
+  });
+  expect(await source.interrupt(command('interrupt', thread.id, { turnId }))).toEqual({ state: 'done' });
+  await until(() => around.openWork(thread.id).turn === null);
+  expect(around.events.at(-1)).toMatchObject({ outcome: { type: 'cancelled' } });
+});
+
+test('garbage, and frames of 10 MB, are survived and told in the log', async () => {
+  const log: string[] = [];
+  const around = Object.assign(new MemorySurroundings(), { log: (_: string, line: string) => void log.push(line) });
+  const server = new CodexAppServer();
+  const { path } = await server.listen();
+  const thread = server.newThread();
+  const source = sharedSource(path, { around });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await until(() => thread.subscribers.size > 0);
+  for (const client of server.clients) {
+    for (const text of ['{"half', '[]', '7', 'null', '""', '{}', '{"method":7}']) client.write(text);
+  }
+  server.beginTurn(thread);
+  server.message(thread, 'Say much');
+  server.says(thread, 'x'.repeat(10 * 1024 * 1024));
+  server.endTurn(thread);
+  await until(() => types(around).includes('RUN_FINISHED'));
+  expect(log.some((line) => line.includes('not JSON'))).toBe(true);
+  expect(log.some((line) => line.includes('no message'))).toBe(true);
+  for (const { event } of around.told) expect(JSON.stringify(event).length).toBeLessThan(1024 * 1024);
+});
+
+test('a second client that is told the same changes nothing', async () => {
+  const { server, thread, around } = await attached();
+  const other = await attachTo(server, thread.id);
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  server.says(thread, 'Built.');
+  server.endTurn(thread);
+  await until(() => types(around).includes('RUN_FINISHED'));
+  expect(other.requests).toBe(server.requests);
+  expect(types(around).filter((type) => type === 'TEXT_MESSAGE_START')).toHaveLength(2);
+});
+
+async function attachTo(server: CodexAppServer, threadId: string) {
+  const { path } = await server.listen();
+  const source = sharedSource(path, { around: new MemorySurroundings() });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await until(() => (server.threads.get(threadId)?.subscribers.size ?? 0) > 1);
+  return server;
+}
+
+test('a child that answers nothing is started again, and given up in the end', async () => {
+  const server = new CodexAppServer();
+  server.silent.add('initialize');
+  let gaveUp = '';
+  const around = Object.assign(new MemorySurroundings(), {
+    gaveUp(why: string) {
+      gaveUp = why;
+    },
+  });
+  const source = ownSource(await server.program(), { around, answerWithinMs: 50 });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await settled(() => gaveUp).toContain('Codex ended 5 times');
+}, 30_000);
+
+test('a thread that can’t be resumed is given up at once, with the reason', async () => {
+  const server = new CodexAppServer();
+  let gaveUp = '';
+  const around = Object.assign(new MemorySurroundings(), {
+    gaveUp(why: string) {
+      gaveUp = why;
+    },
+  });
+  const own = { sessionId: 's', cwd: process.cwd(), resume: 'none', params: {} };
+  const source = ownSource(await server.program(), { around, own });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await settled(() => gaveUp).toContain('thread none can');
+  expect(around.events.at(-1)).toMatchObject({ name: 'session:ended' });
+});
+
+test('attached in the middle of a turn, it tells all of that turn and nothing before it', async () => {
+  const server = new CodexAppServer();
+  const { path } = await server.listen();
+  const thread = server.newThread();
+  server.beginTurn(thread);
+  server.message(thread, 'Long ago');
+  server.endTurn(thread);
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  const item = server.runs(thread, 'make');
+  const around = new MemorySurroundings();
+  const source = sharedSource(path, { around });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await until(() => types(around).includes('TOOL_CALL_START'));
+  server.endTurn(thread);
+  server.ends(thread, item, 0);
+  await until(() => named(around, 'task:completed').length === 1);
+  expect(around.events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta)).toEqual([
+    'Build it',
+  ]);
+});
+
+test('a child that dies in mid-frame fails its turn, and its thread goes on in the next one', async () => {
+  const server = new CodexAppServer();
+  const around = new MemorySurroundings();
+  const source = ownSource(await server.program(), { around });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await until(() => server.threads.size === 1);
+  const { thread } = server;
+  server.beginTurn(thread);
+  server.message(thread, 'Build it');
+  const item = server.runs(thread, 'sleep 100');
+  await until(() => types(around).includes('TOOL_CALL_START'));
+  for (const client of server.clients) {
+    client.write('{"method":"item/comp');
+    client.drop();
+  }
+  await until(() => types(around).includes('RUN_ERROR'));
+  await until(() => thread.subscribers.size === 1);
+  expect(server.threads.size).toBe(1);
+  expect(named(around, 'task:started').concat(named(around, 'task:completed'))).toEqual([]);
+  expect(item.id).toBeDefined();
+  await source.say(message('s', 'again', 'm1'), false);
+  await until(() => runs(around).length === 2);
+  expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
+});
