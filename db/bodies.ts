@@ -13,6 +13,7 @@ type SessionColumn =
   | 'answerBy'
   | 'insightCount'
   | 'otherFailureCount'
+  | 'wakeRule'
   | 'updatedPosition';
 type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
 type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'owedSince' | 'isOverdue' | 'position';

@@ -23,6 +23,7 @@ export const SESSION_ROW = shapeOf(
   'answerBy',
   'insightCount',
   'otherFailureCount',
+  'wakeRule',
   'body',
   'updatedPosition',
 );
@@ -75,8 +76,8 @@ export function sessionFromRow(row: Row): SessionSummary {
 
 export function sessionToRow(summary: SessionSummary) {
   const { id, agentId, state, lastEventAt, stateDueAt, answerBy = null, updatedPosition, ...rest } = summary;
-  const { insightCount, otherFailureCount, ...body } = rest;
-  const columns = { id, agentId, state, lastEventAt, stateDueAt, answerBy, insightCount, otherFailureCount };
+  const { insightCount, otherFailureCount, wakeRule, ...body } = rest;
+  const columns = { id, agentId, state, lastEventAt, stateDueAt, answerBy, insightCount, otherFailureCount, wakeRule };
   return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };
 }
 

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
-import type { CommandState, CommandType } from '@/lib/protocol/commands';
+import type { CommandState, CommandType, WakeRule } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
@@ -101,6 +101,8 @@ export const turns = sqliteTable(
     endedAt: integer('ended_at'),
     errorMessage: text('error_message'),
     errorCode: text('error_code'),
+    /** Nobody said that it ended. */
+    inferred: boolean('inferred').notNull().default(false),
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.id] }),
@@ -174,6 +176,8 @@ export const sessions = sqliteTable(
     /** When its runner last sent anything about it, and the server's position before that. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
+    /** When people want its agent woken by its runner; null if nobody has said. */
+    wakeRule: text('wake_rule').$type<WakeRule>(),
     /** The rest of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
     /** What sessions are searched by, in lower case. `session_search` has its trigrams while the session is not working. */
@@ -194,6 +198,8 @@ export const sessions = sqliteTable(
     index('sessions_by_due').on(table.stateDueAt).where(sql`state_due_at IS NOT NULL`),
     // those that are missed with their runner
     index('sessions_present').on(table.agentId).where(sql`NOT has_ended AND NOT is_away`),
+    // those with something to ask of a runner that connects
+    index('sessions_with_rule').on(table.agentId, table.lastEventAt).where(sql`wake_rule IS NOT NULL`),
     index('sessions_with_insights').on(table.agentId).where(sql`insight_count > 0`),
   ],
 );
@@ -389,6 +395,8 @@ export const commands = sqliteTable(
     index('commands_open_by_agent').on(table.agentId, table.position).where(sql`state in ('queued', 'delivered')`),
     // the newest is the one that counts
     index('commands_of_level').on(table.agentId, table.position).where(sql`type = 'log-level.set'`),
+    // the same of a session
+    index('commands_of_waking').on(table.sessionId, table.position).where(sql`type = 'wake-rule.set'`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
   ],
 );

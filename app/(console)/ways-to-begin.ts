@@ -3,23 +3,43 @@ import type { CommandPlace } from '@/lib/access/command-place';
 export interface Way {
   what: string;
   why: string;
+  /** Where it was found on this machine. */
+  at?: string;
   command: string;
 }
 
-/** How a session comes here, each with the command that makes it: pasted as it is, in Interlude's folder, it works. */
-export function waysToBegin(origin: string, { setting, token }: CommandPlace): Way[] {
+/**
+ * How a session comes here, each with the command that makes it: pasted as it is, in Interlude's folder, it works. What
+ * is on this machine comes first.
+ */
+export function waysToBegin(origin: string, { setting, token, found }: CommandPlace): Way[] {
   const ours = (command: string) => `${setting ?? `INTERLUDE_URL=${origin} `}npm run -s interlude -- ${command}`;
+  const isFound = (kind: string) => found.some((one) => one.kind === kind);
   return [
-    {
-      what: 'Run Claude Code',
-      why: 'What you write here reaches the agent; what it does, in a turn and between turns, appears here. Name a project of yours, or begin with an empty one.',
-      command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
-    },
-    {
-      what: 'Follow your terminals',
-      why: 'Hooks let Claude Code, run as you always run it, appear here too.',
-      command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
-    },
+    ...found.map(({ title, why, commands, at }) => ({
+      what: `Connect ${title}`,
+      why,
+      at,
+      command: `${commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : ''}${commands.map(ours).join(' &&\n')}`,
+    })),
+    ...(isFound('claude')
+      ? []
+      : [
+          {
+            what: 'Run Claude Code',
+            why: 'What you write here reaches the agent; what it does, in a turn and between turns, appears here. Name a project of yours, or begin with an empty one.',
+            command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
+          },
+        ]),
+    ...(isFound('hooks')
+      ? []
+      : [
+          {
+            what: 'Follow your terminals',
+            why: 'Hooks let Claude Code, run as you always run it, appear here too.',
+            command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
+          },
+        ]),
     {
       what: 'Watch a demo fleet',
       why: 'Agents replay real work: background tasks end, and agents wake up by themselves. One of them answers you.',
@@ -27,12 +47,12 @@ export function waysToBegin(origin: string, { setting, token }: CommandPlace): W
     },
     {
       what: 'Replay a recording',
-      why: 'One recorded session of Claude Code, through the same path a live agent takes.',
+      why: 'One recorded session of Claude Code, through the same path a live agent takes. Recordings of other agents work too.',
       command: ours('replay tests/fixtures/recordings/demo/test-run.jsonl'),
     },
     {
       what: 'Connect any other agent',
-      why: 'Anything that speaks HTTP can post its events; the README has the contract. This posts a first turn.',
+      why: 'Codex, OpenCode, agents that speak ACP, AG-UI or AgentAPI have a runner: see “runner --help”. Anything else that speaks HTTP can post its events. This posts a first turn.',
       command: curl(origin, token ?? '$INTERLUDE_TOKEN'),
     },
   ];

@@ -23,10 +23,15 @@ export function Welcome({ place }: { place: CommandPlace }) {
         :
       </p>
       <ol className="mt-8">
-        {waysToBegin(origin, place).map(({ what, why, command }) => (
+        {waysToBegin(origin, place).map(({ what, why, at, command }) => (
           <li key={what} className="border-line border-t py-4">
             <h3 className="font-medium">{what}</h3>
             <p className="text-ink-3">{why}</p>
+            {at !== undefined && (
+              <p className="truncate text-ink-3 text-xs" title={at}>
+                Found: <span className="font-mono">{at}</span>
+              </p>
+            )}
             <p className="mt-2 flex items-start gap-3">
               <code className="min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs [overflow-wrap:anywhere]">
                 {command}

@@ -7,14 +7,18 @@ import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { Name } from '@/components/ui/name';
+import { SentenceList } from '@/components/ui/sentence-list';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentDetail } from '@/lib/protocol/read-models';
+import { commandsOf, limitsOf, troubleOf } from '@/lib/protocol/told-of-agent';
+import { CommandList } from './command-list';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
 import { InsightList } from './insight-list';
 import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
 import { RunnerFacts } from './runner-facts';
+import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
 
 /** One agent: what it says of itself, its sessions, what was delivered and what was not. */
@@ -23,6 +27,8 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
+  const trouble = troubleOf(agent.status);
+  const [limits, commands] = [limitsOf(agent.status), commandsOf(agent.status)];
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
   return (
     <div className="space-y-9">
@@ -43,6 +49,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           Log
         </Link>
       </p>
+      {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
         <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
           <FailureList agent={agent} insights={failures} sessions={sessions} />
@@ -66,6 +73,17 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
       </Section>
       <Section title="Runner">
         <RunnerFacts agent={agent} />
+        {commands.length > 0 && (
+          <div className="mt-3">
+            <CommandList commands={commands} />
+          </div>
+        )}
+        {limits.length > 0 && (
+          <>
+            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">What it can’t tell</h3>
+            <SentenceList sentences={limits} />
+          </>
+        )}
         <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Log level</h3>
         <LevelSwitch agent={agent} />
       </Section>

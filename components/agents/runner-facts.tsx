@@ -8,6 +8,7 @@ import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { AgentSummary } from '@/lib/protocol/read-models';
+import { waysOf } from '@/lib/protocol/told-of-agent';
 import { outboxFacts, versionsOf } from './status-facts';
 
 const MOST_OF_VERSION = 80;
@@ -40,6 +41,13 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           </span>
         </Fact>
       )}
+      {waysOf(agent.status).map(({ name, text }) => (
+        <Fact key={name} name={name}>
+          <span className="wrap-anywhere">
+            <Name text={text} />
+          </span>
+        </Fact>
+      ))}
       {agent.owedCount > 0 && (
         <Fact name="Owes">
           {plural(agent.owedCount, 'reply', 'replies')}

@@ -5,6 +5,7 @@ import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
 import { Words } from '@/components/ui/name';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
@@ -14,6 +15,8 @@ import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './
 import { useDraft } from './use-draft';
 import { useGrowing } from './use-growing';
 import { useSentHistory } from './use-sent-history';
+
+const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
 
 export interface ComposerHandle {
   /** The next message answers this one. */
@@ -90,7 +93,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       }}
       className="shrink-0 border-line border-t focus-within:border-accent"
     >
-      <div className="mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
+      <div className="relative mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
         {quote !== null && (
           <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
             <span className="min-w-0 truncate">
@@ -109,6 +112,13 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
               <Icon of={X} size={13} />
             </button>
           </p>
+        )}
+        {/^\/\S*$/.test(draft.text) && agent?.status?.commands !== undefined && (
+          <OnDemand
+            code={namesCode}
+            name="The commands"
+            props={{ status: agent.status, typed: draft.text, field, onTake: (text: string) => change({ text }) }}
+          />
         )}
         <div className="flex items-end gap-2">
           <textarea

@@ -2,13 +2,17 @@
 
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
+import { Name } from '@/components/ui/name';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;
 
 /**
- * Allow or deny, and why not.
+ * Allow or deny, or the answers that the agent itself offers; and why not.
  *
+ * @param options in the order in which they are offered; `first` and `deny` of them are what the keys give
  * @param settled whether a press can be meant for these; before that they take none
  * @param unseen why it can't be allowed yet, else null
  */
@@ -16,12 +20,14 @@ export function PermissionAnswer(props: {
   row: Ref<HTMLDivElement>;
   settled: boolean;
   unseen: string | null;
+  options: readonly RequestOption[];
+  first: RequestOption | null;
+  deny: RequestOption;
   reason: string | null;
   onReason: (reason: string | null) => void;
-  onAllow: () => void;
-  onDeny: () => void;
+  onChoose: (option: RequestOption) => void;
 }) {
-  const { row, settled, unseen, reason, onReason, onAllow, onDeny } = props;
+  const { row, settled, unseen, options, first, deny, reason, onReason, onChoose } = props;
   const whyId = useId();
   // Once it is read the words go, but not their room: what stands below must not move under a pointer.
   const [said, setSaid] = useState(unseen);
@@ -30,15 +36,20 @@ export function PermissionAnswer(props: {
     <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
       {reason === null ? (
         <>
-          <Choice
-            label="Allow"
-            keySign="a"
-            onPress={onAllow}
-            isOff={!settled || unseen !== null}
-            describedBy={unseen === null ? undefined : whyId}
-            primary
-          />
-          <Choice label="Deny" keySign="d" onPress={onDeny} isOff={!settled} />
+          {options.map((option) => {
+            const isAllow = option.kind === 'allow';
+            return (
+              <Choice
+                key={option.id}
+                option={option}
+                look={option === first ? 'primary' : isAllow || option.id === '' ? 'plain' : 'denying'}
+                keySign={option === first ? 'a' : option === deny ? 'd' : undefined}
+                onPress={() => onChoose(option)}
+                isOff={!settled || (isAllow && unseen !== null)}
+                describedBy={isAllow && unseen !== null ? whyId : undefined}
+              />
+            );
+          })}
           <button
             type="button"
             aria-disabled={!settled}
@@ -65,14 +76,14 @@ export function PermissionAnswer(props: {
             onChange={(event) => onReason(event.target.value)}
             onKeyDown={(event) => {
               if (event.nativeEvent.isComposing) return;
-              if (event.key === 'Enter') onDeny();
+              if (event.key === 'Enter') onChoose(deny);
               if (event.key !== 'Escape') return;
               event.preventDefault();
               onReason(null);
             }}
             className="h-7 min-w-40 flex-1 border-line-strong border-b bg-transparent outline-none placeholder:text-ink-3 focus:border-accent"
           />
-          <Choice label="Deny" onPress={onDeny} isOff={!settled} />
+          <Choice option={deny} look="plain" onPress={() => onChoose(deny)} isOff={!settled} />
           <button type="button" onClick={() => onReason(null)} className="text-ink-3 underline hover:text-ink">
             Back
           </button>
@@ -82,16 +93,29 @@ export function PermissionAnswer(props: {
   );
 }
 
+type Look = 'primary' | 'plain' | 'denying';
+
+const ON: Record<Look, string> = {
+  primary: 'bg-ink text-ground hover:bg-ink-2',
+  plain: 'border border-line-strong hover:bg-raised',
+  denying: 'border border-line-strong text-failed hover:bg-raised',
+};
+const OFF: Record<Look, string> = {
+  primary: 'bg-raised',
+  plain: 'border border-line',
+  denying: 'border border-line',
+};
+
 /** One that is off keeps the focus and its place: it is only for a moment, or until more was read. */
 function Choice(props: {
-  label: string;
-  keySign?: string;
+  option: RequestOption;
+  look: Look;
+  keySign?: string | undefined;
   onPress: () => void;
   isOff: boolean;
   describedBy?: string | undefined;
-  primary?: boolean;
 }) {
-  const { label, keySign, onPress, isOff, describedBy, primary = false } = props;
+  const { option, look, keySign, onPress, isOff, describedBy } = props;
   return (
     <button
       type="button"
@@ -100,15 +124,15 @@ function Choice(props: {
       aria-describedby={describedBy}
       aria-keyshortcuts={keySign}
       className={clsx(
-        'flex h-7 items-center gap-2 rounded px-3 font-medium transition-colors duration-300',
-        primary && !isOff && 'bg-ink text-ground hover:bg-ink-2',
-        primary && isOff && 'bg-raised',
-        !primary && 'border',
-        !primary && (isOff ? 'border-line' : 'border-line-strong hover:bg-raised'),
+        'flex min-h-7 min-w-0 items-center gap-2 rounded px-3 py-0.5 text-left font-medium transition-colors duration-300',
+        isOff ? OFF[look] : ON[look],
         isOff && 'cursor-default text-ink-3',
       )}
     >
-      {label}
+      <span className="min-w-0 [overflow-wrap:anywhere]">
+        <Name text={option.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+        {option.isLasting && <span className="font-normal"> · lasts</span>}
+      </span>
       {keySign !== undefined && (
         // Only where it works: with the focus here. It keeps its room, so that nothing moves when the focus comes.
         <span

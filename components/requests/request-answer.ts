@@ -1,5 +1,7 @@
 import type { ActionState } from '@/components/live/actions';
+import { nameText } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { chosenOption } from './offered';
 
 /** Whether an answer was given that has not failed. The request says so by itself once the server has told. */
 export function isUnderWay({ answer }: RequestItem, asked: ActionState | null): boolean {
@@ -9,6 +11,8 @@ export function isUnderWay({ answer }: RequestItem, asked: ActionState | null): 
 }
 
 export function answerWords(item: RequestItem): string {
+  const chosen = chosenOption(item);
+  if (chosen !== null) return `Answered “${nameText(chosen.label)}”`;
   if (item.answer?.behavior === 'allow') return 'Allowed';
   if (item.answer?.behavior === 'deny') return 'Denied';
   return 'Answered';

@@ -20,9 +20,12 @@ import { useHasPassed } from '@/components/ui/now';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useSettled } from '@/components/ui/use-settled';
 import { nameText } from '@/components/ui/verbatim';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { optionFor } from '@/lib/protocol/request-options';
 import { asOfNow } from './as-of-now';
 import { useCardKeys } from './card-keys';
+import { decisionOf, NO, offeredBy } from './offered';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { goneWords, isUnderWay } from './request-answer';
@@ -90,15 +93,22 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
     actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
   const answer = (body: object) => isMeant() && give(body);
-  useOffer(!isQuestion && canAnswer && unseen === null ? item.digest : null, () => give({ behavior: 'allow' }));
-  const allow = () => unseen === null && answer({ behavior: 'allow' });
-  const keys = { allow, deny: () => answer({ behavior: 'deny' }) };
+  const options = offeredBy(item);
+  const first = optionFor(options, 'allow');
+  const deny = optionFor(options, 'deny') ?? NO;
+  const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
+  useOffer(isFree ? item.digest : null, () => first !== null && give(decisionOf(first)));
+  const choose = (option: RequestOption | null, reason: string | null = null) => {
+    if (option === null || (option.kind === 'allow' && unseen !== null)) return;
+    const message = option.kind === 'deny' ? reason?.trim() : '';
+    answer({ ...decisionOf(option), ...(message ? { message } : {}) });
+  };
+  const keys = { allow: () => choose(first), deny: () => choose(deny) };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
   useKeptFocus(stays && hasFocus, box);
 
   if (!open && !stays) return <RequestOutcome item={item} />;
-  const deny = () => answer({ behavior: 'deny', ...(draft.reason?.trim() ? { message: draft.reason.trim() } : {}) });
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
     if (isPress('request.allow', event)) keys.allow();
@@ -152,10 +162,12 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
               row={row}
               settled={settled}
               unseen={unseen}
+              options={options}
+              first={first}
+              deny={deny}
               reason={draft.reason}
               onReason={(reason) => change({ reason })}
-              onAllow={allow}
-              onDeny={deny}
+              onChoose={(option) => choose(option, draft.reason)}
             />
           )}
         </div>

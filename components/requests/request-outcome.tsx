@@ -4,7 +4,9 @@ import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
+import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
+import { chosenOption } from './offered';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed',
@@ -22,6 +24,7 @@ const MOST_CHARACTERS = 4_000;
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
+  const chosen = chosenOption(item);
   // What was decided on by its title alone is said as it was then.
   const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
@@ -45,6 +48,12 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         {tool !== null && !item.title.includes(tool) && (
           <span className="text-ink-3">
             <Name text={tool} />
+          </span>
+        )}
+        {chosen !== null && (
+          <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
+            “<Name text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />”
+            {chosen.isLasting && ' · lasts'}
           </span>
         )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">

@@ -2,16 +2,18 @@
 
 import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
+import { useIsTaken } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
 import { isSeen, standsSince } from '@/lib/protocol/session-standing';
 import { sessionTitle, standingOf } from './session-words';
+import { WakeSwitch } from './wake-switch';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** To name a session, pin or archive it, and to say that its failure has been seen. */
+/** To name a session, pin or archive it, to say that its failure has been seen, and when its agent is to be woken. */
 export function ArrangePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -22,6 +24,7 @@ export function ArrangePopover(props: {
   const [text, setText] = useState(name ?? sessionTitle(session));
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
+  const canWake = useIsTaken('wake-rule.set');
   const standing = standingOf(session);
   const hasFailed = standing === 'failed' || standing === 'lost';
 
@@ -87,6 +90,7 @@ export function ArrangePopover(props: {
           </button>
         )}
       </div>
+      {canWake && <WakeSwitch session={session} />}
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}

@@ -2,11 +2,14 @@
 
 import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
+import { useRunnerStatus } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
+import { SentenceList } from '@/components/ui/sentence-list';
 import type { EvidenceSource, Observations, StateRule } from '@/lib/protocol/agent-state';
 import type { SessionSummary } from '@/lib/protocol/read-models';
+import { limitsOf, waysOf } from '@/lib/protocol/told-of-agent';
 import { DeliveryVerdict } from './delivery-verdict';
 import { describeState } from './session-words';
 
@@ -18,6 +21,8 @@ export function EvidencePopover(props: {
 }) {
   const { session, button, onClose } = props;
   const { evidence, observations, away } = session;
+  const status = useRunnerStatus();
+  const [ways, limits] = [waysOf(status), limitsOf(status)];
   return (
     <ButtonPopover label="Why this state" button={button} onClose={onClose}>
       <div className="px-3 py-1.5 text-xs">
@@ -63,6 +68,21 @@ export function EvidencePopover(props: {
         </table>
         <h3 className="mt-2 text-2xs text-ink-3">Delivery</h3>
         <DeliveryVerdict session={session} />
+        {ways.length > 0 && (
+          <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">
+            {ways.map(({ name, text }) => (
+              <span key={name} className="mr-4">
+                <span className="text-ink-3">{name}</span> <Name text={text} />
+              </span>
+            ))}
+          </p>
+        )}
+        {limits.length > 0 && (
+          <>
+            <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">What it can’t tell</h3>
+            <SentenceList sentences={limits} />
+          </>
+        )}
       </div>
     </ButtonPopover>
   );

@@ -19,6 +19,7 @@ import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';
 import { TaskStop } from './task-stop';
 import { TaskSummary } from './task-summary';
+import { TaskWake } from './task-wake';
 import { isBoilerplate, taskAnchor } from './task-words';
 
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
@@ -91,6 +92,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         <TaskFacts task={task} />
         <TaskOrigin task={task} />
         <TaskStop task={task} />
+        <TaskWake task={task} />
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (
           <JumpLink
             anchor={`turn-${task.answeredInTurnId}`}

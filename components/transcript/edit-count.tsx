@@ -4,24 +4,29 @@ import { clsx } from 'clsx';
 import { useEffect, useMemo, useReducer } from 'react';
 import { inTurn } from '@/components/ui/in-turn';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
-import { diffAtOnce, diffOf, editsOf } from './edits';
+import { countedEdits } from './changed-files';
+import { diffAtOnce, diffOf } from './edits';
 
 /** How many lines an edit adds and removes: `+12 −3`. In colour once it was made. */
 export function EditCount({ call }: { call: ToolCallItem }) {
-  const { name, args, status } = call;
-  const edits = useMemo(() => editsOf({ name, args }), [name, args]);
+  const { name, args, edits: changed, status } = call;
+  const counted = useMemo(
+    () => countedEdits({ name, args, ...(changed === undefined ? {} : { edits: changed }) }),
+    [name, args, changed],
+  );
   const [, compared] = useReducer((count: number) => count + 1, 0);
-  const diff = edits === null ? null : diffAtOnce(edits, args as object);
-  const isLeft = edits !== null && diff === null;
+  const diff = counted === null ? null : diffAtOnce(counted.edits, counted.of);
+  const isLeft = counted !== null && diff === null;
   useEffect(() => {
     if (!isLeft) return;
     const turn = inTurn(() => {
-      diffOf(edits, args as object);
+      diffOf(counted.edits, counted.of);
       compared();
     });
     return () => turn.cancel();
-  }, [isLeft, edits, args]);
-  if (edits === null || diff === null) return null;
+  }, [isLeft, counted]);
+  if (counted === null || diff === null) return null;
+  const { edits } = counted;
   const { added, removed } = diff;
   const isMade = status === 'completed';
   return (

@@ -10,6 +10,7 @@ import { WantedAnchor } from './item-anchor';
 import { callsOfTasks, type ItemRow, rowKey, rowOf, rowsOf, rowWeight } from './item-rows';
 import { MessageView } from './message-view';
 import { NoticeLine } from './notice-line';
+import { PlanLine } from './plan-line';
 import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
 import { type AskedRequests, useRequestsElsewhere } from './requests-elsewhere';
@@ -63,6 +64,7 @@ export function ItemList(props: ItemListProps) {
         {item.kind === 'message' && <CutLine cut={item.cut} />}
         {item.kind === 'reasoning' && <ReasoningLine item={item} until={items[at + 1]?.at ?? endedAt} />}
         {item.kind === 'request' && renderRequest(item)}
+        {item.kind === 'plan' && <PlanLine item={item} />}
         {item.kind === 'notice' && <NoticeLine item={item} />}
         {item.kind === 'task' &&
           renderTask(

@@ -17,9 +17,13 @@ const MOST_VALUES = 1_000;
  *
  * @param most of what is heavier, no more is looked at than it takes to know: its weight is this
  */
-export function requestWeight({ title, toolName, input }: RequestItem, most: number): number {
-  const names = title.slice(0, NAME_CHARACTERS) + (toolName ?? '').slice(0, MAX_ID_LENGTH);
-  return Math.min(most, CARD + oddCharacters(JSON.stringify(names)) + inputWeight(input, most));
+export function requestWeight({ title, toolName, input, options = [] }: RequestItem, most: number): number {
+  const labels = options.map(({ label }) => label).join('');
+  const names = title.slice(0, NAME_CHARACTERS) + (toolName ?? '').slice(0, MAX_ID_LENGTH) + labels;
+  return Math.min(
+    most,
+    CARD + options.length * FIELD + oddCharacters(JSON.stringify(names)) + inputWeight(input, most),
+  );
 }
 
 const weighed = new WeakMap<object, number>();

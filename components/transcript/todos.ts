@@ -1,3 +1,4 @@
+import type { PlanEntry } from '@/lib/protocol/ag-ui';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 const STATES = ['pending', 'in_progress', 'completed'] as const;
@@ -39,8 +40,14 @@ function todoOf(told: unknown): Todo | null {
   return { text: content, state, activeText: activeForm === undefined || activeForm === content ? null : activeForm };
 }
 
+/** A plan, which says what it says in the same words. */
+export function todosOfPlan(entries: readonly PlanEntry[]): Pick<Todos, 'todos' | 'doneCount'> {
+  const todos = entries.map(({ content, status }) => ({ text: content, state: status, activeText: null }));
+  return { todos, doneCount: todos.filter(({ state }) => state === 'completed').length };
+}
+
 /** `3 of 7 done: Running the tests` */
-export function todosInWords({ todos, doneCount }: Todos): string {
+export function todosInWords({ todos, doneCount }: Pick<Todos, 'todos' | 'doneCount'>): string {
   const current = todos.find(({ state }) => state === 'in_progress');
   const count = `${doneCount} of ${todos.length} done`;
   return current === undefined ? count : `${count}: ${current.activeText ?? current.text}`;

@@ -8,6 +8,7 @@ import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
 import { EditCount } from './edit-count';
+import { ToolChanges } from './tool-changes';
 import { ToolIcon } from './tool-icon';
 import { ToolInput } from './tool-input';
 import { tellingArgument, toolName } from './tool-words';
@@ -42,6 +43,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
         <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
           <ToolInput call={call} />
           <CutLine cut={call.cut} />
+          {call.edits !== undefined && <ToolChanges call={call} />}
           {call.result !== null && call.result !== '' && <TerminalText text={call.result} label="output" />}
           {call.result === '' && <p className="text-ink-3 text-xs">No output.</p>}
           {call.result === null && call.status !== 'running' && <p className="text-ink-3 text-xs">No result came.</p>}

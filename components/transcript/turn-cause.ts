@@ -10,7 +10,13 @@ export interface ToldTask {
 
 /** What woke the agent: tasks by name, or something without one. */
 export type TurnCause =
-  | { kind: 'tasks'; tasks: { id: string; task: Task | null }[]; told: ToldTask[] }
+  | {
+      kind: 'tasks';
+      tasks: { id: string; task: Task | null }[];
+      told: ToldTask[];
+      /** The agent is not told of such ends: Interlude began the turn for it. */
+      byInterlude: boolean;
+    }
   | { kind: 'other'; words: string };
 
 export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): TurnCause {
@@ -19,6 +25,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
     const tasks = trigger.taskIds.map((id, at) => ({ id, at, sessionId: trigger.ofSessionIds?.[at] ?? null }));
     return {
       kind: 'tasks',
+      byInterlude: trigger.wokenBy === 'interlude',
       tasks: tasks
         .filter(({ sessionId }) => sessionId === null)
         .map(({ id, at }) => ({
@@ -28,6 +35,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
       told: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
     };
   }
+  if (trigger?.wokenBy === 'interlude') return { kind: 'other', words: 'Interlude' };
   if (trigger?.kind === 'task') return { kind: 'other', words: 'a task' };
   if (trigger?.kind === 'timer') return { kind: 'other', words: 'a timer' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
@@ -47,7 +55,8 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
     .slice(0, MOST_NAMED)
     .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));
   const more = cause.tasks.length - named.length;
-  const woken = named.length > 0 ? [`woken by ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`] : [];
+  const by = cause.byInterlude ? 'woken by Interlude for' : 'woken by';
+  const woken = named.length > 0 ? [`${by} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`] : [];
   const [first, ...others] = cause.told;
   const told =
     first === undefined

@@ -49,6 +49,11 @@ export function TurnFooter({ turn }: { turn: Turn }) {
       <p className="tabular flex h-5 items-center gap-3">
         <TimeOfDay at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
+        {turn.inferred && (
+          <span title="The agent did not say that this turn ended. Its silence did, or what it did next.">
+            ended, by its silence
+          </span>
+        )}
         <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
           {hasAnswer && <CopyButton label="Copy answer" text={() => answerOf(turn)} />}
           <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />

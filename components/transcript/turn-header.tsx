@@ -24,6 +24,13 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
   if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
   const [only] = cause.tasks;
+  const by = cause.byInterlude ? (
+    <span title="Its agent is not told when such a task ends. Interlude began this turn with the result.">
+      Woken by Interlude for
+    </span>
+  ) : (
+    'Woken by'
+  );
   if (only === undefined) {
     return (
       <Head>
@@ -39,7 +46,7 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
   if (cause.tasks.length === 1) {
     return (
       <Head below={<Summary task={only.task} />}>
-        Woken by <WakingTask id={only.id} task={only.task} />
+        {by} <WakingTask id={only.id} task={only.task} />
         {told}
       </Head>
     );
@@ -60,7 +67,7 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
         </ul>
       }
     >
-      Woken by {cause.tasks.length} tasks
+      {by} {cause.tasks.length} tasks
       {told}
     </Head>
   );

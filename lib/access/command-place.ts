@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { type FoundAgent, readFoundAgents } from '@/lib/protocol/found-agent';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
 
 /** What a command run in Interlude's folder on the server's machine needs to find this server. */
@@ -9,6 +10,8 @@ export interface CommandPlace {
   setting: string | null;
   /** To stand between double quotes: makes the shell read the token from its file; null if the token is in no file. */
   token: string | null;
+  /** Agents on this machine; none where `npm start` did not start this server. */
+  found: FoundAgent[];
 }
 
 /** @param root the folder of Interlude, where `npm start` runs the server */
@@ -16,7 +19,8 @@ export function commandPlace(env: Record<string, string | undefined>, root = pro
   const { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN_FILE: tokenFile } = env;
   const folder = dataDir ? below(root, dataDir) : null;
   const setting = folder === null ? null : folder === '.interlude' ? '' : `INTERLUDE_DATA_DIR=${shellWord(folder)} `;
-  return { setting, token: tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null };
+  const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
+  return { setting, token, found: readFoundAgents(env.INTERLUDE_FOUND_AGENTS) };
 }
 
 function below(root: string, path: string): string {

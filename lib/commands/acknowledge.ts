@@ -10,6 +10,7 @@ import { commandFromRow, type StoredCommand } from './command-row';
 import { levelAnswered } from './desired-level';
 import { runnerIn } from './runner-arguments';
 import { isOlder, type RunnerRef, readRunner } from './runner-connection';
+import { ruleAnswered } from './wake-rule';
 
 /**
  * The state an acknowledgement moves a command to; null: none. An end stays, except one that was only presumed: a
@@ -82,6 +83,7 @@ export async function settle(
     args: [state, reason === null ? null : columnText(reason), command.id],
   });
   if (command.type === 'log-level.set') await levelAnswered(transaction, agentId, command, state, reason, now);
+  if (command.type === 'wake-rule.set') await ruleAnswered(transaction, agentId, command, state, now);
   // Delivered and done are one moment in a message's life, and it is told once.
   if (command.type === 'message' && state === 'done' && before === 'delivered') return;
   const event = momentEvent(command, state === 'expired' ? 'failed' : state, reason);

@@ -1,5 +1,6 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type {
   AnsweredRequest,
   AnswerQuestion,
@@ -10,7 +11,7 @@ import type {
 import { AppError } from '@/lib/protocol/errors';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
-import { openRequest } from './open-request';
+import { offeredOptions, openRequest } from './open-request';
 import { findEffective } from './queue-command';
 import { conflict, missing } from './refusals';
 import type { WritableSession } from './writable-session';
@@ -35,9 +36,24 @@ export async function postRequestAnswer(
     ask: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...said },
     prepare: async (transaction, session) => {
       const asked = await requireOpen(transaction, session, { requestId, kind, digest }, server.now());
+      if (!isAnswer && said.optionId !== undefined) {
+        requireOffered(await offeredOptions(transaction, session, requestId), said.optionId, said.behavior);
+      }
       return { body: { ...asked, ...answer } as CommandBodies['question.answer' | 'permission.decision'] };
     },
   });
+}
+
+/** What is chosen is one of the answers that the agent offers, and says what the decision says. */
+function requireOffered(options: readonly RequestOption[], optionId: string, behavior: 'allow' | 'deny'): void {
+  const option = options.find(({ id }) => id === optionId);
+  if (option?.kind === behavior) return;
+  const offered = options.map(({ id, kind }) => ({ optionId: id, behavior: kind }));
+  const message =
+    option === undefined
+      ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or leave optionId out.`
+      : `${JSON.stringify(optionId)} is a way to ${option.kind} it. Send "behavior": "${option.kind}" with it.`;
+  throw new AppError('invalid_argument', message, { details: { offered } });
 }
 
 /**

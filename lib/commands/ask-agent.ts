@@ -3,8 +3,9 @@ import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
-import type { CommandAnswer, Interrupt, StopTask } from '@/lib/protocol/commands';
+import type { CommandAnswer, Interrupt, StopTask, WakeTask } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
+import type { TaskStatus } from '@/lib/protocol/read-models';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
 import { conflict, missing } from './refusals';
@@ -49,8 +50,34 @@ export async function postTaskStop(
     clientId,
     ask: { type: 'task.stop', taskId, ...asked },
     prepare: async (transaction, session) => {
-      const running = await runningTask(transaction, session.id, taskId, asked.runId ?? null);
+      const { status, ...running } = await findTask(transaction, session.id, taskId, asked.runId ?? null);
+      if (status !== 'running') {
+        throw conflict('task_ended', `The task has ended (${status}): there is nothing to stop.`, { status });
+      }
       const body = { taskId, ...running };
+      return { body, repeats: (earlier) => earlier.taskId === taskId && earlier.runId === body.runId };
+    },
+  });
+}
+
+/**
+ * `POST /sessions/:id/tasks/:taskId/wake`: begins a turn with the result of a task that has ended.
+ * @throws AppError `conflict`: `task_running` where it has not
+ */
+export async function postTaskWake(
+  { ids: { sessionId, taskId }, body: { clientId, ...asked } }: Asked<'sessionId' | 'taskId', { body: WakeTask }>,
+  server: CommandServer,
+): Promise<CommandAnswer> {
+  return askSession(server, {
+    sessionId,
+    clientId,
+    ask: { type: 'task.wake', taskId, ...asked },
+    prepare: async (transaction, session) => {
+      const { status, ...ended } = await findTask(transaction, session.id, taskId, asked.runId ?? null);
+      if (status === 'running') {
+        throw conflict('task_running', 'The task still runs: there is no result to wake the agent with.', { status });
+      }
+      const body = { taskId, ...ended };
       return { body, repeats: (earlier) => earlier.taskId === taskId && earlier.runId === body.runId };
     },
   });
@@ -60,13 +87,13 @@ export async function postTaskStop(
 const MAX_DESCRIPTION = 200;
 const TASK = shapeOf(tasks, 'runId', 'status', 'body');
 
-/** @returns the run that is meant, absent if the agent does not name its runs, and what the task is called */
-async function runningTask(
+/** @returns how it stands with the run that is meant, its name if the agent names its runs, and what the task is called */
+async function findTask(
   transaction: WriteTransaction,
   sessionId: string,
   taskId: string,
   runId: string | null,
-): Promise<{ runId?: string; description?: string }> {
+): Promise<{ status: TaskStatus; runId?: string; description?: string }> {
   const found = await transaction.execute({
     sql: `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
           ORDER BY position DESC LIMIT 1`,
@@ -77,10 +104,8 @@ async function runningTask(
     throw missing('task', taskId, `GET /api/v1/sessions/${encodeURIComponent(sessionId)}/tasks lists them.`);
   }
   const { status, body } = task;
-  if (status !== 'running') {
-    throw conflict('task_ended', `The task has ended (${status}): there is nothing to stop.`, { status });
-  }
   return {
+    status,
     ...(task.runId === null ? {} : { runId: task.runId }),
     ...(body.description ? { description: cutText(body.description, MAX_DESCRIPTION) } : {}),
   };

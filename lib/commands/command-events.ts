@@ -39,7 +39,8 @@ const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: C
 
 function aboutOf(command: Command): Partial<CommandEventValue> {
   switch (command.type) {
-    case 'task.stop': {
+    case 'task.stop':
+    case 'task.wake': {
       const { taskId, runId, description } = command.body;
       return {
         task_id: taskId,
@@ -48,7 +49,13 @@ function aboutOf(command: Command): Partial<CommandEventValue> {
       };
     }
     case 'permission.decision':
-      return { ...requestOf(command.body), behavior: command.body.behavior };
+      return {
+        ...requestOf(command.body),
+        behavior: command.body.behavior,
+        ...(command.body.optionId === undefined ? {} : { option_id: command.body.optionId }),
+      };
+    case 'wake-rule.set':
+      return { when: command.body.when };
     case 'question.answer':
       return requestOf(command.body);
     default:

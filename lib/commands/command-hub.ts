@@ -28,6 +28,7 @@ import {
   renewRunners,
   silentRunners,
 } from './runner-connection';
+import { renewRules } from './wake-rule';
 
 /** How often to look for what another process queued, for leases that ran out, and for what has expired. */
 const POLL_MS = 1000;
@@ -129,11 +130,16 @@ export class CommandHub {
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
     });
+    let isMore = false;
     const outcome = await this.#database.writes.run(async (transaction) => {
       const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());
-      if (connection.kind === 'connected') await renewLevel(transaction, agentId, runner.id, this.#now());
+      if (connection.kind === 'connected') {
+        await renewLevel(transaction, agentId, runner.id, this.#now());
+        isMore = await renewRules(transaction, agentId, this.#now());
+      }
       return connection;
     });
+    while (isMore) isMore = await this.#database.writes.run((again) => renewRules(again, agentId, this.#now()));
     if (outcome.kind === 'fenced') {
       stream.fence(outcome.by);
       return stream.open;

@@ -3,7 +3,10 @@ import { events } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { AnswerableRequest } from '@/lib/ingest/remembered-fold';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { requestOptions } from '@/lib/protocol/request-options';
 import type { WritableSession } from './writable-session';
 
 const TOLD = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');
@@ -21,16 +24,32 @@ export async function openRequest(
 ): Promise<AnswerableRequest | 'resolved' | null> {
   const remembered = session.pendingRequests.find((request) => request.id === requestId);
   if (remembered !== undefined) return remembered;
-  const { rows } = await transaction.execute({
-    sql: `SELECT ${TOLD.columns()} FROM events
-          WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ? AND name IN ('request:opened', 'request:resolved')
-          ORDER BY position DESC LIMIT 1`,
-    args: [session.id, columnText(requestId)],
-  });
-  const last = TOLD.first({ rows });
+  const last = await lastTold(transaction, session, requestId);
   if (last === undefined) return null;
   if (!session.hasMorePending || last.name !== 'request:opened') return 'resolved';
   return (await isCancelled(transaction, session, last.position)) ? 'resolved' : toldIn(requestId, last);
+}
+
+/** The answers that a request which is open offers, as it was told last. */
+export async function offeredOptions(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+): Promise<RequestOption[]> {
+  const last = await lastTold(transaction, session, requestId);
+  return requestOptions(fieldsOf(last?.payload.value).options);
+}
+
+/** The last that was told of it: that it was opened, or resolved. */
+async function lastTold(transaction: WriteTransaction, session: WritableSession, requestId: string) {
+  return TOLD.first(
+    await transaction.execute({
+      sql: `SELECT ${TOLD.columns()} FROM events
+            WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ? AND name IN ('request:opened', 'request:resolved')
+            ORDER BY position DESC LIMIT 1`,
+      args: [session.id, columnText(requestId)],
+    }),
+  );
 }
 
 type Told = ReturnType<typeof TOLD.read>;

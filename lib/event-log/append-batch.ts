@@ -163,8 +163,9 @@ const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
   const { removedTurns, moves } = batch;
-  yield* TURNS.rows(batch.turns, ({ sessionId, header: { error, position, ...header } }) => ({
+  yield* TURNS.rows(batch.turns, ({ sessionId, header: { error, position, inferred = false, ...header } }) => ({
     ...header,
+    inferred,
     sessionId,
     position: Number(position),
     errorMessage: error?.message ?? null,

@@ -10,6 +10,7 @@ const NOTHING_NEW = {
   isHeard: false,
   isDue: false,
   arrangement: null,
+  wakeRule: null,
 };
 
 /** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { WakeRule } from '@/lib/protocol/commands';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import type { Arrangement } from '@/lib/protocol/read-models';
@@ -23,6 +24,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'level-asked'; desired: DesiredLogLevel | null }
   /** A person has arranged a session. The agent's own row does not change. */
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
+  /** When people want the agent of a session woken; null if no rule holds. The agent's own row does not change. */
+  | { kind: 'wake-rule-set'; sessionId: string; when: WakeRule | null }
   /** People have marked inbox items of the agent or its sessions. The agent's own row does not change. */
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
   /** Time alone may have changed the state of a session. The agent's own row does not change. */

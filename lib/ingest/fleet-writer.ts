@@ -105,12 +105,18 @@ export class FleetWriter {
       }
       return;
     }
-    if (fact.kind === 'state-due' || fact.kind === 'session-arranged' || fact.kind === 'reply-overdue') {
+    if (fact.kind === 'session-arranged' || fact.kind === 'wake-rule-set') {
+      const session = this.sessions.find(fact.sessionId);
+      if (session === null) return;
+      if (fact.kind === 'wake-rule-set') session.wakeRule = { when: fact.when };
+      else session.arrangement = fact.arrangement;
+      return;
+    }
+    if (fact.kind === 'state-due' || fact.kind === 'reply-overdue') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
       if (fact.kind === 'state-due') session.isDue = true;
-      else if (fact.kind === 'reply-overdue') session.overdue.push(fact.messageId);
-      else session.arrangement = fact.arrangement;
+      else session.overdue.push(fact.messageId);
       return;
     }
     const agent = this.agents.announce(fact.agentId);
@@ -156,14 +162,15 @@ export class FleetWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, told, isDue, overdue, arrangement } = session;
+      const { before, entries, failures, told, isDue, overdue, arrangement, wakeRule } = session;
       const isTouched =
         entries.length > 0 ||
         told.length > 0 ||
         failures.all !== 0 ||
         isDue ||
         overdue.length > 0 ||
-        arrangement !== null;
+        arrangement !== null ||
+        wakeRule !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
       const { tasks, obligations, said, position } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];

@@ -123,6 +123,7 @@ export async function projectSession(
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
+  if (session.wakeRule !== null) after.summary.wakeRule = session.wakeRule.when;
   after.summary.quarantinedCount += session.quarantined;
   after.summary.insightCount += session.failures.all;
   after.summary.otherFailureCount += session.failures.other;

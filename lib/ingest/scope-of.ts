@@ -41,6 +41,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         return;
       case 'state-due':
       case 'session-arranged':
+      case 'wake-rule-set':
         scope.sessionIds.add(record.sessionId);
         return;
       case 'reply-overdue':

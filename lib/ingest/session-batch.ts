@@ -3,6 +3,7 @@ import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { StatusTold } from '@/lib/projections/status-told';
+import type { WakeRule } from '@/lib/protocol/commands';
 import type { Arrangement, Obligation, Task } from '@/lib/protocol/read-models';
 import type { WireRequests } from './wire-requests';
 
@@ -52,6 +53,8 @@ export interface SessionBatch {
   overdue: string[];
   /** What a person makes of it now; null if nothing changes. */
   arrangement: Arrangement | null;
+  /** When its agent is to be woken from now on; null if nothing changes. */
+  wakeRule: { when: WakeRule | null } | null;
 }
 
 /** What is stored about a session that its new events may touch. */

@@ -6,6 +6,7 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { requestDigest } from '@/lib/protocol/request-digest';
+import { requestOptions } from '@/lib/protocol/request-options';
 
 /** A request that asks something new: no earlier answer is meant for it. */
 export interface Opening {
@@ -40,6 +41,7 @@ export async function stampRequests(
         requestId,
         tool: pickText(value, 'tool_name', 'toolName'),
         input: pick(value, 'input'),
+        options: value.kind === 'question' ? [] : requestOptions(value.options),
       };
       const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
       const known = open.get(requestId);

@@ -12,6 +12,7 @@ import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
+import { keepLookingForAgents } from './found-agents.mjs';
 import { installWhatIsMissing } from './install.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { whenOrphaned } from './orphan.mjs';
@@ -63,6 +64,7 @@ async function start() {
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
   launchServer();
+  await keepLookingForAgents();
   const { serve } = await import('./serve.mjs');
   const url = await serve(host, held);
   const takeBack = announce(dataDir, url);

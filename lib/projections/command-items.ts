@@ -30,7 +30,9 @@ export function foldCommand(state: State) {
     if (asked !== undefined && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
       const said = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
       const behavior = said ?? asked.answer?.behavior ?? null;
-      draft.put({ ...asked, answer: { commandId, behavior, state, reason } });
+      const optionId = pickText(value, 'option_id');
+      const choice = optionId === null ? {} : { optionId };
+      draft.put({ ...asked, answer: { commandId, behavior, ...choice, state, reason } });
       return;
     }
     const id = `command:${commandId}`;
@@ -38,8 +40,9 @@ export function foldCommand(state: State) {
     const type = pickText(value, 'type') ?? known?.command?.type ?? '';
     const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
     const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
-    const name = pickText(value, 'description') ?? taskId;
-    const what = (words ?? OTHER)[state] + (type === 'task.stop' && name !== null ? `: ${name}` : '');
+    const name = type.startsWith('task.') ? (pickText(value, 'description') ?? taskId) : null;
+    const isOff = type === 'wake-rule.set' && value.when === 'never';
+    const what = (isOff ? NOT_WOKEN : (words ?? OTHER))[state] + (name === null ? '' : `: ${name}`);
     draft.put({
       id,
       position: known?.position ?? entry.position,
@@ -67,6 +70,12 @@ const OTHER: Record<State, string> = {
   failed: 'What was asked of the agent failed',
 };
 
+const NOT_WOKEN: Record<State, string> = {
+  queued: 'The agent is to be woken no more when a background command ends',
+  done: 'The agent is woken no more when a background command ends',
+  failed: 'That the agent is woken no more could not be set',
+};
+
 const WORDS: Record<string, Record<State, string> | undefined> = {
   interrupt: {
     queued: 'The agent was asked to stop what it is doing',
@@ -77,6 +86,16 @@ const WORDS: Record<string, Record<State, string> | undefined> = {
     queued: 'A task was asked to stop',
     done: 'A task was stopped',
     failed: 'A task could not be stopped',
+  },
+  'task.wake': {
+    queued: 'The agent was asked to wake for a task',
+    done: 'The agent was woken for a task',
+    failed: 'The agent could not be woken for a task',
+  },
+  'wake-rule.set': {
+    queued: 'The agent is to be woken when a background command ends',
+    done: 'The agent is woken from now on when a background command ends',
+    failed: 'That the agent is woken when a background command ends could not be set',
   },
   'permission.decision': {
     queued: 'A permission was decided',

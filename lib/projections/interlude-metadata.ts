@@ -6,7 +6,7 @@ import { idList } from './event-fields';
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
-const FLAGS = ['whole', 'presumed', 'again'] as const;
+const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
 const TEXTS = ['taskPosition', 'taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
 
 /**
@@ -34,6 +34,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
 function triggerOf(said: Fields): TurnTrigger {
   const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
   const trigger: TurnTrigger = { kind, taskIds: idList(said.taskIds) };
+  if (said.wokenBy === 'interlude') trigger.wokenBy = said.wokenBy;
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = said[key];
     if (Array.isArray(ids)) trigger[key] = ids.slice(0, MAX_NAMED).map(stringOrNull);

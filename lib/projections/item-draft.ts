@@ -1,3 +1,4 @@
+import { lengthOfEdit } from '@/lib/protocol/file-edits';
 import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import type { Item, ItemKind } from '@/lib/protocol/read-models';
 
@@ -137,12 +138,18 @@ function textOf(item: Item): number {
     case 'notice':
       return item.text.length;
     case 'tool-call':
-      return item.argsText.length + (item.result?.length ?? 0);
+      return item.argsText.length + (item.result?.length ?? 0) + lengthOfEach(item.edits, lengthOfEdit);
     case 'request':
-      return item.title.length + lengthOf(item.input);
+      return item.title.length + lengthOf(item.input) + lengthOfEach(item.options, ({ label }) => label.length);
+    case 'plan':
+      return lengthOfEach(item.entries, ({ content }) => content.length);
     default:
       return 0;
   }
+}
+
+function lengthOfEach<T>(parts: readonly T[] = [], lengthOf: (part: T) => number): number {
+  return parts.reduce((sum, part) => sum + lengthOf(part), 0);
 }
 
 function lengthOf(input: unknown): number {

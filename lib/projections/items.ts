@@ -1,16 +1,9 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { answerBy } from '@/lib/protocol/answer-by';
 import { spanOf } from '@/lib/protocol/duration';
-import { type Fields, textOf } from '@/lib/protocol/fields';
-import type {
-  Item,
-  MessageItem,
-  NoticeItem,
-  ReasoningItem,
-  RequestItem,
-  TaskEnd,
-  ToolCallItem,
-} from '@/lib/protocol/read-models';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { fileEdits } from '@/lib/protocol/file-edits';
+import { planEntries } from '@/lib/protocol/plan-entries';
+import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '@/lib/protocol/read-models';
 import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/rejections';
 import { foldCommand, foldDelivery } from './command-items';
 import type { EventEntry } from './event-entry';
@@ -18,6 +11,7 @@ import {
   contentText,
   customName,
   customValue,
+  idField,
   inputUserMessages,
   pick,
   pickNumber,
@@ -30,6 +24,7 @@ import { grown, withCut } from './grown';
 import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
+import { foldOpened, foldResolved } from './request-items';
 import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
@@ -195,7 +190,7 @@ const FOLD: Record<string, Fold | undefined> = {
   REASONING_MESSAGE_CHUNK: text('reasoning', false),
   REASONING_MESSAGE_END: endOf('reasoning'),
   TOOL_CALL_START: (draft, entry) =>
-    tool(draft, entry, (call) => ({
+    tool(draft, entry, ({ edits: _before, ...call }) => ({
       ...withCut(call, 0),
       name: textOf(entry.event.toolCallName) ?? call.name,
       args: null,
@@ -212,7 +207,19 @@ const FOLD: Record<string, Fold | undefined> = {
       return result === undefined ? call : ended(call, entry, contentText(result));
     }),
   TOOL_CALL_RESULT: (draft, entry) =>
-    tool(draft, entry, (call) => ended(call, entry, contentText(entry.event.content))),
+    tool(draft, entry, (call) => {
+      const edits = fileEdits(entry.event.metadata?.interlude?.edits);
+      return { ...ended(call, entry, contentText(entry.event.content)), ...(edits.length === 0 ? {} : { edits }) };
+    }),
+  ACTIVITY_SNAPSHOT: (draft, entry) => {
+    const { event } = entry;
+    const id = event.activityType === 'plan' ? idField(event, 'messageId') : null;
+    const plan = planEntries(fieldsOf(event.content).entries);
+    if (id === null || plan === null) return;
+    const { position, at } = draft.find('plan', id) ?? base(entry, id);
+    const { entries, omitted } = plan;
+    draft.put({ kind: 'plan', id, position, at, entries, ...(omitted === 0 ? {} : { omitted }) });
+  },
   RUN_STARTED: (draft, entry) => {
     for (const { id, text } of inputUserMessages(entry.event)) {
       if (draft.find('message', id) !== undefined) continue;
@@ -252,8 +259,6 @@ function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEn
   draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
-const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
-
 /** Of what a person decided about an owed reply: which message it was to, and by whom. */
 function replyDecided(value: Record<string, unknown>): { what: string; by: string } {
   const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
@@ -263,46 +268,8 @@ function replyDecided(value: Record<string, unknown>): { what: string; by: strin
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
   [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
-  [CUSTOM.requestOpened]: (draft, entry) => {
-    const value = customValue(entry.event);
-    const id = pickText(value, 'request_id', 'requestId');
-    if (id === null) return;
-    const digest = pickText(value, 'digest');
-    const known = draft.find('request', id);
-    if (known !== undefined && known.digest === digest) {
-      // Told again unchanged, it may only wait longer.
-      draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
-      return;
-    }
-    const replaced = draft.find('request', interludeOf(entry.event).replaces ?? null);
-    if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
-    const toolName = pickText(value, 'tool_name', 'toolName');
-    const asked: RequestItem = {
-      ...base(entry, id),
-      kind: 'request',
-      requestKind: value.kind === 'question' ? 'question' : 'permission',
-      toolCallId: pickText(value, 'tool_use_id', 'toolCallId'),
-      toolName,
-      title: pickText(value, 'title') ?? (toolName === null ? 'The agent asks' : `Allow ${toolName}?`),
-      input: pick(value, 'input') ?? null,
-      outcome: null,
-      message: null,
-      resolvedAt: null,
-      expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
-      digest,
-      openedPosition: digest === null ? null : pickText(value, 'opened_position'),
-      answer: null,
-    };
-    if (replaced === undefined) draft.put(asked);
-    else draft.replace(replaced, { ...asked, position: replaced.position, at: replaced.at });
-  },
-  [CUSTOM.requestResolved]: (draft, entry) => {
-    const value = customValue(entry.event);
-    const item = draft.find('request', pickText(value, 'request_id', 'requestId'));
-    if (item === undefined) return;
-    const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
-    draft.put({ ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt });
-  },
+  [CUSTOM.requestOpened]: foldOpened,
+  [CUSTOM.requestResolved]: foldResolved,
   [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
     const reason = pickText(value, 'reason');
@@ -381,13 +348,3 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     return { text: pickText(value, 'text') ?? '', tone, code: null };
   }),
 };
-
-/** A request whose id now asks something else. It stays as it was asked, under an id that no answer can name. */
-function superseded(item: RequestItem, entry: EventEntry): RequestItem {
-  const id = `${item.id}@${item.position}`;
-  // live, the end of its turn has cancelled it before this; reloaded, that happens after: the result must be the same
-  const isAsLeftOpen = item.outcome === 'cancelled' && item.message === null;
-  if (item.outcome !== null && !isAsLeftOpen) return { ...item, id };
-  const message = 'The agent asked anew under the same id.';
-  return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
-}

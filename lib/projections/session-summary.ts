@@ -72,6 +72,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
       lastText: null,
       away: null,
       arrangement: NOT_ARRANGED,
+      wakeRule: null,
       startedAt: at,
       lastEventAt: heardAt,
       lastHeardAt: heardAt,

@@ -148,7 +148,7 @@ export class TurnPlacer {
       trigger: metadata.trigger ?? open.trigger,
       userMessageIds: metadata.userMessageIds === undefined ? open.userMessageIds : stringList(metadata.userMessageIds),
     };
-    this.#close(placement, end.state, end.error);
+    this.#close(placement, end.state, end.error, metadata.inferred);
   }
 
   /** A person's message stands by itself until a turn answers it. */
@@ -308,7 +308,7 @@ export class TurnPlacer {
     return home.turnId === this.openTurnId || home.turnId.startsWith('none:') ? home.position : null;
   }
 
-  #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error']): void {
+  #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error'], inferred?: true): void {
     const places = this.#change();
     const open = places.openTurn;
     if (open === null) return;
@@ -323,7 +323,8 @@ export class TurnPlacer {
         this.#setHomeKey(key, atRest(home));
       else this.#changeHomes().delete(key);
     }
-    placement.turns.push({ ...open, state, error, endedAt: placement.entry.occurredAt });
+    const endedAt = placement.entry.occurredAt;
+    placement.turns.push({ ...open, state, error, endedAt, ...(inferred === undefined ? {} : { inferred }) });
     places.openTurn = null;
     delete places.awaitsMessage;
   }

@@ -1,5 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { textOf } from '@/lib/protocol/fields';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
@@ -124,6 +124,22 @@ const chunks = (kind: StreamedKind) =>
     placer.tellChunks(withChunk(placer.chunks, { task, kind, id }));
   });
 
+/**
+ * A plan stands once in each turn that tells of it: an agent that goes on with one in its next turn has it there, as far
+ * as it has come by then. Other activities are stored and not shown.
+ */
+const showPlan: Place = (placer, placement, task) => {
+  const { event } = placement.entry;
+  if (task !== null) placement.turnId = `task:${task}`;
+  else if (isPlan(event)) placer.show(placement);
+  else placement.turnId = placer.openTurnId;
+};
+
+function isPlan(event: AgUiEvent): boolean {
+  const { activityType, content } = event;
+  return activityType === 'plan' && MESSAGE(event) !== null && Array.isArray(fieldsOf(content).entries);
+}
+
 const PLACE: Record<string, Place | undefined> = {
   TEXT_MESSAGE_START: starts('text'),
   TEXT_MESSAGE_CONTENT: continues('text', 'TEXT_MESSAGE_CONTENT'),
@@ -142,6 +158,7 @@ const PLACE: Record<string, Place | undefined> = {
     placer.openEntity(placement, 'tool', id, task);
     placer.endEntity(placement, 'tool', id, false);
   }),
+  ACTIVITY_SNAPSHOT: showPlan,
   RUN_STARTED: (placer, placement) => {
     const { event } = placement.entry;
     const metadata = interludeOf(event);

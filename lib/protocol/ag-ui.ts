@@ -1,5 +1,5 @@
 import type { EventType } from '@ag-ui/core';
-import type { CommandType, MessageDelivery, Sender } from './commands';
+import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
 import type { Position } from './position';
 
 /**
@@ -292,13 +292,16 @@ export interface CommandEventValue {
   /** Of `permission.decision` and `question.answer`, with the digest of the request that was answered. */
   request_id?: string;
   digest?: string;
-  /** Of `task.stop`. */
+  /** Of `task.stop` and `task.wake`. */
   task_id?: string;
   run_id?: string;
-  /** Of `permission.decision`. */
+  /** Of `permission.decision`; `option_id` where it chose one of the answers that were offered. */
   behavior?: 'allow' | 'deny';
-  /** Of `task.stop`: what the task is called. */
+  option_id?: string;
+  /** Of `task.stop` and `task.wake`: what the task is called. */
   description?: string;
+  /** Of `wake-rule.set`. */
+  when?: WakeRule;
 }
 
 /** `value` of `runner:away`. */

@@ -34,7 +34,7 @@ export const agentStatusSchema = z.looseObject({
   ),
   /** The agent is not a child of its runner: without it, the agent goes on unobserved. */
   agentGoesOn: lenient(z.boolean()),
-  /** The commands it acts on; absent, it acts on all. */
+  /** The commands it acts on; absent, on all but those of waking, which are younger. */
   takes: lenient(z.array(z.string())),
   /** Why it does not act on the others, as part of a sentence. */
   takesNot: lenient(z.record(z.string(), z.string())),
@@ -44,6 +44,8 @@ export const agentStatusSchema = z.looseObject({
   limits: lenient(z.array(z.string())),
   /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
   trouble: text,
+  /** Whether it takes messages while it is idle, where that is not always so. */
+  wakeable: lenient(z.boolean()),
   /** The mode it works in, in the agent's words. */
   mode: text,
   /** What people can have it do by a `/name` at the beginning of a message. */

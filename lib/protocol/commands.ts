@@ -135,6 +135,14 @@ export type Interrupt = z.infer<typeof interruptSchema>;
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
 export type StopTask = z.infer<typeof stopTaskSchema>;
 
+/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty; without `runId` the newest run is meant. */
+export const wakeTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+export type WakeTask = z.infer<typeof wakeTaskSchema>;
+
+/** `PUT /sessions/:id/wake-rule` */
+export const setWakeRuleSchema = z.strictObject({ when: z.enum(WAKE_RULES), clientId: clientId.optional() });
+export type SetWakeRule = z.infer<typeof setWakeRuleSchema>;
+
 const reason = textUpTo(MAX_REASON_LENGTH);
 
 /** The `digest` of the RequestItem that was answered; null if that has none. */
@@ -263,6 +271,11 @@ export interface MessageAnswer {
 export interface CommandAnswer {
   commandId: string;
   state: CommandState;
+}
+
+/** 202 of `PUT /sessions/:id/wake-rule` */
+export interface WakeRuleAnswer extends CommandAnswer {
+  when: WakeRule;
 }
 
 /** 202 of `PUT /agents/:id/log-level` */

@@ -96,6 +96,12 @@ export const MAX_PENDING_REQUESTS = 200;
 export const MAX_OPEN_REQUESTS = 1_000;
 /** How much is kept of the titles of those the inbox does not name yet, in UTF-16 code units. */
 export const MAX_LATE_TITLE = 200;
+/** Most answers that a request offers, and the longest label of one, in UTF-16 code units. */
+export const MAX_OPTIONS = 16;
+export const MAX_OPTION_LABEL = 200;
+/** Most changes of files that are shown of one call, and most entries of a plan. */
+export const MAX_EDITS = 200;
+export const MAX_PLAN_ENTRIES = 500;
 /** How long a message counts as on its way while nothing is heard of it. */
 export const DELIVERING_MS = 60_000;
 /** An agent that was done and runs for this long has resumed its work. */

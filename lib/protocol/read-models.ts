@@ -1,5 +1,6 @@
+import type { FileEdit, PlanEntry, RequestOption } from './ag-ui';
 import type { Observations, SessionState, StateEvidence } from './agent-state';
-import type { CommandType, MessageDelivery, Sender } from './commands';
+import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
 import type { LogMarker } from './envelope';
 import type { DesiredLogLevel, LogLevel } from './log-levels';
 import type { Position } from './position';
@@ -19,7 +20,7 @@ export interface Turn extends TurnHeader {
   omitted?: number;
 }
 
-export type Item = MessageItem | ReasoningItem | ToolCallItem | TaskItem | RequestItem | NoticeItem;
+export type Item = MessageItem | ReasoningItem | ToolCallItem | TaskItem | RequestItem | PlanItem | NoticeItem;
 export type ItemKind = Item['kind'];
 
 interface ItemBase {
@@ -68,6 +69,8 @@ export interface ToolCallItem extends StreamedItem {
   result: string | null;
   status: 'running' | 'completed' | 'failed';
   endedAt: number | null;
+  /** What it changed in files, where its agent tells that with the result. Left out if it does not. */
+  edits?: FileEdit[];
 }
 
 /** A moment in a task's life, at its place in the transcript. The task itself is in the tasks read model. */
@@ -89,6 +92,8 @@ export interface RequestItem extends ItemBase {
   outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown' | null;
   message: string | null;
   resolvedAt: number | null;
+  /** The answers that the agent offers to a permission, in its order. Left out if it offers no more than yes and no. */
+  options?: RequestOption[];
   /** Until when it can be answered, on the server's clock; null: it does not expire. */
   expiresAt: number | null;
   /**
@@ -106,8 +111,18 @@ export interface RequestAnswer {
   commandId: string;
   /** Of a permission. */
   behavior: 'allow' | 'deny' | null;
+  /** Which of the options of the request it chose. Left out if none. */
+  optionId?: string;
   state: 'queued' | 'done' | 'failed';
   reason: string | null;
+}
+
+/** What the agent means to do, and how far it has come: as it was told last in this turn, where it was told first. */
+export interface PlanItem extends ItemBase {
+  kind: 'plan';
+  entries: PlanEntry[];
+  /** How many more there are. Left out if none are. */
+  omitted?: number;
 }
 
 export interface NoticeItem extends ItemBase {
@@ -242,6 +257,11 @@ export interface SessionSummary {
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
   arrangement: Arrangement;
+  /**
+   * When its runner wakes the agent without being asked each time, as people want it; null if nobody has said, or the
+   * runner does not do it.
+   */
+  wakeRule: WakeRule | null;
   startedAt: number;
   /** When the server received its newest event. */
   lastEventAt: number;

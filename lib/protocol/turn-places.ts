@@ -17,6 +17,8 @@ export interface TurnHeader {
   startedAt: number;
   endedAt: number | null;
   error: { message: string; code: string | null } | null;
+  /** The agent did not say that it ended: its silence, or what it did next, did. Left out if it said so. */
+  inferred?: true;
 }
 
 /** The header of what stands outside any turn; it is never open. */

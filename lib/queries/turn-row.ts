@@ -11,9 +11,9 @@ const ENTRY = shapeOf(events, 'position', 'occurredAt', 'receivedAt', 'turnId', 
 export const ENTRY_COLUMNS = ENTRY.columns();
 
 export function headerFromRow(row: Row): TurnHeader {
-  const { position, errorMessage, errorCode, ...header } = TURN.read(row);
+  const { position, errorMessage, errorCode, inferred, ...header } = TURN.read(row);
   const error = errorMessage === null ? null : { message: errorMessage, code: errorCode };
-  return { ...header, position: positionFromNumber(position), error };
+  return { ...header, position: positionFromNumber(position), error, ...(inferred ? { inferred } : {}) };
 }
 
 export function entryFromRow(row: Row): EventEntry {

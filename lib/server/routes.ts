@@ -2,11 +2,12 @@ import type * as z from 'zod';
 import type { AccessSettings } from '@/lib/access/access-settings';
 import type { Asked } from '@/lib/access/asked';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
+import { postAgUi, postAgUiConnect } from '@/lib/agui/post-agui';
 import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { putArrangement } from '@/lib/commands/arrange-session';
-import { postInterrupt, postTaskStop } from '@/lib/commands/ask-agent';
+import { postInterrupt, postTaskStop, postTaskWake } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { postMarks } from '@/lib/commands/mark-inbox';
 import { putLogLevel } from '@/lib/commands/put-log-level';
@@ -15,6 +16,7 @@ import { postInsightsSeen } from '@/lib/commands/see-insights';
 import { postMessage } from '@/lib/commands/send-message';
 import { postAssign, postDiscard } from '@/lib/commands/settle-parked';
 import { postWaive } from '@/lib/commands/waive-obligation';
+import { putWakeRule } from '@/lib/commands/wake-rule';
 import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
 import * as body from '@/lib/protocol/commands';
@@ -119,9 +121,14 @@ export const ROUTES: readonly Route[] = [
   signedIn('GET', '/agents/:agentId/logs/components', read.getLogComponents),
   signedIn('GET', '/agents/:agentId/logs/download', read.getLogDownload, { query: query.logFilterQuery }),
 
+  signedIn('POST', '/agui/:agentId', postAgUi, { query: query.agUiQuery }),
+  signedIn('POST', '/agui/:agentId/connect', postAgUiConnect, { query: query.agUiQuery }),
+
   asking('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
   asking('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
   asking('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
+  asking('POST', '/sessions/:sessionId/tasks/:taskId/wake', postTaskWake, { bodies: [body.wakeTaskSchema] }),
+  asking('PUT', '/sessions/:sessionId/wake-rule', putWakeRule, { bodies: [body.setWakeRuleSchema] }),
   asking('POST', '/sessions/:sessionId/requests/:requestId', postRequestAnswer, {
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),

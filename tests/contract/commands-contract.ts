@@ -189,6 +189,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
             ['/requests/p1', { behavior: 'allow', digest, remember: true }],
             ['/requests/p1', { behavior: 'allow', digest, message: 'yes' }],
             ['/requests/p1', { behavior: 'allow', digest, updatedInput: { command: 'rm' } }],
+            ['/requests/p1', { behavior: 'allow', digest, optionId: 'always' }],
             ['/requests/p2', { behavior: 'allow', digest }],
             ['/requests/p1', { answers: { 'Which?': 'A' } }],
           ],
@@ -448,6 +449,69 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await notices()).toEqual(['A task was asked to stop: sleep 9.']);
       await ack(commandId, { state: 'failed', reason: 'no such process' });
       expect(await notices()).toEqual(['A task could not be stopped: sleep 9 (no such process).']);
+    });
+
+    test('wakes an agent for a task that has ended, and says why it can’t for one that runs', async () => {
+      await send(
+        { type: 'RUN_STARTED', threadId: id, runId: 'r' },
+        custom('task:started', { task_id: 'runs' }),
+        custom('task:started', { task_id: 'over', run_id: 'run-1', description: 'npm test' }),
+        custom('task:completed', { task_id: 'over', run_id: 'run-1', status: 'completed' }),
+      );
+      const reader = await runner();
+      const asked = await post(path('/tasks/over/wake'), { clientId: 'w' });
+      expect(asked.status).toBe(202);
+      const answer = await asked.json();
+      expect(answer).toMatchObject({ state: 'queued' });
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        id: answer.commandId,
+        type: 'task.wake',
+        body: { taskId: 'over', runId: 'run-1', description: 'npm test' },
+      });
+      expect(await (await post(path('/tasks/over/wake'), { clientId: 'w' })).json()).toMatchObject(answer);
+      // the same run once more is on its way already
+      expect(await (await post(path('/tasks/over/wake'), { runId: 'run-1' })).json()).toMatchObject(answer);
+      const refused = await post(path('/tasks/runs/wake'));
+      expect([refused.status, await errorOf(refused)]).toMatchObject([
+        409,
+        { code: 'conflict', reason: 'task_running' },
+      ]);
+      expect((await post(path('/tasks/over/wake'), { runId: 'run-2' })).status).toBe(404);
+      expect((await post(path('/tasks/over/wake'), { why: 1 })).status).toBe(400);
+      await ack(answer.commandId, { state: 'done' });
+      const notices = (await items()).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
+      expect(notices).toEqual(['The agent was woken for a task: npm test.']);
+      await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
+      const late = await post(path('/tasks/over/wake'));
+      expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'session_ended']);
+    });
+
+    test('keeps with a session when its agent is to be woken, and tells its runner', async () => {
+      await begun();
+      const ruleOf = async () => (await (await target.get(path(''))).json()).session.wakeRule;
+      expect(await ruleOf()).toBeNull();
+      const reader = await runner();
+      const put = (body: object) => call('PUT', path('/wake-rule'), body);
+      const asked = await put({ when: 'command-ended', clientId: 'w' });
+      expect(asked.status).toBe(202);
+      const answer = await asked.json();
+      expect(answer).toEqual({ commandId: expect.any(String), state: 'queued', when: 'command-ended' });
+      expect((await commands(reader, 1))[0]).toMatchObject({
+        id: answer.commandId,
+        type: 'wake-rule.set',
+        body: { when: 'command-ended' },
+      });
+      expect(await ruleOf()).toBe('command-ended');
+      expect(await (await put({ when: 'command-ended', clientId: 'w' })).json()).toMatchObject({
+        commandId: answer.commandId,
+      });
+      const other = await put({ when: 'never', clientId: 'w' });
+      expect([other.status, (await errorOf(other)).reason]).toEqual([409, 'client_id_reused']);
+      expect(await ruleOf()).toBe('command-ended');
+      await ack(answer.commandId, { state: 'failed', reason: 'no such thing' });
+      expect(await ruleOf()).toBeNull();
+      expect((await put({ when: 'always' })).status).toBe(400);
+      expect((await call('PUT', `/api/v1/sessions/nowhere-${id}/wake-rule`, { when: 'never' })).status).toBe(404);
     });
 
     test('stops a task whose description was cut inside of a character, and lives', async () => {

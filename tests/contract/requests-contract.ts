@@ -97,6 +97,51 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       });
     });
 
+    describe('that offer answers of their own', () => {
+      const options = [
+        { id: 'once', label: 'Yes', kind: 'allow' },
+        { id: 'always', label: 'Always', kind: 'allow', isLasting: true },
+        { id: 'no', label: 'No', kind: 'deny' },
+      ];
+
+      test('take one of them by its id, and nothing that they do not offer', async () => {
+        await send(starts, opens('q', 'ls', { options }), opens('plain', 'ls'));
+        const [{ digest }] = (await requests()) as [RequestItem & { digest: string }];
+        const refused = async (requestId: string, body: object) => {
+          const response = await answer(requestId, body);
+          return [response.status, (await errorOf(response)).code];
+        };
+        expect(await refused('q', { behavior: 'allow', optionId: 'never' })).toEqual([400, 'invalid_argument']);
+        expect(await refused('q', { behavior: 'deny', optionId: 'once' })).toEqual([400, 'invalid_argument']);
+        expect(await refused('plain', { behavior: 'allow', optionId: 'once' })).toEqual([400, 'invalid_argument']);
+        expect((await answer('q', { behavior: 'allow', optionId: 'always', digest, clientId: 'c' })).status).toBe(202);
+        expect((await answer('q', { behavior: 'allow', optionId: 'always', digest, clientId: 'c' })).status).toBe(202);
+        expect(await sent()).toMatchObject([
+          { body: { requestId: 'q', behavior: 'allow', optionId: 'always', digest } },
+        ]);
+        expect((await requests())[0]).toMatchObject({ options, answer: { optionId: 'always', state: 'queued' } });
+      });
+
+      test('are another request as soon as one of these says something else', async () => {
+        await send(starts, opens('q', 'ls', { options }));
+        const { digest, openedPosition } = await request();
+        await send(opens('q', 'ls', { options }));
+        expect(await request()).toMatchObject({ digest, openedPosition });
+        await send(opens('q', 'ls', { options: [{ ...options[0], label: 'Yes, to all' }] }));
+        const now = await request();
+        expect(now.digest).not.toBe(digest);
+        const late = await answer('q', { behavior: 'allow', optionId: 'once', digest });
+        expect(await refusal(late)).toEqual([409, 'request_changed']);
+      });
+
+      test('may be answered without naming one, and have none where the list is malformed', async () => {
+        await send(starts, opens('q', 'ls', { options }), opens('odd', 'ls', { options: [options[0], { id: 'x' }] }));
+        expect((await answer('q', { behavior: 'deny', message: 'no' })).status).toBe(202);
+        const [, odd] = await requests();
+        expect(odd).not.toHaveProperty('options');
+      });
+    });
+
     test('may carry as large an input as their request did, with all else that an answer says', async () => {
       // what the wire counts: nothing here has such signs in a text
       const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;

@@ -33,6 +33,20 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({ type: fc.constant('TOOL_CALL_ARGS'), toolCallId: id('t', 3), delta: fc.constantFrom('{', '"a":1', '}') }),
   fc.record({ type: fc.constant('TOOL_CALL_END'), toolCallId: id('t', 3) }),
   fc.record({ type: fc.constant('TOOL_CALL_RESULT'), toolCallId: id('t', 3), content: words }),
+  fc.record({ toolCallId: id('t', 3), path: words, before: words, after: words }).map(({ toolCallId, ...edit }) => ({
+    type: 'TOOL_CALL_RESULT',
+    toolCallId,
+    content: 'Done',
+    metadata: { interlude: { edits: [edit] } },
+  })),
+  fc
+    .record({ messageId: id('p', 2), content: words, status: fc.constantFrom('pending', 'completed', 'odd') })
+    .map(({ messageId, ...entry }) => ({
+      type: 'ACTIVITY_SNAPSHOT',
+      messageId,
+      activityType: 'plan',
+      content: { entries: [entry] },
+    })),
   fc
     .record({ runId: id('r', 6), messages: fc.option(fc.array(id('u', 4), { maxLength: 2 }), { nil: undefined }) })
     .map(({ runId, messages }) => ({

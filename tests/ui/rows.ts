@@ -106,6 +106,7 @@ export function aSession(fields: Partial<SessionSummary> = {}): SessionSummary {
     otherFailureCount: 0,
     lastText: null,
     away: null,
+    wakeRule: null,
     arrangement: { name: null, pinnedAt: null, archivedAt: null, seenState: null },
     startedAt: 1_000,
     lastEventAt: 1_000,

@@ -82,8 +82,9 @@ function refusalOf(request: HeldRequest, { digest, openedPosition }: AnsweredReq
   if (digest === undefined || openedPosition === undefined) {
     return 'the server does not say what was answered; update it, or answer where the agent runs';
   }
-  const { sessionId, requestId, tool, input } = request;
-  if (requestDigest({ sessionId, requestId, tool, input, position: openedPosition }) === digest) return null;
+  const { sessionId, requestId, kind, tool, input } = request;
+  const options = kind === 'permission' ? request.options : undefined;
+  if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
   return 'the agent asks for something other than what was answered, and is still waiting';
 }
 

@@ -6,6 +6,7 @@ const started = (dataDir: string) => ({ INTERLUDE_DATA_DIR: dataDir, INTERLUDE_T
 
 test('with nothing configured a command needs nothing', () => {
   expect(commandPlace(started(`${root}/.interlude`), root)).toEqual({
+    found: [],
     setting: '',
     token: '$(cat .interlude/token)',
   });
@@ -13,6 +14,7 @@ test('with nothing configured a command needs nothing', () => {
 
 test('a data folder of its own is named, as a shell takes it', () => {
   expect(commandPlace(started("/srv/it's"), root)).toEqual({
+    found: [],
     setting: "INTERLUDE_DATA_DIR='/srv/it'\\''s' ",
     token: "$(cat '/srv/it'\\''s/token')",
   });
@@ -21,5 +23,5 @@ test('a data folder of its own is named, as a shell takes it', () => {
 
 test('a token that was given is in no file, and a server that npm start did not start has no folder', () => {
   expect(commandPlace({ ...started('/srv'), INTERLUDE_TOKEN_FILE: '' }, root).token).toBe(null);
-  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toEqual({ setting: null, token: null });
+  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toEqual({ setting: null, token: null, found: [] });
 });

@@ -49,6 +49,8 @@ function line(item: Item): string {
       return `task ${item.id} ${item.phase}`;
     case 'request':
       return `asks: ${item.title} -> ${item.outcome}`;
+    case 'plan':
+      return `plan: ${item.entries.map(({ content, status }) => `${content} (${status})`).join(', ')}`;
     case 'notice':
       return `notice: ${item.text}`;
   }

@@ -57,6 +57,7 @@ describe('the digest of a request', () => {
   });
 
   it('differs as soon as anything of it differs', () => {
+    const yes = { id: 'y', label: 'Yes', kind: 'allow' as const };
     const others = [
       { ...request, sessionId: 't' },
       { ...request, requestId: 'p' },
@@ -65,9 +66,13 @@ describe('the digest of a request', () => {
       { ...request, input: { command: 'ls ', n: 1 } },
       { ...request, input: null },
       { ...request, position: '42' },
+      { ...request, options: [yes] },
+      { ...request, options: [{ ...yes, label: 'Sure' }] },
+      { ...request, options: [{ ...yes, isLasting: true as const }] },
     ];
     const digests = [request, ...others].map(requestDigest);
     expect(new Set(digests).size).toBe(digests.length);
+    expect(requestDigest({ ...request, options: [] })).toBe(requestDigest(request));
     expect(requestDigest({ ...request, input: undefined })).toBe(requestDigest({ ...request, input: null }));
   });
 });

@@ -1,6 +1,6 @@
 'use client';
 
-import { useCallback, useMemo } from 'react';
+import { useCallback } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { Composer } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
@@ -8,12 +8,9 @@ import { sentTexts } from '@/components/composer/sent-texts';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import type { ActionStore } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
-import { findRequest, openRequests } from '@/components/requests/open-requests';
-import { PinnedRequests } from '@/components/requests/pinned-requests';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { Toast } from '@/components/ui/toast';
 import type { Turn } from '@/lib/protocol/read-models';
-import { renderRequest } from '../../render-request';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
@@ -22,6 +19,9 @@ import { useOutcomes } from './use-outcomes';
 const NO_TURNS: readonly Turn[] = [];
 
 const awayCode = new CodeOnDemand(async () => (await import('@/components/sessions/away-note')).AwayNote);
+const troubleCode = new CodeOnDemand(async () => (await import('@/components/agents/trouble-line')).TroubleNote);
+/** Of no use before the transcript's code is here, which knows what is in sight. */
+const pinsCode = new CodeOnDemand(async () => (await import('./session-pins')).SessionPins);
 
 /** What stands below the transcript: what the agent waits for while that is out of sight, and where to write to it. */
 export function SessionFoot(props: {
@@ -43,18 +43,21 @@ export function SessionFoot(props: {
   const refusal = useRefusal('message');
   const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId);
   const closeToast = useCallback(() => say(null), [say]);
-  const { pendingRequestCount } = session;
+  usePreload(pinsCode);
+  const trouble = agent?.status?.trouble;
   const known = turns ?? NO_TURNS;
-  const requests = useMemo(() => openRequests(known, pendingRequestCount), [known, pendingRequestCount]);
   return (
     <>
       <Toast text={toast} onClose={closeToast} />
       {session.away !== null && <OnDemand code={awayCode} name="Why it is away" props={{ session, agent }} />}
+      {session.away === null && typeof trouble === 'string' && trouble.trim() !== '' && (
+        <OnDemand code={troubleCode} name="What is wrong" props={{ trouble }} />
+      )}
       {pins && (
-        <PinnedRequests
-          requests={requests}
-          find={(item) => findRequest(known, item)}
-          renderRequest={(item, onDismiss) => renderRequest(item, { onDismiss })}
+        <OnDemand
+          code={pinsCode}
+          name="What the agent waits for"
+          props={{ turns: known, openCount: session.pendingRequestCount }}
         />
       )}
       {refusal !== null ? (

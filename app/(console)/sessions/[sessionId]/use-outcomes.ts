@@ -26,7 +26,7 @@ export function useOutcomes(options: {
     for (const { key, commandId } of actions.asked()) {
       const notice = turns === undefined ? null : commandNotice(turns, commandId);
       if (notice?.command?.state === 'failed') actions.fail(key, notice.text);
-      else if (notice?.command?.state === 'done' && key.startsWith('stop:')) actions.clear(key);
+      else if (notice?.command?.state === 'done' && /^(stop|wake):/.test(key)) actions.clear(key);
     }
   }, [actions, turns, version]);
 

@@ -1,0 +1,10 @@
+import type { AgentSign } from '../kind-signs';
+
+export const signs: readonly AgentSign[] = [
+  {
+    title: 'AgentAPI',
+    programs: ['agentapi'],
+    commands: ['runner agentapi --url http://127.0.0.1:3284'],
+    why: 'The terminal agent that AgentAPI serves appears here: “agentapi server -- aider”, say.',
+  },
+];

@@ -1,0 +1,10 @@
+import type { AgentSign } from '../kind-signs';
+
+export const signs: readonly AgentSign[] = [
+  {
+    title: 'Claude Code',
+    programs: ['claude'],
+    commands: ['runner claude --cwd ~/my-project'],
+    why: 'What you write here reaches the agent; what it does, in a turn and between turns, appears here.',
+  },
+];

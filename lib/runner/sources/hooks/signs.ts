@@ -1,0 +1,10 @@
+import type { AgentSign } from '../kind-signs';
+
+export const signs: readonly AgentSign[] = [
+  {
+    title: 'Claude Code in your terminals',
+    files: ['$CLAUDE_CONFIG_DIR/settings.json', '~/.claude/settings.json', '~/.claude/projects'],
+    commands: ['hooks install', 'runner hooks'],
+    why: 'Hooks let Claude Code, run as you always run it, appear here too.',
+  },
+];

@@ -1,0 +1,10 @@
+import type { AgentSign } from '../kind-signs';
+
+export const signs: readonly AgentSign[] = [
+  {
+    title: 'OpenCode',
+    programs: ['opencode'],
+    commands: ['runner opencode --url http://127.0.0.1:4096'],
+    why: 'Start it with “opencode --port 4096”, or “opencode serve --port 4096”: both go on beside this page.',
+  },
+];

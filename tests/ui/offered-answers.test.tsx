@@ -1,0 +1,73 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { renderRequest } from '@/app/(console)/render-request';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
+import { requestWeight } from '@/components/transcript/request-weight';
+import { NowProvider } from '@/components/ui/now';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { unescaped } from '../support/decode-shown';
+import { signs } from '../support/hostile-inputs';
+import { aRequest } from './rows';
+
+const always: RequestOption = { id: 'always', label: 'Always allow npm', kind: 'allow', isLasting: true };
+const once: RequestOption = { id: 'once', label: 'Yes', kind: 'allow' };
+const no: RequestOption = { id: 'no', label: 'No, and say why', kind: 'deny' };
+const never: RequestOption = { id: 'never', label: 'Never', kind: 'deny', isLasting: true };
+
+const shown = (fields: Partial<RequestItem>) =>
+  renderToStaticMarkup(
+    <NowProvider renderedAt={100_000}>
+      <ActionsProvider store={new ActionStore('s', () => {})}>{renderRequest(aRequest(fields))}</ActionsProvider>
+    </NowProvider>,
+  ).replaceAll('<!-- -->', '');
+const text = (markup: string) => unescaped(markup.replace(/<[^>]*>/g, ''));
+/** What stands on each button that answers, with the key that presses it. */
+const buttons = (fields: Partial<RequestItem>) =>
+  [...shown(fields).matchAll(/<button[^>]*?aria-disabled[^>]*>.*?<\/button>/gs)].flatMap(([markup]) => {
+    if (markup.includes('underline')) return [];
+    const key = /aria-keyshortcuts="(\w)"/.exec(markup)?.[1] ?? null;
+    const label = text(markup.replace(/<span aria-hidden.*?<\/span>/gs, ''));
+    return [key === null ? label : `${label} (${key})`];
+  });
+
+describe('a permission that offers answers', () => {
+  it('has a button for each in the agent’s order; the keys give what holds once, and the first way to deny', () => {
+    expect(buttons({ options: [always, once, never, no] })).toEqual([
+      'Always allow npm · lasts',
+      'Yes (a)',
+      'Never · lasts (d)',
+      'No, and say why',
+    ]);
+  });
+
+  it('has no key for what lasts, and can be denied whatever it offers', () => {
+    expect(buttons({ options: [always] })).toEqual(['Always allow npm · lasts', 'Deny (d)']);
+  });
+
+  it('is what it was where it offers none', () => {
+    expect(buttons({})).toEqual(['Allow (a)', 'Deny (d)']);
+    expect(offeredBy(aRequest()).map(decisionOf)).toEqual([{ behavior: 'allow' }, { behavior: 'deny' }]);
+  });
+
+  it('shows every character of a label, what can’t be seen as a sign', () => {
+    const label = `Yes \u202e${signs(12).slice(0, 40)}`;
+    expect(shown({ options: [{ ...once, label }, no] })).toContain('⟨RLO⟩');
+  });
+
+  it('weighs what its labels do', () => {
+    const heavy = Array.from({ length: 16 }, (_, at) => ({ ...once, id: `${at}`, label: 'א\u202e'.repeat(100) }));
+    expect(requestWeight(aRequest({ options: heavy }), 1e9)).toBeGreaterThan(requestWeight(aRequest(), 1e9) + 1_000);
+  });
+
+  it('says which one was chosen, on its way and after, unless what became of it says otherwise', () => {
+    const answer = { commandId: 'c', behavior: 'allow', optionId: 'always', state: 'queued', reason: null } as const;
+    const options = [once, always, no];
+    expect(text(shown({ options, answer }))).toContain('Answered “Always allow npm”, on its way to the agent');
+    const over = { options, resolvedAt: 2_000, answer: { ...answer, state: 'done' } } as const;
+    expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('“Always allow npm” · lasts');
+    expect(chosenOption(aRequest({ ...over, outcome: 'denied' }))).toBeNull();
+    expect(chosenOption(aRequest({ ...over, answer: { ...answer, state: 'failed' } }))).toBeNull();
+  });
+});

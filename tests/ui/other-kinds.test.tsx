@@ -1,0 +1,281 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { type ReactNode, useRef, useState } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CommandList } from '@/components/agents/command-list';
+import { TroubleLine } from '@/components/agents/trouble-line';
+import { CommandNames } from '@/components/composer/command-names';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { WakeSwitch } from '@/components/sessions/wake-switch';
+import { TaskWake } from '@/components/tasks/task-wake';
+import { EditCount } from '@/components/transcript/edit-count';
+import { PlanLine } from '@/components/transcript/plan-line';
+import { ToolChanges } from '@/components/transcript/tool-changes';
+import { turnName } from '@/components/transcript/turn-cause';
+import { TurnFooter } from '@/components/transcript/turn-footer';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { NowProvider } from '@/components/ui/now';
+import { SentenceList } from '@/components/ui/sentence-list';
+import type { FileEdit } from '@/lib/protocol/ag-ui';
+import type { PlanItem, Task } from '@/lib/protocol/read-models';
+import { aCall, aTask, aTurn } from './rows';
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+describe('a plan', () => {
+  const item = (fields: Partial<PlanItem> = {}): PlanItem => ({
+    kind: 'plan',
+    id: 'p',
+    position: '3',
+    at: 1_000,
+    entries: [
+      { content: 'Read', status: 'completed' },
+      { content: 'Write', status: 'in_progress', priority: 'high' },
+    ],
+    ...fields,
+  });
+
+  it('is one line with how far it has come, and unfolds to the list of what is to be done', () => {
+    render(<PlanLine item={item({ omitted: 7 })} />);
+    const line = screen.getByRole('button', { name: 'Plan 1 of 2 done: Write' });
+    expect(screen.queryByRole('list')).toBeNull();
+    fireEvent.click(line);
+    expect(screen.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+      'done: Read',
+      'in progress: Write',
+    ]);
+    expect(screen.getByText('… and 7 more are not shown.')).toBeDefined();
+  });
+
+  it('of nothing says so', () => {
+    render(<PlanLine item={item({ entries: [] })} />);
+    fireEvent.click(screen.getByRole('button', { name: 'Plan 0 of 0 done' }));
+    expect(screen.getByText('Nothing to do.')).toBeDefined();
+  });
+});
+
+describe('what a call changed', () => {
+  const edits: FileEdit[] = [
+    { path: 'a.ts', before: 'one\n', after: '1\n2\n' },
+    { path: 'a.ts', before: 'x', after: 'y' },
+    { path: 'new\u202e.ts', before: '', after: 'z\n' },
+  ];
+  const captions = () =>
+    screen.queryAllByRole('figure').map((figure) => figure.querySelector('figcaption')?.textContent);
+
+  it('is a diff of each file under its path, changes of one file together', () => {
+    const { container } = render(<ToolChanges call={aCall({ edits })} />);
+    expect(captions()).toEqual(['a.ts', 'new⟨RLO⟩.ts']);
+    expect(container.querySelectorAll('ins')).toHaveLength(4);
+    expect(container.querySelectorAll('del')).toHaveLength(2);
+  });
+
+  it('is counted on the call’s line, in place of what it was asked to change', () => {
+    const args = { file_path: 'a.ts', old_string: 'one', new_string: 'two' };
+    render(<EditCount call={aCall({ name: 'Edit', args, edits })} />);
+    expect(screen.getByText('4 lines added, 2 removed')).toBeDefined();
+  });
+
+  it('is not shown again where what the call was given says the same', () => {
+    const args = { file_path: 'a.ts', old_string: 'one', new_string: 'two' };
+    const same = [{ path: '/w/a.ts', before: 'one', after: 'two' }];
+    render(<ToolChanges call={aCall({ name: 'Edit', args, edits: same })} />);
+    expect(captions()).toEqual([]);
+  });
+
+  it('is as much as a page has room for, and the rest on asking', () => {
+    const many = Array.from({ length: 25 }, (_, at) => ({ path: `f${at}`, before: '', after: 'x' }));
+    render(<ToolChanges call={aCall({ edits: many })} />);
+    expect(captions()).toHaveLength(10);
+    fireEvent.click(screen.getByRole('button', { name: 'Show 10 of 15 more files' }));
+    expect(captions()).toHaveLength(20);
+  });
+});
+
+describe('a turn', () => {
+  it('whose end nobody told says so at its end', () => {
+    const { rerender } = render(<TurnFooter turn={aTurn({ inferred: true })} />);
+    expect(screen.getByTitle(/did not say that this turn ended/).textContent).toBe('ended, by its silence');
+    rerender(<TurnFooter turn={aTurn()} />);
+    expect(screen.queryByText('ended, by its silence')).toBeNull();
+  });
+
+  it('that Interlude began is named by that and by the task it is for', () => {
+    const trigger = { kind: 'task', taskIds: ['t1'], wokenBy: 'interlude' } as const;
+    const turn = aTurn({ kind: 'between-run', trigger: { ...trigger, taskIds: ['t1'] } });
+    const slots = { findTask: () => aTask({ description: 'npm test' }), outcomeOf: () => 'completed' };
+    expect(turnName(turn, slots)).toBe('Between-run turn: woken by Interlude for npm test (completed)');
+    expect(turnName(aTurn({ ...turn, trigger: { ...trigger, taskIds: [] } }), slots)).toBe(
+      'Between-run turn: woken by Interlude',
+    );
+  });
+});
+
+describe('waking an agent for a task', () => {
+  const ended: Partial<Task> = { status: 'completed', endedAt: 2_000 };
+  const offered = (task: Partial<Task>, takes: unknown = ['task.wake'], stoppedAt: number | null = null) => {
+    const { unmount } = render(
+      <Page status={{ takes }} stoppedAt={stoppedAt}>
+        <TaskWake task={aTask(task)} />
+      </Page>,
+    );
+    const found = screen.queryByRole('button', { name: 'Wake the agent for Poll' }) !== null;
+    unmount();
+    return found;
+  };
+
+  it('is offered of a command that has ended, where the runner says that it acts on that', () => {
+    expect(offered(ended)).toBe(true);
+    expect(offered({ ...ended, status: 'failed' })).toBe(true);
+  });
+
+  it.each([
+    ['that still runs', {}, ['task.wake'], null],
+    ['whose end a turn was told of', { ...ended, answeredInTurnId: 'r2' }, ['task.wake'], null],
+    [
+      'that a turn elsewhere was told of',
+      { ...ended, toldElsewhere: { sessionId: 'x', turnId: 'r' } },
+      ['task.wake'],
+      null,
+    ],
+    ['that is only presumed to be lost', { ...ended, status: 'lost', presumed: 'unlisted' }, ['task.wake'], null],
+    ['that is a subagent', { ...ended, kind: 'subagent' }, ['task.wake'], null],
+    ['of a runner that does not', ended, ['message'], null],
+    ['of a runner that says nothing of what it acts on', ended, undefined, null],
+    ['of which nothing is heard any more', ended, ['task.wake'], 1_000],
+  ] as [string, Partial<Task>, unknown, number | null][])(
+    'is not offered of one %s',
+    (_what, task, takes, stoppedAt) => {
+      expect(offered(task, takes === undefined ? null : takes, stoppedAt)).toBe(false);
+    },
+  );
+});
+
+describe('the switch of waking', () => {
+  let asked: unknown[];
+  let answer: () => Response;
+  beforeEach(() => {
+    asked = [];
+    answer = () => Response.json({ commandId: 'c', state: 'queued', when: 'command-ended' });
+    vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+      asked.push([url, init.method, JSON.parse(String(init.body))]);
+      return answer();
+    });
+  });
+  const isOn = () => screen.getByRole('switch').getAttribute('aria-checked');
+  const press = () => act(async () => fireEvent.click(screen.getByRole('switch')));
+
+  it('says what is wanted, and follows the session’s row', async () => {
+    const { rerender } = render(<WakeSwitch session={{ id: 's/1', wakeRule: null }} />);
+    expect(isOn()).toBe('false');
+    await press();
+    expect(asked).toEqual([['/api/v1/sessions/s%2F1/wake-rule', 'PUT', { when: 'command-ended' }]]);
+    expect(isOn()).toBe('true');
+    rerender(<WakeSwitch session={{ id: 's/1', wakeRule: 'command-ended' }} />);
+    expect(isOn()).toBe('true');
+    // the runner has refused it
+    rerender(<WakeSwitch session={{ id: 's/1', wakeRule: null }} />);
+    expect(isOn()).toBe('false');
+  });
+
+  it('is as before where the server refuses, and says why', async () => {
+    answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
+    render(<WakeSwitch session={{ id: 's', wakeRule: 'never' }} />);
+    await press();
+    expect(isOn()).toBe('false');
+    expect(screen.getByRole('alert').textContent).toBe('The session has ended.');
+  });
+});
+
+describe('the commands of an agent', () => {
+  const names = () => screen.queryAllByRole('option').map(({ textContent }) => textContent);
+  const chosen = () => screen.getByRole('option', { selected: true }).textContent;
+  const key = (name: string) => fireEvent.keyDown(screen.getByRole('textbox'), { key: name });
+
+  it('are offered by what was typed, those that begin so first; arrows and Enter choose one, and nothing is sent', () => {
+    const onSend = vi.fn();
+    render(<Field onSend={onSend} />);
+    expect(names()).toEqual(['/reviewLooks', '/reset', '/preview']);
+    expect(chosen()).toBe('/reviewLooks');
+    key('ArrowUp');
+    expect(chosen()).toBe('/preview');
+    key('ArrowDown');
+    key('ArrowDown');
+    expect(chosen()).toBe('/reset');
+    const field = screen.getByRole<HTMLTextAreaElement>('textbox');
+    expect(document.getElementById(field.getAttribute('aria-activedescendant') ?? '')?.textContent).toBe('/reset');
+    key('Enter');
+    expect(field.value).toBe('/reset ');
+    expect(onSend).not.toHaveBeenCalled();
+    expect([names(), field.getAttribute('aria-controls')]).toEqual([[], null]);
+  });
+
+  it('are put away by Escape, and Enter then sends; so it does once a whole name is there', () => {
+    const onSend = vi.fn();
+    render(<Field onSend={onSend} />);
+    key('Escape');
+    expect(names()).toEqual([]);
+    key('Enter');
+    expect(onSend).toHaveBeenCalledTimes(1);
+    cleanup();
+    render(<Field onSend={onSend} />);
+    fireEvent.change(screen.getByRole('textbox'), { target: { value: '/reset' } });
+    expect(names()).toEqual(['/reset']);
+    key('Enter');
+    expect(onSend).toHaveBeenCalledTimes(2);
+  });
+
+  it('are a folded list on the agent’s page', () => {
+    render(<CommandList commands={[{ name: 'review', description: 'Looks' }]} />);
+    fireEvent.click(screen.getByRole('button', { name: '1 command' }));
+    expect(screen.getByRole('definition').textContent).toBe('Looks');
+  });
+});
+
+it('what is wrong and what can’t be told is shown as it was said, and nothing of it acts', () => {
+  const { container } = render(
+    <>
+      <TroubleLine trouble={'Start it again \u202e<b>now</b>'} />
+      <SentenceList sentences={['It tells no ends.', 'a\u202eb']} />
+    </>,
+  );
+  expect(container.textContent).toContain('Start it again ⟨RLO⟩<b>now</b>');
+  expect(screen.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+    'It tells no ends.',
+    'a⟨RLO⟩b',
+  ]);
+});
+
+const COMMANDS = [{ name: 'review', description: 'Looks' }, { name: 'reset' }, { name: 'preview' }];
+function Field({ onSend }: { onSend: () => void }) {
+  const [text, setText] = useState('/re');
+  const field = useRef<HTMLTextAreaElement>(null);
+  return (
+    <div>
+      <textarea
+        ref={field}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => event.key === 'Enter' && onSend()}
+      />
+      <CommandNames status={{ commands: COMMANDS }} typed={text} field={field} onTake={setText} />
+    </div>
+  );
+}
+
+function Page(props: { status: Record<string, unknown>; stoppedAt: number | null; children: ReactNode }) {
+  const { status, stoppedAt, children } = props;
+  return (
+    <NowProvider renderedAt={100_000}>
+      <ActionsProvider store={new ActionStore('s', () => {})}>
+        <LivenessProvider stoppedAt={stoppedAt} heardAt={null} why="Runner gone" isAway={false}>
+          <RefusalsProvider status={status}>{children}</RefusalsProvider>
+        </LivenessProvider>
+      </ActionsProvider>
+    </NowProvider>
+  );
+}

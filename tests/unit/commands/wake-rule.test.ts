@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteTransaction } from '@/db/write-queue';
+import { acknowledge } from '@/lib/commands/acknowledge';
+import { claimCommands } from '@/lib/commands/claim-commands';
+import { connectRunner } from '@/lib/commands/runner-connection';
+import { putWakeRule, renewRules } from '@/lib/commands/wake-rule';
+import type { WakeRule } from '@/lib/protocol/commands';
+import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
+import { readSession } from '@/lib/queries/read-sessions';
+import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
+
+/** When an agent is woken by itself, with the clock in hand. */
+let target: InProcessTarget;
+let now = 10_000;
+beforeEach(async () => {
+  now = 10_000;
+  target = await inProcessTarget(() => now);
+  await ingest(target, [marker(1)]);
+});
+afterEach(() => target.close());
+
+const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
+const set = (when: WakeRule, sessionId = 's1') =>
+  putWakeRule({ ids: { sessionId }, body: { when } } as Parameters<typeof putWakeRule>[0], target.context);
+const ruleNow = async () => (await readSession(target.database, 's1'))?.session.wakeRule;
+/** A runner's process connects and reads what is sent to it. */
+const connect = async (id: string) => {
+  const runner = { id, startedAt: now };
+  const streamId = crypto.randomUUID();
+  return write(async (transaction) => {
+    await connectRunner(transaction, 'a1', runner, streamId, now);
+    await renewRules(transaction, 'a1', now);
+    const claimed = await claimCommands(transaction, { agentId: 'a1', runner, streamId, after: 0, now });
+    return claimed.kind === 'claimed' ? claimed.commands.map(({ command }) => command) : [];
+  });
+};
+const answer = (commandId: string, state: 'done' | 'failed') =>
+  write((transaction) => acknowledge(transaction, 'a1', commandId, { state, reason: 'not here' }, null, now));
+const pass = async (ms: number) => {
+  now += ms;
+  await target.context.commands.sweep();
+};
+
+describe('the rule of waking', () => {
+  it('is nobody’s until somebody sets it, and then stands with the session', async () => {
+    expect(await ruleNow()).toBeNull();
+    await set('command-ended');
+    expect(await ruleNow()).toBe('command-ended');
+    await set('never');
+    expect(await ruleNow()).toBe('never');
+  });
+
+  it('is asked again of a runner that was away for so long that nobody took it', async () => {
+    await set('command-ended');
+    await pass(COMMAND_EXPIRY_MS + 1);
+    expect(await ruleNow()).toBe('command-ended');
+    const [command, ...others] = await connect('r1');
+    expect([command?.type, command?.body, others]).toEqual(['wake-rule.set', { when: 'command-ended' }, []]);
+    await answer(command?.id ?? '', 'done');
+    expect(await connect('r2')).toEqual([]);
+    expect(await ruleNow()).toBe('command-ended');
+  });
+
+  it('of every session is asked again, a few in one go', async () => {
+    const ids = Array.from({ length: 45 }, (_, at) => `many-${at}`);
+    const events = ids.map((sessionId, at) =>
+      record(at + 1, { agentId: 'a2', sessionId, event: { type: 'CUSTOM', name: 'x', value: at } }),
+    );
+    await ingest(target, events, 1, 'p2');
+    for (const id of ids) await set('command-ended', id);
+    await pass(COMMAND_EXPIRY_MS + 1);
+    const goes: boolean[] = [];
+    do goes.push(await write((transaction) => renewRules(transaction, 'a2', now)));
+    while (goes.at(-1));
+    expect(goes).toEqual([true, true, false]);
+    const { rows } = await target.database.reader.execute(
+      "SELECT count(DISTINCT session_id) AS n FROM commands WHERE type = 'wake-rule.set' AND state = 'queued'",
+    );
+    expect(Number(rows[0]?.n)).toBe(ids.length);
+  });
+
+  it('holds no more once the runner refuses it, unless something else was asked since', async () => {
+    const first = await set('command-ended');
+    const second = await set('never');
+    await answer(first.commandId, 'failed');
+    expect(await ruleNow()).toBe('never');
+    await answer(second.commandId, 'failed');
+    expect(await ruleNow()).toBeNull();
+  });
+
+  it('is one command while the same is on its way, and another after something else was asked', async () => {
+    const first = await set('command-ended');
+    expect((await set('command-ended')).commandId).toBe(first.commandId);
+    await set('never');
+    const again = await set('command-ended');
+    expect(again.commandId).not.toBe(first.commandId);
+    expect((await connect('r1')).map(({ body }) => body)).toEqual([
+      { when: 'command-ended' },
+      { when: 'never' },
+      { when: 'command-ended' },
+    ]);
+  });
+});

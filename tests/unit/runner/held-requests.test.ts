@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import { type HeldAnswer, type HeldRequest, HeldRequests } from '@/lib/runner/host/held-requests';
+
+const INPUT = { command: 'ls' };
+const OPTIONS = [
+  { id: 'once', label: 'Allow once', kind: 'allow' },
+  { id: 'always', label: 'Always allow', kind: 'allow', isLasting: true },
+  { id: 'no', label: 'Reject', kind: 'deny' },
+] as const;
+
+function held(request: Partial<HeldRequest> = {}) {
+  const given: HeldAnswer[] = [];
+  const requests = new HeldRequests();
+  let failure: string | null = null;
+  requests.hold({
+    sessionId: 's',
+    requestId: 'q1',
+    kind: 'permission',
+    tool: 'shell',
+    input: INPUT,
+    give(answer) {
+      given.push(answer);
+      return failure;
+    },
+    ...request,
+  });
+  const { options } = request;
+  const digest = requestDigest({
+    sessionId: 's',
+    requestId: 'q1',
+    tool: 'shell',
+    input: INPUT,
+    options,
+    position: '7',
+  });
+  const about = { requestId: 'q1', digest, openedPosition: '7' };
+  const common = { id: 'c1', sessionId: 's', createdAt: 1, expiresAt: 2 } as const;
+  return {
+    given,
+    requests,
+    fails: (reason: string | null) => {
+      failure = reason;
+    },
+    decide: (said: object) =>
+      requests.answer({ ...common, type: 'permission.decision', body: { ...about, behavior: 'allow', ...said } }),
+    reply: (answers: Record<string, string>) =>
+      requests.answer({ ...common, type: 'question.answer', body: { ...about, answers } }),
+  };
+}
+
+test('an answer is given once; a second one hears that it was answered', async () => {
+  const { given, decide } = held();
+  expect(await decide({})).toBeNull();
+  expect(await decide({})).toBe('it was answered already');
+  expect(given).toEqual([{ kind: 'permission', isAllowed: true, isLasting: false }]);
+});
+
+test('two answers at once: the first is given, the second is refused while it is on its way', async () => {
+  const { given, requests, decide } = held({
+    give: async (answer) => {
+      given.push(answer);
+      await new Promise((resolve) => setImmediate(resolve));
+      return null;
+    },
+  });
+  const both = await Promise.all([decide({}), decide({})]);
+  expect(both.filter((refusal) => refusal === null)).toHaveLength(1);
+  expect(given).toHaveLength(1);
+  expect(requests).toBeDefined();
+});
+
+test('what was answered has to be what is held, to the last byte', async () => {
+  const { given, decide } = held({ input: { command: 'ls -a' } });
+  expect(await decide({})).toMatch(/asks for something other than what was answered/);
+  expect(given).toEqual([]);
+});
+
+test('the agent’s own options are named by id, and a decision without one takes the fitting one that does not last', async () => {
+  const named = held({ options: OPTIONS });
+  expect(await named.decide({ optionId: 'always' })).toBeNull();
+  expect(named.given).toEqual([{ kind: 'option', optionId: 'always' }]);
+  const once = held({ options: OPTIONS });
+  await once.decide({});
+  expect(once.given).toEqual([{ kind: 'option', optionId: 'once' }]);
+  const lasting = held({ options: OPTIONS });
+  await lasting.decide({ remember: true });
+  expect(lasting.given).toEqual([{ kind: 'option', optionId: 'always' }]);
+  const denied = held({ options: OPTIONS });
+  await denied.decide({ behavior: 'deny', message: 'no' });
+  expect(denied.given).toEqual([{ kind: 'option', optionId: 'no', message: 'no' }]);
+});
+
+test('an option that is not offered, or says the opposite of the decision, is refused', async () => {
+  const { given, decide } = held({ options: OPTIONS });
+  expect(await decide({ optionId: 'never' })).toBe('the agent does not offer "never"');
+  expect(await decide({ optionId: 'no' })).toBe('"Reject" is no way to allow this');
+  expect(given).toEqual([]);
+});
+
+test('where every way to allow it lasts, it is not allowed by guessing', async () => {
+  const { given, decide } = held({ options: [OPTIONS[1], OPTIONS[2]] });
+  expect(await decide({})).toMatch(/choose one of its answers/);
+  expect(given).toEqual([]);
+});
+
+test('an answer that could not be given leaves the request open', async () => {
+  const { fails, decide } = held();
+  fails('the agent is being started again');
+  expect(await decide({})).toBe('the agent is being started again');
+  fails(null);
+  expect(await decide({})).toBeNull();
+});
+
+test('a question takes answers and no yes; a permission takes no answers', async () => {
+  const question = held({ kind: 'question' });
+  expect(await question.decide({})).toMatch(/this is a question/);
+  expect(await question.reply({ Colour: 'Blue' })).toBeNull();
+  const permission = held();
+  expect(await permission.reply({ Colour: 'Blue' })).toMatch(/this is a permission/);
+});
