@@ -7,6 +7,8 @@ export const TEXT = { type: 'string' } as const;
 export const SWITCH = { type: 'boolean' } as const;
 /** The flags of every command that talks to the dashboard. */
 export const SERVER_FLAGS = { url: TEXT, token: TEXT };
+/** The same where `--url` is the agent's address. */
+export const DASHBOARD_FLAGS = { ...SERVER_FLAGS, dashboard: TEXT };
 
 /** Flags whose values are ids. */
 const ID_FLAGS = ['session', 'agent', 'resume'];
@@ -15,7 +17,7 @@ const ID_FLAGS = ['session', 'agent', 'resume'];
  * The flags and arguments of a command. What the server would refuse record by record is refused here.
  *
  * @param command as typed: `runner claude`
- * @param flags those with the names `session`, `agent`, `resume` are ids, `url` is an address
+ * @param flags those with the names `session`, `agent`, `resume` are ids, `url` and `dashboard` are addresses
  * @throws CliError with exit code 2
  */
 export function readFlags<const Flags extends NonNullable<ParseArgsConfig['options']>>(
@@ -30,8 +32,10 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
     if (values[name] === undefined || idSchema.safeParse(values[name]).success) continue;
     throw usageError(`--${name} is an id of 1 to ${MAX_ID_LENGTH} characters, and not . or ..`, command);
   }
-  const url = flags.url === undefined ? undefined : (values.url ?? env.INTERLUDE_URL);
-  if (typeof url === 'string' && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
+  const ofServer = flags.dashboard === undefined ? 'url' : 'dashboard';
+  const fromEnvironment = flags[ofServer] === undefined ? undefined : env.INTERLUDE_URL;
+  for (const url of [values.url, values[ofServer] ?? fromEnvironment]) {
+    if (typeof url !== 'string' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) continue;
     throw usageError(`${url} is not an http address`, command);
   }
   return parsed;

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { TEXT } from '@/lib/runner/cli/flags';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { connectionMessage } from '@/lib/runner/server-request';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
+import { OpencodeSource } from './opencode-source';
+
+const DEFAULT_URL = 'http://127.0.0.1:4096';
+const USER = 'opencode';
+const ANSWERS_WITHIN_MS = 3_000;
+
+const HELP = `Usage: ${interludeCommand(['runner', 'opencode'])} [--url URL] [options]
+
+Connects the sessions of an OpenCode server to the dashboard: what people write there reaches the agent, what the agents
+and their subagents do, in a turn and between turns, reaches the dashboard. Terminals go on beside it: start them with
+“opencode --port 4096”, or start “opencode serve --port 4096” and join it with “opencode attach”. A terminal that was
+started without --port can't be reached.
+
+  --url URL             OpenCode's address; default: ${DEFAULT_URL}
+  --directory DIR       follow only the sessions of this folder; default: all that the server has
+  --session ID          follow only this session: OpenCode's own id, or a name, under which one is made
+  --password-file FILE  where the server's password is; default: OPENCODE_SERVER_PASSWORD, or the one in --url
+  --agent ID            the agent to appear as; default: made of the machine's name and the port
+  --dashboard URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T             the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
+
+Sessions of the last day are told from their beginning, older ones when something happens in them. What happened while
+this process, or the connection, was away is read from OpenCode's own history.
+
+Exit codes: 0 ended, 1 failed, 2 usage.`;
+
+export const kind: RunnerKind = {
+  title: 'OpenCode',
+  features: {
+    turns: true,
+    betweenRun: true,
+    cause: true,
+    tasks: { partly: 'OpenCode runs subagents in the background, but no commands.' },
+    taskEnds: true,
+    taskOutput: { no: 'A subagent writes no output of its own: what it says and does is shown.' },
+    subagents: true,
+    permissions: true,
+    questions: true,
+    messages: true,
+    interrupt: true,
+    stop: true,
+    wake: { no: 'OpenCode tells its agent by itself when a subagent ends.' },
+    plans: true,
+    edits: { partly: 'A file that is written anew over another one has no diff: OpenCode does not say what it held.' },
+    catchUp: true,
+    shared: true,
+  },
+  urlIsAgents: true,
+  help: HELP,
+  flags: { directory: TEXT, 'password-file': TEXT },
+  async prepare({ flag, env, dataDir }) {
+    const { address, shownUrl } = await addressOf(flag('url') ?? DEFAULT_URL, flag('password-file'), env);
+    const folder = flag('directory');
+    const session = flag('session');
+    return {
+      about: { kind: 'opencode', source: 'opencode', host: new URL(shownUrl).host, agentGoesOn: true },
+      journal: 'opencode',
+      meanwhile: 'OpenCode goes on',
+      agentId: agentIdOf(shownUrl),
+      controlFile: (agentId) => controlPath(dataDir, agentId),
+      endWithinMs: 0,
+      async open({ agentId, logger, record }) {
+        if (address.password !== null) logger.redactor.learn(address.password);
+        const trouble = await troubleWith(address);
+        const now = trouble === null ? '' : ` once it answers (${trouble})`;
+        return {
+          source: (surroundings) =>
+            OpencodeSource.open({
+              ...{ address, shownUrl, surroundings, record, session, newRunId: randomUUID },
+              directory: folder === undefined ? undefined : resolve(folder),
+            }),
+          ...(session === undefined
+            ? { greeting: `${agentId} follows the sessions of OpenCode at ${shownUrl}${now}; Ctrl-C ends it` }
+            : { sessionId: session }),
+        };
+      },
+    };
+  },
+};
+
+/** @throws CliError if the file with the password can't be read */
+async function addressOf(url: string, file: string | undefined, env: Record<string, string | undefined>) {
+  const shown = new URL(url);
+  const named = { user: decodeURIComponent(shown.username), password: decodeURIComponent(shown.password) };
+  shown.username = '';
+  shown.password = '';
+  const shownUrl = shown.href.replace(/\/+$/, '');
+  const fromFile = file === undefined ? undefined : await passwordIn(file);
+  const password = fromFile ?? (named.password || env.OPENCODE_SERVER_PASSWORD || null);
+  const user = named.user || env.OPENCODE_SERVER_USERNAME || USER;
+  const address: ServerAddress = { url: shownUrl, user, password };
+  return { address, shownUrl };
+}
+
+/**
+ * @returns why it does not answer now, or null
+ * @throws CliError if it asks for another password
+ */
+async function troubleWith(address: ServerAddress): Promise<string | null> {
+  const server = new OpencodeServer(address, new AbortController().signal);
+  try {
+    const answer = await server.request('GET', '/global/health', undefined, ANSWERS_WITHIN_MS);
+    if (answer.status !== 401) return answer.status === 200 ? null : refusalIn(answer);
+  } catch (error) {
+    return connectionMessage(error);
+  }
+  const how = address.password === null ? 'asks for a password' : 'takes another password';
+  throw new CliError(EXIT.failed, `OpenCode ${how}; give it with OPENCODE_SERVER_PASSWORD or --password-file`);
+}
+
+async function passwordIn(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(EXIT.failed, `the password can't be read from ${file}: ${error.code}`);
+  });
+  return text.trim();
+}
+
+/** Two servers on one machine are two agents. */
+function agentIdOf(shownUrl: string): string {
+  const { hostname: name, port } = new URL(shownUrl);
+  const isHere = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
+  return `opencode-${port || '80'}@${isHere ? hostname().split('.')[0] : name.replaceAll(/[^\w.-]+/g, '-')}`;
+}

@@ -1,0 +1,212 @@
+import { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
+import { messageIdIn, partOfMessage } from '@/lib/adapters/opencode/user-message';
+import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
+import { CUSTOM, type RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import { fieldsOf, listOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { HeldRequests } from '@/lib/runner/host/held-requests';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { connectionMessage } from '@/lib/runner/server-request';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { answerRequest } from './answers';
+import { Following } from './following';
+import { OpencodeMemory } from './memory';
+import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
+
+/**
+ * The sessions of an OpenCode server, beside the terminals that are attached to it.
+ *
+ * Ordering: one stream for all sessions; a message is handed over only once everything before it is read.
+ * Failure: the server is not ours. It goes on when the runner ends, and the next one reads on where this one was.
+ */
+export interface OpencodeSourceOptions {
+  address: ServerAddress;
+  /** The address without a password. */
+  shownUrl: string;
+  surroundings: SourceSurroundings;
+  newRunId: () => string;
+  directory?: string | undefined;
+  /** Only this session: the dashboard's id, or OpenCode's own. */
+  session?: string | undefined;
+  record?: ((frame: WireFrame) => void) | undefined;
+  now?: () => number;
+}
+
+/** How long a command waits for a connection that is broken. */
+const CONNECTED_WITHIN_MS = 45_000;
+/** The newest messages among which one of the dashboard's is looked for. */
+const LOOKED_AT = 200;
+const ELSEWHERE = 'this runner does not follow that session';
+
+export class OpencodeSource implements Source {
+  readonly refusals = {
+    'task.wake': 'OpenCode tells its agent of ended subagents by itself',
+    'wake-rule.set': 'OpenCode tells its agent of ended subagents by itself',
+  };
+  readonly elsewhere = ELSEWHERE;
+  readonly #around: SourceSurroundings;
+  readonly #adapter: OpencodeAdapter;
+  readonly #following: Following;
+  readonly #feed: WireFeed;
+  readonly #held = new HeldRequests();
+  readonly #inHand = new Map<string, MessagesInHand>();
+  readonly #ending = new AbortController();
+  #life: Promise<void> = Promise.resolve();
+
+  static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
+    return new OpencodeSource(options, await OpencodeMemory.recall(options.surroundings));
+  }
+
+  private constructor(options: OpencodeSourceOptions, memory: OpencodeMemory) {
+    const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
+    const { signal } = this.#ending;
+    this.#around = around;
+    this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
+    this.#feed = new WireFeed({
+      ...{ adapter: this.#adapter, around, record, now },
+      onTold: (events) => this.#told(events),
+      onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.letGo(messageIds),
+    });
+    this.#following = new Following({
+      ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, around },
+      ...{ shownUrl, directory: directory ?? null, session: session ?? null, signal, now },
+    });
+  }
+
+  get sessions(): SessionFacts[] {
+    const { version, trouble, isConnected, isGone, carried } = this.#following;
+    const provider = version === null ? null : `OpenCode ${version}`;
+    // While the connection is broken for another reason, nobody knows.
+    const state = isGone ? 'exited' : isConnected ? 'running' : null;
+    const process = state === null ? {} : { process: { state, pid: null, exitCode: null } as const };
+    return [...carried.sessionIds].map(([root, sessionId]) => {
+      const cwd = carried.directoryOf(root);
+      return {
+        sessionId,
+        ...(cwd === null ? {} : { cwd }),
+        provider,
+        pendingMessages: this.#inHand.get(sessionId)?.all.length ?? 0,
+        ...(trouble === null ? {} : { trouble }),
+        ...process,
+      };
+    });
+  }
+
+  async start(): Promise<void> {
+    for (const sessionId of this.#following.carried.sessionIds.values()) await this.#messagesOf(sessionId);
+    this.#life = this.#following.run();
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    this.#feed.close();
+    await this.#life;
+  }
+
+  async say({ sessionId, body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    const root = await this.#connected(sessionId);
+    if (typeof root !== 'string') return root;
+    const { messageId, from } = body;
+    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const inHand = await this.#messagesOf(sessionId ?? '');
+    if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
+    if (!inHand.has(messageId)) await inHand.take({ messageId, text });
+    const path = `/session/${encodeURIComponent(root)}/prompt_async`;
+    const refusal = await this.#ask(root, path, { parts: [partOfMessage(messageId, text)] });
+    if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
+    inHand.letGo([messageId]);
+    return { state: 'failed', reason: refusal };
+  }
+
+  async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    const root = await this.#connected(sessionId);
+    if (typeof root !== 'string') return root;
+    const running = this.#around.openWork(sessionId ?? '').turn?.runId ?? null;
+    if (body.turnId !== undefined && body.turnId !== running) {
+      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
+      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
+    }
+    return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(root)}/abort`));
+  }
+
+  async stop({ sessionId, body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
+    const root = await this.#connected(sessionId);
+    if (typeof root !== 'string') return root;
+    const { taskId } = body;
+    if (!this.#around.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
+      return { state: 'failed', reason: 'this task does not run any more' };
+    }
+    return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const root = await this.#connected(command.sessionId);
+    if (typeof root !== 'string') return root;
+    const refusal = await this.#held.answer(command);
+    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+  }
+
+  /** @returns the session of OpenCode, once everything up to now is read; else why nothing can be done */
+  async #connected(sessionId: string | null): Promise<string | CommandOutcome> {
+    const isReady = await this.#following.isReady(CONNECTED_WITHIN_MS);
+    const root = this.#following.carried.rootOf(sessionId ?? '');
+    if (root === null) return { state: 'failed', reason: ELSEWHERE };
+    return isReady ? root : { state: 'failed', reason: this.#following.trouble ?? 'OpenCode does not answer' };
+  }
+
+  /** @returns why it came to nothing, or null */
+  async #ask(root: string, path: string, body?: object): Promise<string | null> {
+    try {
+      const answer = await this.#following.ask(path, root, body);
+      if (answer.status === 404) return 'OpenCode does not know of this any more';
+      return answer.status < 300 ? null : refusalIn(answer);
+    } catch (error) {
+      return `OpenCode can't be reached: ${connectionMessage(error)}`;
+    }
+  }
+
+  async #has(root: string, messageId: string): Promise<boolean> {
+    if (this.#adapter.hasMessage(root, messageId)) return true;
+    const newest = await this.#following.newestMessages(root, LOOKED_AT);
+    return newest.some((message) =>
+      listOf(fieldsOf(message).parts).some((part) => messageIdIn(fieldsOf(part)) === messageId),
+    );
+  }
+
+  async #messagesOf(sessionId: string): Promise<MessagesInHand> {
+    const known = this.#inHand.get(sessionId);
+    if (known !== undefined) return known;
+    const recalled = await MessagesInHand.recall(this.#around, sessionId);
+    const messages = this.#inHand.get(sessionId) ?? recalled;
+    this.#inHand.set(sessionId, messages);
+    return messages;
+  }
+
+  #told(events: readonly ToldEvent[]): void {
+    for (const { sessionId, event } of events) {
+      if (event.type !== 'CUSTOM') continue;
+      const value = fieldsOf(event.value);
+      if (event.name === CUSTOM.requestOpened) this.#hold(sessionId, event.value as RequestOpenedValue);
+      else if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, String(value.request_id));
+    }
+  }
+
+  #hold(sessionId: string, value: RequestOpenedValue): void {
+    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
+    this.#held.hold({
+      ...{ sessionId, requestId, kind, tool, input },
+      ...(options === undefined ? {} : { options }),
+      give: async (answer) => {
+        const request = answerRequest(requestId, input, answer);
+        const root = this.#following.carried.rootOf(sessionId);
+        if (typeof request === 'string' || root === null) return root === null ? ELSEWHERE : String(request);
+        return await this.#ask(root, request.path, request.body);
+      },
+    });
+  }
+}
+
+function outcomeOf(refusal: string | null): CommandOutcome {
+  return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+}

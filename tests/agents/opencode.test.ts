@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import type { Turn } from '@/lib/protocol/read-models';
+import type { ModelContext, ModelStep } from '../support/acp-model';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { missingOpencode, opencodeStage } from '../support/opencode-stage';
+import { answering, messages, requests, said, taskEnds } from '../support/operator';
+
+/** The real OpenCode, the real runner, the real dashboard. Only the model behind OpenCode is scripted. */
+const missing = missingOpencode();
+if (missing !== null) process.stderr.write(`the tests of OpenCode are left out: ${missing}\n`);
+
+let server: LiveServer;
+beforeAll(async () => {
+  if (missing === null) server = await startLiveServer();
+});
+afterAll(() => server?.stop());
+
+const LONG =
+  'A long answer that goes on, word by word, for as long as nobody breaks in on it, and then some more of it.';
+const subagent = (prompt: string) => ({
+  name: 'task',
+  args: { description: 'Look around', prompt, subagent_type: 'general', background: true },
+});
+
+function script({ said: text, results }: ModelContext): ModelStep {
+  const [word] =
+    [...text.matchAll(/<task id|START|GUARDED|SLOWLY|QUICKLY|ASK|QUESTION|LONG|FAIL|WAIT|NEXT-\d/g)].at(-1) ?? [];
+  if (word === undefined && results.length > 0) return { text: `It said: ${results.join(' ').slice(0, 60)}` };
+  switch (word) {
+    case 'START':
+      return { text: 'I start it.', call: subagent('SLOWLY') };
+    case 'GUARDED':
+      return { text: 'I start it.', call: subagent('ASK') };
+    case 'SLOWLY':
+      return { text: 'I look around, slowly, and take my time over it, all of it.', paceMs: 150 };
+    case 'ASK':
+      return { text: 'I need a file.', call: { name: 'bash', args: { command: 'echo made', description: 'Make it' } } };
+    case 'QUESTION': {
+      const options = [
+        { label: 'Red', description: 'warm' },
+        { label: 'Blue', description: 'cold' },
+      ];
+      return {
+        text: 'I ask.',
+        call: { name: 'question', args: { questions: [{ question: 'Which?', header: 'Which', options }] } },
+      };
+    }
+    case 'LONG':
+      return { text: LONG, paceMs: 150 };
+    case 'FAIL':
+      return { error: 'scripted: no such thing' };
+    case '<task id':
+      return { text: 'The subagent is back.' };
+    default:
+      return { text: word === undefined ? 'OK.' : `Reply to ${word}.` };
+  }
+}
+
+const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
+
+describe.skipIf(missing !== null)('a live OpenCode', () => {
+  test('wakes by itself when its subagent is done, and says so in a turn of its own', async () => {
+    const { operator, runner } = await opencodeStage(server, script);
+    await runner();
+    await expect.poll(() => operator.session(), { timeout: 20_000 }).toMatchObject({ turnCount: 0 });
+    const first = await operator.send('START');
+    await operator.until('the subagent', (turns) => answering(turns, first)?.state === 'finished');
+    const second = await operator.send('NEXT-1');
+    const turns = await operator.finished(3);
+    expect(said(answering(turns, first))).toContain('I start it.');
+    expect(said(answering(turns, second))).toBe('Reply to NEXT-1.');
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ description: 'Look around', status: 'completed' });
+    const woken = turns.filter(({ kind }) => kind === 'between-run');
+    expect(woken.map(said)).toEqual(['The subagent is back.']);
+    expect(woken[0]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
+    expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
+    expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
+  });
+
+  test('has a permission of its subagent answered in the dashboard, between its turns, by another runner', async () => {
+    const { operator, runner, killRunner } = await opencodeStage(server, script);
+    await runner();
+    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await operator.send('GUARDED');
+    const asked = await operator.until('the request', (turns) => requests(turns)[0]);
+    expect(asked).toMatchObject({ toolName: 'bash', input: { metadata: { command: 'echo made' } } });
+    await operator.until('the turn', (turns) =>
+      turns.some(({ kind, state }) => kind === 'user' && state === 'finished'),
+    );
+    await killRunner();
+    await runner();
+    await operator.answer(asked.id, { behavior: 'allow', optionId: 'once', digest: asked.digest });
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(requests(await operator.turns())).toMatchObject([{ outcome: 'allowed' }]);
+  });
+
+  test('has a question answered, a permission refused, and a turn interrupted and failed', async () => {
+    const { operator, runner } = await opencodeStage(server, script);
+    await runner();
+    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    const question = await operator.send('QUESTION');
+    const asked = await operator.until('the question', (turns) => requests(turns)[0]);
+    await operator.answer(asked.id, { answers: { 'Which?': 'Blue' }, digest: asked.digest });
+    const answered = await operator.until('the answer', (turns) => {
+      const turn = answering(turns, question);
+      return turn?.state === 'finished' && turn;
+    });
+    expect(said(answered)).toContain('"Which?"="Blue"');
+    const refused = await operator.send('ASK');
+    const permission = await operator.until('the request', (turns) => requests(turns)[1]);
+    await operator.answer(permission.id, { behavior: 'deny', optionId: 'reject', digest: permission.digest });
+    await operator.until('its end', (turns) => answering(turns, refused)?.state === 'interrupted');
+    const long = await operator.send('LONG');
+    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await operator.interrupt();
+    await operator.until('its end', (turns) => answering(turns, long)?.state === 'interrupted');
+    const failing = await operator.send('FAIL');
+    await operator.until('its end', (turns) => answering(turns, failing)?.state === 'failed');
+    const next = await operator.send('NEXT-1');
+    const turns = await operator.finished(5);
+    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+  });
+
+  test('is told of without a gap when the connection was broken, and when the runner was killed in a turn', async () => {
+    const { operator, runner, line, terminal, killRunner } = await opencodeStage(server, script);
+    await runner();
+    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await terminal.say('NEXT-1');
+    await operator.finished(1);
+    line.swallow();
+    for (const word of ['NEXT-2', 'NEXT-3']) {
+      await terminal.say(word);
+      await terminal.idle();
+    }
+    line.mend();
+    await operator.finished(3);
+    await terminal.say('LONG');
+    await operator.until('its beginning', (turns) => said(turns.at(-1)).includes('long answer'));
+    await killRunner();
+    await terminal.idle();
+    await terminal.say('NEXT-4');
+    await terminal.idle();
+    await runner();
+    const turns = await operator.finished(5);
+    expect(kinds(turns)).toEqual(Array(5).fill('user finished'));
+    expect(turns.map(said)).toEqual([
+      ...['NEXT-1', 'NEXT-2', 'NEXT-3'].map((word) => `Reply to ${word}.`),
+      LONG,
+      'Reply to NEXT-4.',
+    ]);
+    expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['NEXT-1', 'NEXT-2', 'NEXT-3', 'LONG', 'NEXT-4']);
+  });
+
+  test('that is killed in a turn does not look at work, and goes on when it is started again', async () => {
+    const { operator, runner, killServer, startServer } = await opencodeStage(server, script);
+    await runner();
+    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    const long = await operator.send('LONG');
+    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await killServer();
+    await operator.until('its end', (turns) => answering(turns, long)?.state === 'failed');
+    await startServer();
+    await expect
+      .poll(async () => (await operator.session())?.state, { timeout: RUNNER_AWAY_MS * 3 })
+      .not.toBe('exited');
+    const next = await operator.send('NEXT-1');
+    const turns = await operator.finished(2);
+    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+  });
+});

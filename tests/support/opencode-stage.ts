@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
+import { type CliRun, startCli } from './cli';
+import type { LiveServer } from './live-server';
+import { Operator } from './operator';
+import { ownPort } from './own-port.mjs';
+import { type SwallowingProxy, swallowingProxy } from './swallowing-proxy';
+import { tempDir } from './temp-dir';
+
+const PROGRAM = `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`;
+const AGENTS = process.env.INTERLUDE_TEST_AGENTS_DIR;
+
+/** @returns why the real OpenCode can't be run here, or null */
+export function missingOpencode(): string | null {
+  if (AGENTS === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
+  return existsSync(join(AGENTS, 'opencode', 'node_modules', PROGRAM)) ? null : `${PROGRAM} is not installed`;
+}
+
+/**
+ * The real OpenCode, with a project, a home and a scripted model of its own, and the real runner beside it. The
+ * dashboard is the one given.
+ */
+export interface OpencodeStage {
+  sessionId: string;
+  operator: Operator;
+  /** Starts a runner, also after one that was killed. Resolves when it follows OpenCode. */
+  runner(): Promise<CliRun>;
+  /** Ends it as kill -9 does. */
+  killRunner(): Promise<void>;
+  /** The server's process is killed. */
+  killServer(): Promise<void>;
+  startServer(): Promise<void>;
+  /** Between the runner and the server. */
+  line: SwallowingProxy;
+  /** As a terminal that is attached to the server. */
+  terminal: {
+    say(text: string): Promise<void>;
+    /** Resolves once nothing runs. */
+    idle(): Promise<void>;
+  };
+}
+
+export async function opencodeStage(
+  server: Pick<LiveServer, 'url' | 'token'>,
+  script: (context: ModelContext) => ModelStep,
+): Promise<OpencodeStage> {
+  const home = await tempDir();
+  const [work, temp, settings] = ['work', 'tmp', '.config/opencode'].map((name) => join(home, name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const folder of [work, temp, settings]) await mkdir(folder, { recursive: true });
+  const url = await startAcpModel(script);
+  await writeFile(join(settings, 'opencode.json'), JSON.stringify(configuration(url)));
+  const port = await ownPort();
+  const address = `http://127.0.0.1:${port}`;
+  const opencodeEnv: NodeJS.ProcessEnv = {
+    NODE_ENV: 'test',
+    ...{ PATH: process.env.PATH ?? '', HOME: home, TMPDIR: temp, SHELL: '/bin/bash' },
+    ...{ OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
+    OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS: 'true',
+  };
+  let running: ChildProcess | null = null;
+  onTestFinished(() => end(running));
+  await startServer();
+  const line = await swallowingProxy(address);
+  onTestFinished(() => line.close());
+  const session = (await ask('/session', {})) as { id: string };
+  const env = {
+    ...{ PATH: process.env.PATH ?? '', HOME: home, INTERLUDE_DATA_DIR: join(home, 'data') },
+    ...{ INTERLUDE_URL: server.url, INTERLUDE_TOKEN: server.token },
+  };
+  let run: CliRun | null = null;
+  onTestFinished(async () => {
+    run?.process.kill('SIGINT');
+    await run?.ended;
+  });
+
+  return {
+    sessionId: session.id,
+    operator: new Operator(server, session.id),
+    line,
+    async runner() {
+      const started = startCli(['runner', 'opencode', '--url', line.origin, '--agent', `oc-${session.id}`], env);
+      run = started;
+      await new Promise<void>((resolve, reject) => {
+        started.process.stderr?.on('data', (text) => String(text).includes('follows the sessions') && resolve());
+        void started.ended.then((ended) => reject(new Error(`the runner ended: ${JSON.stringify(ended)}`)));
+      });
+      return started;
+    },
+    async killRunner() {
+      run?.process.kill('SIGKILL');
+      await run?.ended;
+    },
+    killServer: () => end(running),
+    startServer,
+    terminal: {
+      async say(text) {
+        await ask(`/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text }] });
+      },
+      async idle() {
+        for (;;) {
+          const busy = (await (
+            await fetch(`${address}/session/status?directory=${encodeURIComponent(work)}`)
+          ).json()) as object;
+          const messages = (await (await fetch(`${address}/session/${session.id}/message`)).json()) as {
+            info: { role: string };
+          }[];
+          if (Object.keys(busy).length === 0 && messages.at(-1)?.info.role === 'assistant') return;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      },
+    },
+  };
+
+  async function startServer(): Promise<void> {
+    const program = join(AGENTS ?? '', 'opencode', 'node_modules', PROGRAM);
+    const args = ['serve', '--port', `${port}`, '--print-logs'];
+    const started = spawn(program, args, { cwd: work, env: opencodeEnv, stdio: ['ignore', 'pipe', 'pipe'] });
+    running = started;
+    await new Promise<void>((resolve, reject) => {
+      let said = '';
+      const hear = (text: Buffer) => {
+        said += text;
+        if (said.includes('listening on')) resolve();
+      };
+      started.stdout.on('data', hear);
+      started.stderr.on('data', hear);
+      started.once('exit', (code) => reject(new Error(`OpenCode ended with code ${code}: ${said.slice(-500)}`)));
+    });
+  }
+
+  async function ask(path: string, body: object): Promise<unknown> {
+    const query = `?directory=${encodeURIComponent(work)}`;
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(address + path + query, { method: 'POST', headers, body: JSON.stringify(body) });
+    return answer.status === 204 ? null : await answer.json();
+  }
+}
+
+async function end(child: ChildProcess | null): Promise<void> {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+function configuration(url: string) {
+  return {
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${url}/v1`, apiKey: 'k' },
+        models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
+      },
+    },
+    ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
+    ...{ autoupdate: false, permission: { bash: 'ask' } },
+  };
+}

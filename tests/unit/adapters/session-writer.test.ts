@@ -1,0 +1,287 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { SessionWriter } from '@/lib/adapters/writer/session-writer';
+import { expectSound } from '../../support/recorded';
+
+function newWriter() {
+  let runs = 0;
+  const writer = new SessionWriter({ sessionId: 's1', newRunId: () => `r${++runs}` });
+  writer.at(1);
+  return writer;
+}
+
+const user = (...userMessageIds: string[]) => ({ kind: 'user', userMessageIds }) as const;
+const types = (told: readonly ToldEvent[]) => told.map(({ event: { type, name } }) => String(name ?? type));
+const texts = (told: readonly ToldEvent[], id: string) =>
+  told.reduce((text, { event: { messageId, delta, metadata } }) => {
+    if (messageId !== id || typeof delta !== 'string') return text;
+    return metadata?.interlude?.whole ? delta : text + delta;
+  }, '');
+
+describe('a turn', () => {
+  test('names the messages it answers, also those it was told of while it ran', () => {
+    const writer = newWriter();
+    writer.begin(user('m1'));
+    writer.answers(['m2']);
+    writer.finish({ kind: 'success' });
+    const [started, finished] = writer.take();
+    expect(started?.event.metadata?.interlude).toEqual({ turn: 'user', userMessageIds: ['m1'] });
+    expect(finished?.event.metadata?.interlude).toEqual({ userMessageIds: ['m1', 'm2'] });
+  });
+
+  test('that a task woke has the run that started the task as its parent', () => {
+    const writer = newWriter();
+    writer.begin(user('m1'));
+    writer.taskStarted({ task_id: 't1', description: 'poll' });
+    writer.finish({ kind: 'success' });
+    writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
+    expect(writer.take().at(-1)?.event).toMatchObject({ parentRunId: 'r1' });
+  });
+
+  test('that begins while another is open ends that one, as inferred', () => {
+    const writer = newWriter();
+    writer.begin(user('m1'));
+    writer.begin(user('m2'));
+    const finished = writer.take().find(({ event }) => event.type === 'RUN_FINISHED');
+    expect(finished?.event).toMatchObject({ runId: 'r1', metadata: { interlude: { inferred: true } } });
+  });
+
+  test('closes the text, the calls and the requests that are open in it, before its own end', () => {
+    const writer = newWriter();
+    writer.begin(user('m1'));
+    writer.speaker().call('c1', 'shell');
+    writer.requested({ request_id: 'q1', kind: 'permission' });
+    writer.speaker().say('text', 'a', 'Hm');
+    writer.finish({ kind: 'cancelled' });
+    const order = types(writer.take()).slice(-4);
+    expect(order).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'request:resolved', 'RUN_FINISHED']);
+  });
+
+  test('leaves open what a person is asked by a subagent, or between turns', () => {
+    const writer = newWriter();
+    writer.requested({ request_id: 'between', kind: 'permission' });
+    writer.begin(user('m1'));
+    writer.requested({ request_id: 'child', kind: 'permission' }, true);
+    writer.finish({ kind: 'success' });
+    expect(writer.isRequested('between')).toBe(true);
+    expect(writer.isRequested('child')).toBe(true);
+  });
+});
+
+describe('a speaker', () => {
+  test('that tells no ids goes on with one text until something else begins', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const agent = writer.speaker();
+    agent.say('text', null, 'One ');
+    agent.say('text', null, 'two.');
+    agent.say('thought', null, 'Hm.');
+    agent.say('text', null, 'Three.');
+    agent.call('c1', 'shell');
+    agent.say('text', null, 'Four.');
+    const told = writer.take();
+    const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
+    expect(starts.map((id) => texts(told, String(id)))).toEqual(['One two.', 'Three.', 'Four.']);
+  });
+
+  test('that goes on with a message which was broken in on says the rest under an id of its own', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    writer.speaker().say('text', 'a', 'One');
+    writer.speaker().call('c1', 'shell');
+    writer.speaker().say('text', 'a', 'two');
+    writer.finish({ kind: 'success' });
+    expectSound(writer.take());
+  });
+
+  test('says of a whole text only what is new, and replaces what differs', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const agent = writer.speaker();
+    agent.say('text', 'a', 'One tw');
+    agent.sayWhole('text', 'a', 'One two');
+    expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: 'o' });
+    agent.sayWhole('text', 'a', 'Two one');
+    expect(writer.take().at(-1)?.event).toMatchObject({ delta: 'Two one', metadata: { interlude: { whole: true } } });
+    agent.sayWhole('text', 'a', 'Two one!');
+    expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: '!' });
+  });
+
+  test('corrects a text that has ended, once, and says nothing where nothing differs', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const agent = writer.speaker();
+    agent.say('text', 'a', 'One');
+    agent.endText();
+    writer.take();
+    agent.sayWhole('text', 'a', 'One');
+    expect(writer.take()).toEqual([]);
+    agent.sayWhole('text', 'a', 'Two');
+    agent.sayWhole('text', 'a', 'Two');
+    expect(types(writer.take())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
+  });
+
+  test('tells the arguments of a call as they grow, and anew where they change', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const agent = writer.speaker();
+    agent.call('c1', 'shell');
+    agent.args('c1', {});
+    agent.args('c1', { command: 'ls' });
+    agent.args('c1', { command: 'ls' });
+    const told = writer.take().filter(({ event }) => event.type === 'TOOL_CALL_ARGS');
+    expect(told.map(({ event }) => event.delta)).toEqual(['{}', '{"command":"ls"}']);
+    expect(told[1]?.event.metadata?.interlude?.whole).toBe(true);
+  });
+
+  test('of a 10 MB text says all, in records that the server takes', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const long = '\u0001😀'.repeat(3_500_000);
+    writer.speaker().say('text', 'a', long);
+    const told = writer.take();
+    expect(texts(told, 'a')).toBe(long);
+    expect(told.every(({ event }) => (event.delta as string | undefined)?.isWellFormed() ?? true)).toBe(true);
+    writer.speaker().call('c1', 'shell');
+    writer.speaker().result('c1', long, { edits: [{ path: 'a', before: long, after: long }] });
+    writer.finish({ kind: 'success' });
+    const rest = writer.take();
+    expectSound([...told, ...rest]);
+    expect(rest.find(({ event }) => event.type === 'TOOL_CALL_RESULT')?.event.content).toMatch(/characters cut\]$/);
+  });
+});
+
+describe('a task', () => {
+  test('ends once, whoever says it', () => {
+    const writer = newWriter();
+    writer.taskStarted({ task_id: 't1' });
+    writer.taskCompleted({ task_id: 't1', status: 'failed', exit_code: 3 });
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
+  });
+
+  test('whose start was never heard of ends as well', () => {
+    const writer = newWriter();
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect(types(writer.take())).toEqual(['task:completed']);
+  });
+
+  test('is lost with the process that ran it, and stays where that is not the agent’s child', () => {
+    const writer = newWriter();
+    writer.taskStarted({ task_id: 't1' });
+    writer.end({ reason: 'exited' }, true);
+    expect(writer.openTasks).toEqual(['t1']);
+    const other = newWriter();
+    other.taskStarted({ task_id: 't1' });
+    other.end({ reason: 'exited' });
+    expect(types(other.take())).toEqual(['task:started', 'task:completed', 'session:ended']);
+  });
+});
+
+test('the end is told once for each process', () => {
+  const writer = newWriter();
+  writer.begin(user('m1'));
+  writer.end({ reason: 'terminated by signal SIGKILL', signal: 'SIGKILL' });
+  writer.end({ reason: 'exited' });
+  expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
+});
+
+test('whatever is told in whatever order is sound once its process has ended', () => {
+  const id = fc.constantFrom('a', 'b', 'c');
+  const word = fc.constantFrom('', 'x', 'xy', 'yz');
+  const voice = fc.constantFrom(null, 'a', 't9');
+  type Step = (writer: SessionWriter) => void;
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.begin(user(one)),
+    ),
+    id.map(
+      (one): Step =>
+        (writer) => {
+          writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: [one] } });
+        },
+    ),
+    fc.constantFrom('success', 'cancelled').map(
+      (kind): Step =>
+        (writer) =>
+          writer.finish({ kind }),
+    ),
+    fc.tuple(voice, fc.constantFrom('text', 'thought'), fc.option(id), word).map(
+      ([who, kind, name, text]): Step =>
+        (writer) =>
+          writer.speaker(who).say(kind, name && `${who}${name}`, text),
+    ),
+    fc.tuple(voice, fc.constantFrom('text', 'thought'), id, word).map(
+      ([who, kind, name, text]): Step =>
+        (writer) =>
+          writer.speaker(who).sayWhole(kind, `${who}${name}`, text),
+    ),
+    fc.tuple(voice, id).map(
+      ([who, call]): Step =>
+        (writer) =>
+          writer.speaker(who).call(`${who}${call}`, 'shell'),
+    ),
+    fc.tuple(voice, id, word).map(
+      ([who, call, text]): Step =>
+        (writer) => {
+          writer.speaker(who).args(`${who}${call}`, text);
+        },
+    ),
+    fc.tuple(voice, id, word).map(
+      ([who, call, text]): Step =>
+        (writer) => {
+          writer.speaker(who).result(`${who}${call}`, text);
+        },
+    ),
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.userMessage(`u${one}`, 'hello'),
+    ),
+    fc.tuple(id, id).map(
+      ([one, run]): Step =>
+        (writer) => {
+          writer.taskStarted({ task_id: one, run_id: run });
+        },
+    ),
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.taskCompleted({ task_id: one, status: 'completed' }),
+    ),
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.taskStarted({ task_id: `nameless-${one}` }),
+    ),
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.taskCompleted({ task_id: `nameless-${one}`, status: 'failed' }),
+    ),
+    id.map(
+      (one): Step =>
+        (writer) => {
+          if (!writer.isRequested(one)) writer.requested({ request_id: one, kind: 'permission' });
+        },
+    ),
+    id.map(
+      (one): Step =>
+        (writer) =>
+          writer.resolved(one, 'allowed'),
+    ),
+    fc.constant<Step>((writer) => writer.end({ reason: 'gone', goesOn: 'It is started again.' })),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const writer = newWriter();
+      for (const one of steps) one(writer);
+      writer.end({ reason: 'exited' });
+      writer.finish({ kind: 'success' });
+      expectSound(writer.take());
+    }),
+  );
+});

@@ -1,0 +1,87 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS } from '@/lib/runner/cli/flags';
+import { createLogger } from '@/lib/runner/logger/logger';
+import { kind } from '@/lib/runner/sources/opencode/kind';
+import type { OpenedRunner, RunnerCall } from '@/lib/runner/sources/runner-kind';
+import { OpencodeStandIn } from '../../support/opencode-server';
+import { tempDir } from '../../support/temp-dir';
+
+test('an agent with an address has --url for it, and --dashboard or INTERLUDE_URL for the dashboard', () => {
+  const read = (argv: string[], env = {}) => readFlags('runner opencode', argv, DASHBOARD_FLAGS, env).values;
+  expect(read(['--url', 'http://a:1', '--dashboard', 'http://b:2'])).toEqual({
+    url: 'http://a:1',
+    dashboard: 'http://b:2',
+  });
+  expect(() => read(['--url', 'a:1'])).toThrow('a:1 is not an http address');
+  expect(() => read(['--url', 'http://a:1', '--dashboard', 'b'])).toThrow('b is not an http address');
+  expect(() => read(['--url', 'http://a:1'], { INTERLUDE_URL: 'c' })).toThrow('c is not an http address');
+  expect(() => read(['--url', 'http://a:1', '--dashboard', 'http://b:2'], { INTERLUDE_URL: 'c' })).not.toThrow();
+  expect(() => readFlags('runner claude', ['--dashboard', 'http://b:2'], SERVER_FLAGS, {})).toThrow('--dashboard');
+  expect(kind.urlIsAgents).toBe(true);
+});
+
+async function prepared(flags: Record<string, string>, env: Record<string, string> = {}) {
+  const call: RunnerCall = {
+    flag: (name) => flags[name],
+    has: () => false,
+    seconds: (_, otherwise) => otherwise,
+    usage: (problem) => new Error(problem),
+    ...{ env, dataDir: await tempDir(), command: [] },
+  };
+  const { open, agentId, about } = await kind.prepare(call);
+  const logger = createLogger({ agentId, dir: call.dataDir });
+  return { agentId, about, logger, open: () => open({ agentId, logger } as OpenedRunner) };
+}
+
+async function server(password: string | null) {
+  const standIn = new OpencodeStandIn();
+  await standIn.start();
+  onTestFinished(() => standIn.kill());
+  standIn.password = password;
+  return standIn;
+}
+
+test('a password comes from a file, the address or the environment, and no log shows it', async () => {
+  const { url } = await server('a-long-secret');
+  const file = join(await tempDir(), 'password');
+  await writeFile(file, 'a-long-secret\n');
+  const named = url.replace('//', '//opencode:a-long-secret@');
+  for (const [flags, env] of [
+    [{ url, 'password-file': file }, {}],
+    [{ url: named }, {}],
+    [{ url }, { OPENCODE_SERVER_PASSWORD: 'a-long-secret' }],
+  ] as [Record<string, string>, Record<string, string>][]) {
+    const { open, about, agentId, logger } = await prepared(flags, env);
+    expect((await open()).greeting).toContain(`follows the sessions of OpenCode at ${url}; `);
+    expect(JSON.stringify([about, agentId])).not.toContain('a-long-secret');
+    expect(logger.redactor.find('It is a-long-secret.')).toHaveLength(1);
+  }
+});
+
+test('a server that refuses the password ends it, with what to do', async () => {
+  const { url } = await server('a-long-secret');
+  const opened = (await prepared({ url })).open();
+  await expect(opened).rejects.toThrow('OpenCode asks for a password; give it with OPENCODE_SERVER_PASSWORD');
+  await expect(opened).rejects.toMatchObject({ exitCode: EXIT.failed });
+  await expect((await prepared({ url }, { OPENCODE_SERVER_PASSWORD: 'x' })).open()).rejects.toBeInstanceOf(CliError);
+});
+
+test('a server that is not there yet is waited for, which is said', async () => {
+  const standIn = await server(null);
+  const { url } = standIn;
+  const { open, agentId } = await prepared({ url });
+  await standIn.kill();
+  expect((await open()).greeting).toBe(
+    `${agentId} follows the sessions of OpenCode at ${url} once it answers (ECONNREFUSED); Ctrl-C ends it`,
+  );
+  await standIn.start();
+});
+
+test('a file that is not there is named', async () => {
+  await expect(prepared({ 'password-file': '/nowhere/at/all' })).rejects.toThrow(
+    "can't be read from /nowhere/at/all: ENOENT",
+  );
+});

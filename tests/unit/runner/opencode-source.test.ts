@@ -1,0 +1,505 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
+import type { WireFrame } from '@/lib/adapters/wire';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import type { CommandOf } from '@/lib/runner/host/source';
+import { kind } from '@/lib/runner/sources/opencode/kind';
+import { OpencodeSource, type OpencodeSourceOptions } from '@/lib/runner/sources/opencode/opencode-source';
+import { OpencodeStandIn } from '../../support/opencode-server';
+import { toldInLines } from '../../support/recorded';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+const poll = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+const of = (server: OpencodeStandIn, path: string) => server.asked.filter((one) => one.path === path);
+
+async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
+  const server = new OpencodeStandIn();
+  await server.start();
+  onTestFinished(() => server.kill());
+  const session = server.session();
+  let around: MemorySurroundings | null = null;
+  let answer = { parent: '', message: '' };
+  return {
+    server,
+    open(surroundings) {
+      around = surroundings;
+      return open(server, surroundings);
+    },
+    async begin() {
+      await poll(() => server.readers).toBeGreaterThan(0);
+      const parent = server.user(session, 'Build it');
+      answer = { parent, message: server.begin(session, parent) };
+      server.say(session, answer.message, 'Building.');
+      await poll(() => around?.openWork(session).turn ?? null).not.toBeNull();
+    },
+    async finish() {
+      await poll(() => server.readers).toBeGreaterThan(0);
+      server.end(session, answer.message, answer.parent);
+      await poll(() => around?.openWork(session).turn ?? null).toBeNull();
+    },
+    heard: () =>
+      of(server, `/session/${session}/prompt_async`).map(
+        ({ body }) => (body as { parts: { text: string }[] }).parts[0]?.text ?? '',
+      ),
+    goesOn: true,
+    features: kind.features,
+  };
+}
+
+function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: Partial<OpencodeSourceOptions> = {}) {
+  let runs = 0;
+  const address = { url: server.url, user: 'opencode', password: null };
+  return OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => `r${++runs}`, ...more });
+}
+
+describe('a source of the kind opencode:', () => {
+  testSourceContract(stage);
+});
+
+/** A server with one session, and a source that follows it. */
+async function following(more: Partial<OpencodeSourceOptions> = {}) {
+  const server = new OpencodeStandIn();
+  await server.start();
+  onTestFinished(() => server.kill().catch(() => undefined));
+  const session = server.session();
+  let around = new MemorySurroundings();
+  let source = await connect();
+  return {
+    server,
+    session,
+    source: () => source,
+    around: () => around,
+    text: () => toldInLines(around.told.filter((one) => one.sessionId === session)),
+    isConnected: () => poll(() => server.readers).toBe(1),
+    /** As kill -9 does it. */
+    async killed() {
+      around.deafen();
+      const before = source;
+      await before.close();
+      around = new MemorySurroundings(undefined, around);
+      source = await connect();
+    },
+  };
+
+  async function connect() {
+    const opened = await open(server, around, more);
+    await opened.start();
+    onTestFinished(() => opened.close());
+    await poll(() => server.readers).toBe(1);
+    return opened;
+  }
+}
+
+const turnsIn = (around: MemorySurroundings) =>
+  around.events.flatMap(({ type, runId, outcome, message }) =>
+    type === 'RUN_STARTED' || type === 'RUN_FINISHED' || type === 'RUN_ERROR'
+      ? [[type, runId, (outcome as { type?: string } | undefined)?.type ?? message ?? '']]
+      : [],
+  );
+const textsIn = (around: MemorySurroundings) => {
+  const texts = new Map<string, string>();
+  for (const { type, messageId, delta, metadata } of around.events) {
+    if (type !== 'TEXT_MESSAGE_CONTENT') continue;
+    const before = metadata?.interlude?.whole ? '' : (texts.get(String(messageId)) ?? '');
+    texts.set(String(messageId), before + String(delta));
+  }
+  return [...texts.values()];
+};
+
+describe('what was missed', () => {
+  test('while the connection was broken is told afterwards, in its order and once', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    server.turn(session, 'One', 'First.');
+    await poll(() => textsIn(around())).toEqual(['One', 'First.']);
+    server.cut();
+    server.turn(session, 'Two', 'Second.');
+    server.turn(session, 'Three', 'Third.');
+    await isConnected();
+    server.turn(session, 'Four', 'Fourth.');
+    await poll(() => textsIn(around())).toEqual([
+      'One',
+      'First.',
+      'Two',
+      'Second.',
+      'Three',
+      'Third.',
+      'Four',
+      'Fourth.',
+    ]);
+    const turns = turnsIn(around());
+    expect(turns).toHaveLength(8);
+    expect(new Set(turns.map(String)).size).toBe(8);
+  });
+
+  test('of a session that was begun meanwhile is told from its beginning', async () => {
+    const { server, around, isConnected } = await following();
+    await isConnected();
+    server.cut();
+    const other = server.session();
+    server.turn(other, 'Hello', 'Hello to you.');
+    await poll(() => around().sessionIds).toContain(other);
+    await poll(() => textsIn(around())).toEqual(['Hello', 'Hello to you.']);
+  });
+
+  test('in the middle of an event is read from the history', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'One');
+    const message = server.begin(session, parent);
+    const part = server.part(session, message, { type: 'text', text: '', time: { start: 1 } });
+    server.delta(session, message, part, 'Half a ');
+    await poll(() => textsIn(around())).toEqual(['One', 'Half a ']);
+    server.cut('data: {"payload":{"type":"message.part.del');
+    server.part(session, message, { id: part, type: 'text', text: 'Half a sentence.', time: { start: 1, end: 2 } });
+    server.end(session, message, parent);
+    await poll(() => turnsIn(around()).at(-1)?.[0]).toBe('RUN_FINISHED');
+    expect(textsIn(around())).toEqual(['One', 'Half a sentence.']);
+  });
+
+  test('by a runner that was killed in the middle of a text is told by the next one, in the same turn', async () => {
+    const { server, session, around, killed, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'One');
+    const message = server.begin(session, parent);
+    const part = server.part(session, message, { type: 'text', text: '', time: { start: 1 } });
+    server.delta(session, message, part, 'Half a ');
+    await poll(() => textsIn(around())).toEqual(['One', 'Half a ']);
+    await killed();
+    server.delta(session, message, part, 'sentence.');
+    server.part(session, message, { id: part, type: 'text', text: 'Half a sentence.', time: { start: 1, end: 2 } });
+    server.end(session, message, parent);
+    await poll(() => turnsIn(around())).toEqual([
+      ['RUN_STARTED', `turn_${parent}`, ''],
+      ['RUN_FINISHED', `turn_${parent}`, 'success'],
+    ]);
+    expect(textsIn(around())).toEqual(['One', 'Half a sentence.']);
+    const starts = around().events.filter(({ type }) => type === 'TEXT_MESSAGE_START');
+    expect(starts).toHaveLength(2);
+  });
+
+  test('by a runner that was away for several turns is told by the next one', async () => {
+    const { server, session, around, killed, isConnected } = await following();
+    await isConnected();
+    server.turn(session, 'One', 'First.');
+    await poll(() => turnsIn(around())).toHaveLength(2);
+    around().deafen();
+    server.turn(session, 'Two', 'Second.');
+    await killed();
+    await poll(() => textsIn(around())).toEqual(['One', 'First.', 'Two', 'Second.']);
+    expect(turnsIn(around())).toHaveLength(4);
+  });
+
+  test('is read from the messages where the server has no history', async () => {
+    const { server, session, around, killed, isConnected } = await following();
+    await isConnected();
+    server.hasHistory = false;
+    server.cut();
+    server.turn(session, 'One', 'First.');
+    await poll(() => textsIn(around())).toEqual(['One', 'First.']);
+    expect(turnsIn(around())).toHaveLength(2);
+    await killed();
+    server.turn(session, 'Two', 'Second.');
+    await poll(() => textsIn(around())).toEqual(['One', 'First.', 'Two', 'Second.']);
+  });
+});
+
+describe('a server that is killed', () => {
+  test('and started again has its open turn and its subagents closed', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'Go');
+    const message = server.begin(session, parent);
+    const child = server.session({ parentID: session, title: 'Look (@general subagent)', agent: 'general' });
+    const call = { type: 'tool', tool: 'task', callID: 'c1' };
+    const input = { description: 'Look', subagent_type: 'general' };
+    server.part(session, message, { ...call, state: { status: 'running', input, metadata: { sessionId: child } } });
+    server.busy.add(child);
+    await poll(() => around().openWork(session).tasks).toHaveLength(1);
+    await server.kill();
+    await server.start();
+    await poll(() => around().openWork(session)).toEqual({ turn: null, tasks: [], requests: [] });
+    expect(turnsIn(around()).at(-1)).toEqual([
+      'RUN_ERROR',
+      `turn_${parent}`,
+      'OpenCode ended in the middle of this turn.',
+    ]);
+    const [ended] = around().events.filter(({ name }) => name === 'task:completed');
+    expect(ended?.value).toMatchObject({ task_id: child, status: 'lost' });
+    server.turn(session, 'Again', 'Done.');
+    await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('success');
+  });
+
+  test('has a message that it had not begun to answer fail', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    const id = server.user(session, 'Go');
+    await poll(() => textsIn(around())).toEqual(['Go']);
+    await server.kill();
+    await server.start();
+    await poll(() => turnsIn(around()).at(-1)).toEqual([
+      'RUN_ERROR',
+      `turn_${id}`,
+      'OpenCode ended before it took this up; send it again.',
+    ]);
+  });
+});
+
+describe('a server that does not answer', () => {
+  test('at first is asked again, and followed once it does', async () => {
+    const server = new OpencodeStandIn();
+    await server.start();
+    onTestFinished(() => server.kill());
+    server.isMute = true;
+    const session = server.session();
+    const around = new MemorySurroundings();
+    const source = await open(server, around);
+    await source.start();
+    onTestFinished(() => source.close());
+    await server.kill();
+    server.isMute = false;
+    await server.start();
+    await poll(() => around.sessionIds).toContain(session);
+  });
+
+  test('without its password is told so', async () => {
+    const server = new OpencodeStandIn();
+    await server.start();
+    onTestFinished(() => server.kill());
+    server.password = 'right';
+    const session = server.session();
+    const around = new MemorySurroundings();
+    const lines: string[] = [];
+    const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
+    await source.start();
+    await poll(() => lines.join('\n')).toContain('asks for a password');
+    await source.close();
+    const address = { url: server.url, user: 'opencode', password: 'right' };
+    const second = await open(server, around, { address });
+    await second.start();
+    onTestFinished(() => second.close());
+    await poll(() => around.sessionIds).toContain(session);
+  });
+});
+
+describe('frames that no server should send', () => {
+  test('are passed over, and said, and what follows is told', async () => {
+    const lines: string[] = [];
+    const { server, session, around, isConnected } = await following();
+    Object.assign(around(), { log: (_: string, line: string) => lines.push(line) });
+    await isConnected();
+    server.write('not JSON at all');
+    server.write('{"payload":{"type":"message.updated","properties":{"sessionID":7,"info":null}}}');
+    server.write({ payload: { type: 'message.part.updated', properties: { sessionID: session, part: [] } } });
+    server.write({ payload: { type: 'unheard.of', properties: { sessionID: session, text: 'x'.repeat(10_000_000) } } });
+    server.turn(session, 'One', 'y'.repeat(10_000_000));
+    await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('success');
+    expect(textsIn(around()).at(-1)).toHaveLength(10_000_000);
+    expect(lines.join('\n')).toContain("can't be read and is passed over: not JSON at all");
+  });
+
+  test('of sessions that no longer exist are passed over', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    server.tell('session.status', { sessionID: 'ses_gone', status: { type: 'busy' } });
+    server.turn(session, 'One', 'First.');
+    await poll(() => textsIn(around())).toEqual(['One', 'First.']);
+    expect(around().sessionIds).toEqual([session]);
+  });
+});
+
+const from = { kind: 'person', id: 'operator' } as const;
+const message = (sessionId: string, messageId: string, text: string): CommandOf<'message'> => ({
+  ...{ id: messageId, type: 'message', sessionId, createdAt: 1, expiresAt: 2 },
+  body: { messageId, text, from },
+});
+
+describe('what people ask for', () => {
+  test('a message is named by the turn that answers it, and not told a second time', async () => {
+    const { server, session, source, around, isConnected } = await following();
+    await isConnected();
+    expect(await source().say(message(session, 'm1', 'Hello'), false)).toEqual({ state: 'delivered' });
+    expect(source().sessions).toMatchObject([{ sessionId: session, pendingMessages: 1 }]);
+    const parent = String(fieldsOf(server.entries.at(-1)?.data.part).messageID);
+    const answer = server.begin(session, parent);
+    server.say(session, answer, 'Hi.');
+    server.end(session, answer, parent);
+    await poll(() => turnsIn(around())).toHaveLength(2);
+    const [started] = around().events.filter(({ type }) => type === 'RUN_STARTED');
+    expect(started?.metadata?.interlude?.userMessageIds).toEqual(['m1']);
+    expect(textsIn(around())).toEqual(['Hi.']);
+    await poll(() => source().sessions).toMatchObject([{ pendingMessages: 0 }]);
+  });
+
+  test('a permission of a subagent is asked in the root session, and answered once', async () => {
+    const { server, session, source, around, isConnected } = await following();
+    await isConnected();
+    const child = server.session({ parentID: session, title: 'Look (@general subagent)' });
+    const id = server.ask(child, 'rm -r build');
+    await poll(() => around().openWork(session).requests).toEqual([id]);
+    expect(around().events.find(({ name }) => name === 'request:opened')?.value).toMatchObject({
+      title: 'bash: rm -r build (asked by the subagent “Look (@general subagent)”)',
+      options: [{ id: 'once' }, { id: 'always', isLasting: true }, { id: 'reject', kind: 'deny' }],
+    });
+    const command = decision(around(), session, id, { behavior: 'deny', optionId: 'reject', message: 'Keep it' });
+    expect(await source().answer(command)).toEqual({ state: 'done' });
+    expect(of(server, `/permission/${id}/reply`)).toMatchObject([{ body: { reply: 'reject', message: 'Keep it' } }]);
+    expect(await source().answer(command)).toMatchObject({ state: 'failed' });
+    await poll(() => around().openWork(session).requests).toEqual([]);
+    const [resolved] = around().events.filter(({ name }) => name === 'request:resolved');
+    expect(resolved?.value).toMatchObject({ request_id: id, outcome: 'denied' });
+  });
+
+  test('a permission that was asked before the runner was killed is answered after it', async () => {
+    const { server, session, source, around, killed, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'Go');
+    server.begin(session, parent);
+    const id = server.ask(session, 'make');
+    await poll(() => around().openWork(session).requests).toEqual([id]);
+    await killed();
+    await poll(() => around().events.filter(({ name }) => name === 'request:opened').length).toBe(2);
+    const command = decision(around(), session, id, { behavior: 'allow', optionId: 'once' });
+    expect(await source().answer(command)).toEqual({ state: 'done' });
+    expect(of(server, `/permission/${id}/reply`)).toHaveLength(1);
+  });
+
+  test('a permission that was answered in a terminal while the connection was broken is open no more', async () => {
+    const { server, session, around, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'Go');
+    server.begin(session, parent);
+    const id = server.ask(session, 'make');
+    await poll(() => around().openWork(session).requests).toEqual([id]);
+    server.cut();
+    server.permissions.delete(id);
+    await poll(() => around().openWork(session).requests).toEqual([]);
+    expect(around().openWork(session).turn).not.toBeNull();
+  });
+
+  test('a question is answered with the labels of each of its parts', async () => {
+    const { server, session, source, around, isConnected } = await following();
+    await isConnected();
+    const options = [{ label: 'Red' }, { label: 'Blue' }];
+    const id = server.question(session, [
+      { question: 'Which?', header: 'Which', options },
+      { question: 'Which of all?', header: 'All', options, multiple: true, custom: false },
+    ]);
+    await poll(() => around().openWork(session).requests).toEqual([id]);
+    const answer = (answers: Record<string, string | string[]>): CommandOf<'question.answer'> => ({
+      ...{ id: 'c', type: 'question.answer', sessionId: session, createdAt: 1, expiresAt: 2 },
+      body: { requestId: id, answers, ...signed(around(), session, id) },
+    });
+    const wrong = await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Green'] }));
+    expect(wrong).toEqual({ state: 'failed', reason: '"Which of all?" takes only what it offers' });
+    expect(await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Red', 'Blue'] }))).toEqual({
+      state: 'done',
+    });
+    expect(of(server, `/question/${id}/reply`)).toMatchObject([{ body: { answers: [['Green'], ['Red', 'Blue']] } }]);
+  });
+
+  test('an interrupt aborts the session, and stopping a task its subagent', async () => {
+    const { server, session, source, around, isConnected } = await following();
+    await isConnected();
+    const parent = server.user(session, 'Go');
+    const turn = server.begin(session, parent);
+    const child = server.session({ parentID: session, title: 'Look' });
+    const answer = server.begin(child, server.user(child, 'Look'));
+    await poll(() => around().openWork(session).tasks).toHaveLength(1);
+    const common = { id: 'c', sessionId: session, createdAt: 1, expiresAt: 2 };
+    const stop = { ...common, type: 'task.stop' as const, body: { taskId: child } };
+    expect(await source().stop(stop)).toEqual({ state: 'done' });
+    server.end(child, answer, parent, { error: { name: 'MessageAbortedError', data: {} } });
+    await poll(() => around().openWork(session).tasks).toEqual([]);
+    expect(await source().stop(stop)).toMatchObject({ state: 'failed' });
+    const late = { ...common, type: 'interrupt' as const, body: { turnId: 'another' } };
+    expect(await source().interrupt(late)).toMatchObject({ state: 'failed' });
+    expect(await source().interrupt({ ...late, body: {} })).toEqual({ state: 'done' });
+    server.end(session, turn, parent, { error: { name: 'MessageAbortedError', data: {} } });
+    await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('cancelled');
+    expect([...of(server, `/session/${child}/abort`), ...of(server, `/session/${session}/abort`)]).toHaveLength(2);
+  });
+});
+
+test('a recording of it is told as it was live', async () => {
+  const frames: WireFrame[] = [];
+  const record = (frame: WireFrame) => frames.push(structuredClone(frame));
+  const { server, session, source, around, isConnected, text } = await following({ record });
+  await isConnected();
+  server.turn(session, 'One', 'First.');
+  await poll(() => textsIn(around())).toEqual(['One', 'First.']);
+  server.cut();
+  server.turn(session, 'Two', 'Second.');
+  await isConnected();
+  const id = server.ask(session, 'make');
+  await poll(() => around().openWork(session).requests).toEqual([id]);
+  await source().answer(decision(around(), session, id, { behavior: 'allow', optionId: 'always' }));
+  await poll(() => around().openWork(session).requests).toEqual([]);
+  const adapter = new OpencodeAdapter({ sessionOf: (root) => root, newRunId: () => 'r' });
+  const played = toldInLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
+  // Which text answers whom is said where it is handed over.
+  expect(played).toBe(text().replaceAll(/ \{"replyTo":.*\}$/gm, ''));
+});
+
+describe('which sessions are followed', () => {
+  test('those of one folder, where one is named', async () => {
+    const { server, around, isConnected } = await following({ directory: '/elsewhere' });
+    await isConnected();
+    const inside = server.session({ directory: '/elsewhere' });
+    server.turn(server.session(), 'Not this', 'No.');
+    server.turn(inside, 'This', 'Yes.');
+    await poll(() => textsIn(around())).toEqual(['This', 'Yes.']);
+    expect(around().sessionIds).toEqual([inside]);
+  });
+
+  test('only the one that is named, made where there is none, and found again', async () => {
+    const { server, session, around, killed, isConnected } = await following({ session: 'mine' });
+    await isConnected();
+    await poll(() => server.sessions.size).toBe(2);
+    server.turn(session, 'Not this', 'No.');
+    const made = [...server.sessions.keys()].at(-1) ?? '';
+    expect(made).not.toBe(session);
+    await killed();
+    server.turn(made, 'This', 'Yes.');
+    await poll(() => textsIn(around())).toEqual(['This', 'Yes.']);
+    expect(around().told.every(({ sessionId }) => sessionId === 'mine')).toBe(true);
+    expect(server.sessions.size).toBe(2);
+  });
+
+  test('an old one is told from its beginning when something happens in it', async () => {
+    const { server, session, around, isConnected } = await following({ now: () => Date.now() + 48 * 60 * 60_000 });
+    await isConnected();
+    expect(around().sessionIds).toEqual([]);
+    server.cut();
+    server.turn(session, 'One', 'First.');
+    await isConnected();
+    server.turn(session, 'Two', 'Second.');
+    await poll(() => textsIn(around())).toEqual(['One', 'First.', 'Two', 'Second.']);
+  });
+});
+
+/** What the server adds to an answer: that it is meant for this very request. */
+function signed(around: MemorySurroundings, sessionId: string, requestId: string) {
+  const opened = around.events.findLast(
+    ({ name, value }) => name === 'request:opened' && fieldsOf(value).request_id === requestId,
+  );
+  const { tool_name: tool, input, options } = fieldsOf(opened?.value);
+  const offered = options === undefined ? {} : { options: options as RequestOption[] };
+  const digest = requestDigest({ sessionId, requestId, tool: String(tool), input, ...offered, position: '7' });
+  return { digest, openedPosition: '7' };
+}
+
+function decision(
+  around: MemorySurroundings,
+  sessionId: string,
+  requestId: string,
+  said: { behavior: 'allow' | 'deny'; optionId: string; message?: string },
+): CommandOf<'permission.decision'> {
+  return {
+    ...{ id: 'c', type: 'permission.decision', sessionId, createdAt: 1, expiresAt: 2 },
+    body: { requestId, ...said, ...signed(around, sessionId, requestId) },
+  };
+}
