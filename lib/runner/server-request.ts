@@ -36,5 +36,7 @@ export function connectionMessage(error: unknown): string {
   if (error.name === 'TimeoutError') return 'the server did not answer in time';
   // fetch hides the reason ("fetch failed") in its cause
   const cause = error.cause as { code?: string; message?: string } | undefined;
-  return cause?.code ?? cause?.message ?? error.message;
+  const { code } = error as { code?: unknown };
+  const ownCode = typeof code === 'string' && /^E[A-Z]+$/.test(code) ? code : undefined;
+  return cause?.code ?? cause?.message ?? ownCode ?? error.message;
 }

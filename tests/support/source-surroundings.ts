@@ -52,5 +52,7 @@ export class MemorySurroundings implements SourceSurroundings {
   readonly report = () => undefined;
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
-  readonly log = () => undefined;
+  /** Its log, a line each: `warn …`. */
+  readonly logged: string[] = [];
+  readonly log: SourceSurroundings['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
 }

@@ -1,0 +1,56 @@
+import type { TurnTrigger } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { fittingText } from '../writer/long-text';
+import type { TurnEnd } from '../writer/session-writer';
+
+/** What the events of AG-UI servers say of runs, in any of their spellings. */
+
+/** Most tasks that a trigger names. */
+const MAX_TRIGGERS = 64;
+/** What the words of a failure may take as JSON. */
+const MAX_REASON = 64 * 1024;
+
+export function isAboutTask({ type, name }: Fields): boolean {
+  return type === 'CUSTOM' && typeof name === 'string' && name.startsWith('task:');
+}
+
+/** Ambient's runner writes some of its events in snake_case. */
+export function runOf(event: Fields): string | null {
+  const run = textOf(event.runId) ?? textOf(event.run_id);
+  return run === null ? null : cutText(run, MAX_ID_LENGTH);
+}
+
+export function threadOf(event: Fields): string | null {
+  return textOf(event.threadId) ?? textOf(event.thread_id);
+}
+
+export function triggerIn(event: Fields): TurnTrigger | null {
+  const { kind, taskIds } = fieldsOf(fieldsOf(fieldsOf(event.metadata).interlude).trigger);
+  if (kind !== 'task' && kind !== 'timer' && kind !== 'agent') return null;
+  const ids = Array.isArray(taskIds) ? taskIds.filter((id): id is string => typeof id === 'string') : [];
+  return { kind, taskIds: ids.slice(0, MAX_TRIGGERS).map((id) => cutText(id, MAX_ID_LENGTH)) };
+}
+
+export function endOf({ type, outcome, result, message, code }: Fields, isInterrupted: boolean): TurnEnd {
+  const how = fieldsOf(outcome).type;
+  if (isInterrupted || how === 'cancelled') return { kind: 'cancelled' };
+  if (type === 'RUN_ERROR') {
+    const said = textOf(message) ?? 'The agent says that this turn failed, and not why.';
+    const name = textOf(code);
+    return { kind: 'failed', message: fittingText(said, MAX_REASON), ...(name === null ? {} : { code: name }) };
+  }
+  // A synthetic turn that failed ends so in Ambient's runner.
+  if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
+    const said = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
+    return { kind: 'failed', message: fittingText(said ?? 'The agent says that this turn failed.', MAX_REASON) };
+  }
+  return { kind: 'success' };
+}
+
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts = Array.isArray(content) ? content.map((part) => textOf(fieldsOf(part).text) ?? '') : [];
+  return parts.filter((text) => text !== '').join('\n');
+}

@@ -1,0 +1,157 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ApiMessage } from '@/lib/adapters/agentapi/agentapi-frames';
+import { promptOn, type ScreenPrompt } from '@/lib/adapters/agentapi/screen-prompt';
+import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { connectionMessage } from '@/lib/runner/server-request';
+import { isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+
+/**
+ * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.
+ *
+ * Failure: a message may take as long as its turn (`transport: acp` answers only then, and answers nothing else
+ * meanwhile), so a slow answer is no death.
+ */
+export interface AgentApiServerOptions {
+  url: string;
+  headers: Record<string, string>;
+  pass(dir: 'in' | 'out', msg: object): Promise<void>;
+  signal: AbortSignal;
+}
+
+export type PostVerdict =
+  | { kind: 'taken' }
+  /** `later`: it is to be tried again, and no attempt is used up. @param reason a sentence without its end */
+  | { kind: 'later' | 'refused'; reason: string };
+
+const REQUEST_MS = 10_000;
+/** How long a mark on the screen may take to move. */
+const MOVE_MS = 3_000;
+const LOOK_MS = 50;
+const QUOTED = 400;
+export const KEYS = { down: '\x1b[B', up: '\x1b[A', enter: '\r', escape: '\x1b' } as const;
+
+export class AgentApiServer {
+  readonly #options: AgentApiServerOptions;
+  /** As the stream of the screen has it; null without that stream. */
+  screen: string | null = null;
+
+  constructor(options: AgentApiServerOptions) {
+    this.#options = options;
+  }
+
+  /** @param content trimmed, and not empty */
+  async say(content: string, messageId: string): Promise<PostVerdict> {
+    const { url, headers, pass, signal } = this.#options;
+    const body = { content, type: 'user' };
+    void pass('out', { method: 'POST', path: '/message', body, messageId });
+    let answer: Response;
+    try {
+      const json = { ...headers, 'content-type': 'application/json' };
+      answer = await patientRequest(`${url}/message`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify(body),
+        signal,
+      });
+    } catch (error) {
+      await pass('in', { answer: 'message', status: 0, body: connectionMessage(error) });
+      if (isUnsent(error))
+        return { kind: 'later', reason: `AgentAPI can’t be reached at ${url} (${connectionMessage(error)})` };
+      return {
+        kind: 'refused',
+        reason: `the connection broke before AgentAPI had answered (${connectionMessage(error)}); look at the terminal, and write again if the message is not there`,
+      };
+    }
+    const text = await answer.text().catch(() => '');
+    await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
+    return answer.ok ? { kind: 'taken' } : refusalOf(answer.status, text, url);
+  }
+
+  /** @param more what the adapter is to know of it */
+  async keys(content: string, more: object): Promise<boolean> {
+    const { url, headers, pass } = this.#options;
+    const body = { content, type: 'raw' };
+    void pass('out', { method: 'POST', path: '/message', body, ...more });
+    const json = { ...headers, 'content-type': 'application/json' };
+    const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#soon() };
+    return await patientRequest(`${url}/message`, request).then(
+      async (answer) => {
+        await answer.body?.cancel();
+        return answer.ok;
+      },
+      () => false,
+    );
+  }
+
+  /** Tells the adapter what the server says now. @returns null, or why it does not */
+  async poll(): Promise<string | null> {
+    const verdicts = await Promise.all([this.#poll('status'), this.#poll('messages')]);
+    return verdicts.find((verdict) => verdict !== null) ?? null;
+  }
+
+  /** What the screen asks at this moment. */
+  async promptNow(): Promise<ScreenPrompt | null> {
+    if (this.screen !== null) return promptOn(this.screen);
+    const { url, headers } = this.#options;
+    const answer = await patientRequest(`${url}/messages`, { headers, signal: this.#soon() });
+    const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
+    return promptOn(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
+  }
+
+  /** Waits for the prompt to be as it should. @returns whether it came to be so */
+  async sees(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
+    const until = performance.now() + MOVE_MS;
+    for (;;) {
+      if (isSo(await this.promptNow())) return true;
+      if (performance.now() > until || this.#options.signal.aborted) return false;
+      await pause(LOOK_MS);
+    }
+  }
+
+  async #poll(what: 'status' | 'messages'): Promise<string | null> {
+    const { url, headers, pass } = this.#options;
+    try {
+      const answer = await patientRequest(`${url}/${what}`, { headers, signal: this.#soon() });
+      const text = await answer.text();
+      await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
+      if (answer.ok) return null;
+      const refusal = refusalOf(answer.status, text, url);
+      return refusal.kind === 'taken' ? null : refusal.reason;
+    } catch (error) {
+      return connectionMessage(error);
+    }
+  }
+
+  #soon(): AbortSignal {
+    return AbortSignal.any([this.#options.signal, AbortSignal.timeout(REQUEST_MS)]);
+  }
+}
+
+/** A 500 may mean three things, which only its words tell apart. @see coder/agentapi 0.12.1, lib/screentracker */
+function refusalOf(status: number, text: string, url: string): PostVerdict {
+  const { title, detail, errors } = fieldsOf(parseJson(text));
+  const causes = listOf(errors).flatMap((one) => textOf(fieldsOf(one).message) ?? []);
+  const said = [textOf(detail) ?? textOf(title) ?? cutText(text.trim(), QUOTED), ...causes].filter((one) => one !== '');
+  const words = cutText(said.join(': '), QUOTED);
+  if (status === 400 && /host/i.test(words)) {
+    const { host } = new URL(url);
+    return {
+      kind: 'refused',
+      reason: `AgentAPI does not answer to the name ${host}; start it with --allowed-hosts ${host}`,
+    };
+  }
+  if (status === 500 && /waiting for user input|not stable/i.test(words))
+    return { kind: 'later', reason: 'the agent is at work' };
+  if (status === 500 && /must not be empty/i.test(words))
+    return { kind: 'refused', reason: 'AgentAPI takes no empty message' };
+  if (status === 500 && /must be trimmed/i.test(words)) {
+    return {
+      kind: 'refused',
+      reason: 'AgentAPI takes no message with blanks at its ends, and the runner had left some',
+    };
+  }
+  if (status === 429 || status === 502 || status === 503)
+    return { kind: 'later', reason: `AgentAPI answers ${status}` };
+  return { kind: 'refused', reason: `AgentAPI answered ${status}${words === '' ? '' : `: ${words}`}` };
+}

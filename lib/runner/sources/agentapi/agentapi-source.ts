@@ -1,0 +1,373 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AgentApiAdapter } from '@/lib/adapters/agentapi/agentapi-adapter';
+import { remember } from '@/lib/adapters/remember';
+import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
+import { CUSTOM, type RequestOption } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { endsOf } from '@/lib/runner/host/open-work';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { readEventStream } from '@/lib/runner/wire/event-stream';
+import { patientRequest } from '@/lib/runner/wire/patient-request';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { AgentApiServer, KEYS } from './agentapi-server';
+
+/**
+ * The terminal agent behind an AgentAPI server: one session.
+ *
+ * Ordering: messages are typed one after the other, each when the screen stands still and asks nothing.
+ * Failure: the end of a stream is no end of anything: it is opened again, and what it replays is compared with what was
+ * told. A message that was being posted when the runner was killed is looked for among the server's messages.
+ */
+export interface AgentApiSourceOptions {
+  surroundings: SourceSurroundings;
+  /** Without a slash at its end. */
+  url: string;
+  sessionId: string;
+  headers: Record<string, string>;
+  record?: ((frame: WireFrame) => void) | undefined;
+  workspaceNote?: string | null;
+  now?: () => number;
+  random?: () => number;
+  /** Shorter in tests. */
+  waits?: { longestMs?: number; pollMs?: number; stillMs?: number; awayMs?: number };
+}
+
+interface Waiting {
+  messageId: string;
+  text: string;
+  settle(outcome: CommandOutcome): void;
+}
+
+const POLL_MS = 30_000;
+const PLACE = 'agentapi-place:';
+const MAX_SAYING = 1_000;
+const QUOTED = 400;
+
+export class AgentApiSource implements Source {
+  readonly refusals = {
+    'task.stop': 'AgentAPI knows no background tasks',
+    'task.wake': 'AgentAPI knows no background tasks',
+    'wake-rule.set': 'AgentAPI knows no background tasks',
+  };
+  readonly #options: AgentApiSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #server: AgentApiServer;
+  readonly #held = new HeldRequests();
+  readonly #ending = new AbortController();
+  readonly #line: Waiting[] = [];
+  readonly #saying = new Map<string, Promise<CommandOutcome>>();
+  #adapter: AgentApiAdapter | null = null;
+  #feed: WireFeed | null = null;
+  #inHand: MessagesInHand | null = null;
+  /** Messages that the process before this one had in hand, until it is known whether the agent has them. */
+  readonly #uncertain = new Map<string, Waiting>();
+  #place: string | null = null;
+  #typing: Waiting | null = null;
+  #note: string | null;
+  #deafness: string | null = null;
+  #trouble: string | null = null;
+  #hasReplayed = false;
+  #running: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+
+  constructor(options: AgentApiSourceOptions) {
+    const { surroundings, url, headers } = options;
+    this.#options = options;
+    this.#around = surroundings;
+    this.#note = options.workspaceNote ?? null;
+    const signal = this.#ending.signal;
+    this.#server = new AgentApiServer({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), signal });
+  }
+
+  get sessions(): SessionFacts[] {
+    const { sessionId } = this.#options;
+    const { isStable = null, agentType = null } = this.#adapter ?? {};
+    const troubles = [this.#deafness, this.#trouble].filter((text) => text !== null);
+    return [
+      {
+        sessionId,
+        provider: agentType === null ? null : `${agentType} (AgentAPI)`,
+        pendingMessages: this.#line.length + (this.#typing === null ? 0 : 1),
+        ...(isStable === null ? {} : { state: isStable ? 'still' : 'busy' }),
+        ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
+      },
+    ];
+  }
+
+  async start(): Promise<void> {
+    const { sessionId, record, now, waits = {} } = this.#options;
+    const open = this.#around.openWork(sessionId);
+    const inHand = await MessagesInHand.recall(this.#around, sessionId);
+    this.#inHand = inHand;
+    const place = (await this.#around.cursors(PLACE)).get(PLACE + sessionId) ?? null;
+    if (place !== null) this.#note = null;
+    inHand.letGo(open.turn?.userMessageIds ?? []);
+    for (const { messageId, text } of inHand.all) {
+      const saying = new Promise<CommandOutcome>((settle) =>
+        this.#uncertain.set(messageId, { messageId, text, settle }),
+      );
+      remember(this.#saying, messageId, saying, MAX_SAYING);
+    }
+    const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
+    this.#adapter = new AgentApiAdapter(how);
+    this.#feed = new WireFeed({
+      adapter: this.#adapter,
+      around: this.#around,
+      record,
+      onTold: (told) => this.#told(told),
+      onAnswered: (_, messageIds) => inHand.letGo(messageIds),
+      ...(now ? { now } : {}),
+    });
+    const ends = endsOf(open, sessionId, (now ?? Date.now)());
+    if (ends.length > 0) await this.#around.emit(sessionId, ends);
+    else await this.#around.opened(sessionId);
+    this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollOnAndOn()]);
+  }
+
+  close(_deadlineMs: number, _reason: string): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  /** The agent goes on by itself, so nothing is waited for. */
+  async #end(): Promise<void> {
+    this.#line.length = 0;
+    this.#ending.abort();
+    await this.#running;
+    this.#feed?.close();
+  }
+
+  say({ body }: CommandOf<'message'>): Promise<CommandOutcome> {
+    const { messageId, from } = body;
+    const known = this.#saying.get(messageId);
+    if (known !== undefined) return known;
+    const named = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const text = named.trim();
+    if (text === '') return Promise.resolve(failed('the message is empty'));
+    const saying = new Promise<CommandOutcome>((settle) => {
+      this.#line.push({ messageId, text, settle });
+    });
+    remember(this.#saying, messageId, saying, MAX_SAYING);
+    this.#advance();
+    return saying;
+  }
+
+  async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    const running = this.#around.openWork(this.#options.sessionId).turn?.runId;
+    if (running === undefined) return failed('nothing runs now');
+    if (body.turnId !== undefined && body.turnId !== running) {
+      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
+    }
+    const isSent = await this.#server.keys(KEYS.escape, { keys: 'interrupt' });
+    return isSent ? { state: 'done' } : failed('AgentAPI did not take the key');
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const refusal = await this.#held.answer(command);
+    return refusal === null ? { state: 'done' } : failed(refusal);
+  }
+
+  /** A message at a question on the screen would cancel it: AgentAPI begins it with Escape. */
+  #advance(): void {
+    const adapter = this.#adapter;
+    if (this.#typing !== null || this.#ending.signal.aborted || !this.#hasReplayed) return;
+    if (adapter?.isStable !== true || adapter.requestId !== null) return;
+    const next = this.#line.shift();
+    if (next === undefined) return;
+    this.#typing = next;
+    void this.#type(next).finally(() => {
+      this.#typing = null;
+      this.#advance();
+    });
+  }
+
+  async #type(waiting: Waiting): Promise<void> {
+    const { messageId, text, settle } = waiting;
+    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
+    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
+    const verdict = await this.#server.say(content, messageId);
+    if (verdict.kind === 'taken') {
+      this.#note = null;
+      this.#tell(null);
+      settle({ state: 'delivered' });
+      return;
+    }
+    if (this.#ending.signal.aborted) return;
+    this.#inHand?.letGo([messageId]);
+    if (verdict.kind === 'refused') {
+      settle(failed(verdict.reason));
+      return;
+    }
+    this.#line.unshift(waiting);
+    this.#tell(`A message waits: ${verdict.reason}. It is tried again.`);
+    await pause(this.#options.waits?.longestMs ?? 1_000, undefined, { signal: this.#ending.signal }).catch(
+      () => undefined,
+    );
+    await this.#server.poll();
+  }
+
+  #told(told: readonly ToldEvent[]): void {
+    const { sessionId } = this.#options;
+    for (const { event } of told) {
+      // Its message is on the screen, though the POST may be answered only when its turn is over.
+      const named = event.type === 'RUN_STARTED' ? (event.metadata?.interlude?.userMessageIds ?? []) : [];
+      if (this.#typing !== null && named.includes(this.#typing.messageId)) this.#typing.settle({ state: 'delivered' });
+      for (const id of named) {
+        this.#uncertain.get(id)?.settle({ state: 'delivered' });
+        this.#uncertain.delete(id);
+      }
+      if (event.type !== 'CUSTOM') continue;
+      const value = fieldsOf(event.value);
+      const requestId = textOf(value.request_id);
+      if (requestId === null) continue;
+      if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, requestId);
+      if (event.name !== CUSTOM.requestOpened) continue;
+      const options = listOf(value.options) as RequestOption[];
+      const give = (answer: HeldAnswer) => this.#answerOnScreen(requestId, options, answer);
+      this.#held.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
+    }
+  }
+
+  /** By keys only, each after a look at the screen. @returns why it was not given, or null */
+  async #answerOnScreen(
+    requestId: string,
+    options: readonly RequestOption[],
+    answer: HeldAnswer,
+  ): Promise<string | null> {
+    const gone = 'the terminal does not ask this any more';
+    const prompt = await this.#server.promptNow().catch(() => null);
+    if (prompt === null || this.#adapter?.requestId !== requestId) return gone;
+    const asked = options.map(({ label }) => label).join('\n');
+    if (prompt.options.map(({ label }) => label).join('\n') !== asked) return gone;
+    if (answer.kind !== 'option') {
+      // No answer says no, and Escape does.
+      const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
+      return isSent ? null : 'AgentAPI did not take the keys';
+    }
+    const { optionId } = answer;
+    const mark = { keys: 'answer', option: optionId };
+    if (prompt.keys === 'letters') {
+      return (await this.#server.keys(optionId + KEYS.enter, mark)) ? null : 'AgentAPI did not take the keys';
+    }
+    const from = prompt.options.findIndex(({ isMarked }) => isMarked);
+    const to = prompt.options.findIndex(({ id }) => id === optionId);
+    for (let at = from; at !== to; at += Math.sign(to - from)) {
+      await this.#server.keys(to > at ? KEYS.down : KEYS.up, { keys: 'move' });
+    }
+    const isThere = await this.#server.sees(
+      (now) => now?.text === prompt.text && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
+    );
+    if (!isThere)
+      return 'the mark in the terminal did not move to that answer, so nothing was confirmed; answer it there';
+    return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI did not take the keys';
+  }
+
+  async #listen(): Promise<void> {
+    const { url, headers, waits, random } = this.#options;
+    let isOpen = false;
+    await readEventStream({
+      open: (signal) =>
+        patientRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
+      onOpen: async () => {
+        isOpen = true;
+        this.#deafness = null;
+        this.#around.changed();
+        await this.#pass('in', { connection: 'opened' });
+      },
+      onEvent: ({ event = 'message', data }) => {
+        const said = parseJson(data);
+        if (said === null) this.#around.log('warn', `AgentAPI sent what is no JSON: ${cutText(data, QUOTED)}`);
+        void this.#pass('in', { event, data: said ?? cutText(data, QUOTED) });
+        // The status stands at the end of what is replayed: now it is known what the agent has.
+        if (event === 'status_change') this.#replayed();
+        this.#advance();
+      },
+      onBroken: ({ reason, status, againInMs }) => {
+        if (isOpen) void this.#pass('in', { connection: 'ended', reason });
+        isOpen = false;
+        const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
+        const deafness = `Nothing is heard of the agent: AgentAPI at ${url} ${why}. It is tried again by itself.`;
+        if (this.#deafness === null) this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
+        this.#deafness = deafness;
+        this.#around.changed();
+      },
+      ...(waits?.longestMs === undefined ? {} : { longestMs: waits.longestMs }),
+      ...(random === undefined ? {} : { random }),
+      signal: this.#ending.signal,
+    });
+  }
+
+  #replayed(): void {
+    if (this.#hasReplayed) return;
+    this.#hasReplayed = true;
+    // What the agent has not got is typed again, by this process, once.
+    this.#line.unshift(...this.#uncertain.values());
+    this.#uncertain.clear();
+  }
+
+  /** The screen itself, which not every version serves: with it, a question is read better. */
+  async #watchScreen(): Promise<void> {
+    const { url, headers, waits } = this.#options;
+    const lose = () => {
+      this.#server.screen = null;
+    };
+    await readEventStream({
+      open: (signal) =>
+        patientRequest(`${url}/internal/screen`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
+      onOpen: () => {},
+      onEvent: ({ data }) => {
+        const { screen } = fieldsOf(parseJson(data));
+        if (typeof screen !== 'string') return;
+        this.#server.screen = screen;
+        void this.#pass('in', { event: 'screen', data: { screen } });
+        this.#advance();
+      },
+      onBroken: lose,
+      missingMs: 10 * POLL_MS,
+      ...(waits?.longestMs === undefined ? {} : { longestMs: waits.longestMs }),
+      signal: this.#ending.signal,
+    });
+  }
+
+  /** The stream may have stopped without a word. */
+  async #pollOnAndOn(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      const why = await this.#server.poll();
+      if (why !== null) this.#around.log('debug', `AgentAPI did not answer a poll: ${why}`);
+      this.#advance();
+      await pause(this.#options.waits?.pollMs ?? POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #pass(dir: 'in' | 'out', msg: object): Promise<void> {
+    const { sessionId } = this.#options;
+    const [feed, adapter] = [this.#feed, this.#adapter];
+    if (feed === null || adapter === null) return Promise.resolve();
+    const before = adapter.isStable;
+    const cursors = () => {
+      const place = adapter.place;
+      if (place === this.#place) return [];
+      this.#place = place;
+      return [{ name: PLACE + sessionId, value: place }];
+    };
+    const stored = feed.pass({ dir, msg }, cursors, sessionId);
+    if (adapter.isStable !== before) this.#around.changed();
+    return stored;
+  }
+
+  #tell(trouble: string | null): void {
+    if (this.#trouble === trouble) return;
+    this.#trouble = trouble;
+    this.#around.changed();
+  }
+}
+
+function failed(reason: string): CommandOutcome {
+  return { state: 'failed', reason };
+}

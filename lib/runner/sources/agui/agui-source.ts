@@ -1,0 +1,377 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AgUiAdapter } from '@/lib/adapters/agui/agui-adapter';
+import { remember } from '@/lib/adapters/remember';
+import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { endsOf } from '@/lib/runner/host/open-work';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { retryMs } from '@/lib/runner/retry';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { addressesOf, isLoopback } from './agui-addresses';
+import { Answers, type ResumeEntry } from './answers';
+import { BesideRuns } from './beside-runs';
+import { BetweenRuns } from './between-runs';
+import { PostedRun, QUOTED } from './posted-run';
+import { type HistoryMessage, ToldHistory } from './told-history';
+
+/**
+ * One session of an AG-UI server: each message is a run that is posted, and what the agent does between runs is listened
+ * to.
+ *
+ * Ordering: one run at a time; messages wait for theirs in the order in which they came, an answer goes before them.
+ * Failure: what could not be sent is sent once the server is there; what was sent, and whose fate is not known, is not
+ * sent again. A run whose stream breaks has failed.
+ */
+export interface AgUiSourceOptions {
+  surroundings: SourceSurroundings;
+  url: string;
+  sessionId: string;
+  eventsPath?: string | undefined;
+  /** Whether each run is given the whole conversation, or only what is new. */
+  history: 'all' | 'none';
+  /** Sent with each request. */
+  headers: Record<string, string>;
+  record?: ((frame: WireFrame) => void) | undefined;
+  /** Said to the agent before its first message. */
+  workspaceNote?: string | null;
+  now?: () => number;
+  random?: () => number;
+  /** Shorter in tests. */
+  waits?: { longestMs?: number; missingMs?: number };
+}
+
+/** What waits for a run of its own. */
+interface Waiting {
+  /** Null for an answer. */
+  messageId: string | null;
+  text: string;
+  resume: ResumeEntry[];
+  results: HistoryMessage[];
+  /** Once it is its turn: a message may have become an answer by then. */
+  messages(): HistoryMessage[];
+  settle(outcome: CommandOutcome): void;
+}
+
+/** How long a run's stream may stay open behind its end while another run waits. */
+const TRAIL_MS = 2_000;
+/** How long a server may take to interrupt a run before its stream is cut. */
+const INTERRUPT_MS = 10_000;
+const REQUEST_MS = 15_000;
+/** Most messages that are known to have been given. */
+const MAX_SAYING = 1_000;
+const HISTORY = 'agui-history:';
+const CHECK = 'Whether it has the message is not known: look what it does, and write again if nothing comes of it.';
+const UNCERTAIN = `the runner was stopped before the agent had answered. ${CHECK}`;
+
+export class AgUiSource implements Source {
+  readonly refusals = {
+    'task.wake': 'AG-UI has no way to wake an agent with the result of a task; write to it instead',
+    'wake-rule.set': 'AG-UI has no way to wake an agent with the result of a task',
+  };
+  readonly #options: AgUiSourceOptions;
+  readonly #around: SourceSurroundings;
+  readonly #sessionId: string;
+  readonly #feed: WireFeed;
+  readonly #answers: Answers;
+  readonly #beside: BesideRuns;
+  readonly #between: BetweenRuns;
+  readonly #ending = new AbortController();
+  readonly #line: Waiting[] = [];
+  readonly #saying = new Map<string, Promise<CommandOutcome>>();
+  /** Messages that the process before this one had begun to send. */
+  readonly #uncertain = new Set<string>();
+  /** Interrupts that a process before this one left: nobody can answer them any more. */
+  #abandoned: ResumeEntry[] = [];
+  #history = new ToldHistory(undefined);
+  #inHand: MessagesInHand | null = null;
+  #run: PostedRun | null = null;
+  #posting: Promise<void> | null = null;
+  #listening: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | null = null;
+  #unreachable: string | null = null;
+  #note: string | null;
+
+  constructor(options: AgUiSourceOptions) {
+    const { surroundings: around, url, sessionId, eventsPath, headers, record, waits = {}, now, random } = options;
+    this.#options = options;
+    this.#around = around;
+    this.#sessionId = sessionId;
+    this.#note = options.workspaceNote ?? null;
+    const addresses = addressesOf(url, sessionId, eventsPath);
+    this.#feed = new WireFeed({
+      adapter: new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) }),
+      around,
+      record,
+      onTold: (told) => this.#told(told),
+      onAnswered: (_, messageIds) => this.#inHand?.letGo(messageIds),
+      ...(now ? { now } : {}),
+    });
+    this.#answers = new Answers(sessionId, ({ messages, ...answer }) =>
+      this.#wait({
+        ...answer,
+        messageId: null,
+        text: '',
+        messages: () => messages,
+        settle: (said) => this.#unheard(said),
+      }),
+    );
+    this.#beside = new BesideRuns({
+      ...{ addresses, headers, log: around.log, signal: this.#ending.signal },
+      pass: (dir, msg) => this.#pass(dir, msg),
+    });
+    this.#between = new BetweenRuns({
+      ...{ addresses, headers, ...waits, ...(random ? { random } : {}) },
+      onOpened: (path, isOwn) => {
+        void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn });
+        void this.#askTasks();
+      },
+      onEvent: (event, data) => {
+        const what = data === null ? { event } : { text: cutText(data, QUOTED) };
+        void this.#pass('in', { stream: 'events', ...what });
+      },
+      onEnded: (reason) => void this.#pass('in', { stream: 'events', ended: reason }),
+      onMissing: () => void this.#askTasks(),
+      onChanged: () => around.changed(),
+      log: around.log,
+      signal: this.#ending.signal,
+    });
+  }
+
+  get sessions(): SessionFacts[] {
+    const troubles = [this.#unreachable, this.#between.deafness].filter((text) => text !== null);
+    return [
+      {
+        sessionId: this.#sessionId,
+        pendingMessages: (this.#inHand?.all.length ?? 0) + this.#line.length,
+        ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
+        ...(this.#beside.hasTasks ? {} : { limits: ['This server lists no background tasks, and can stop none.'] }),
+      },
+    ];
+  }
+
+  async start(): Promise<void> {
+    const open = this.#around.openWork(this.#sessionId);
+    const inHand = await MessagesInHand.recall(this.#around, this.#sessionId);
+    this.#inHand = inHand;
+    const stored = await this.#around.cursors(HISTORY);
+    this.#history = new ToldHistory(stored.get(HISTORY + this.#sessionId));
+    if (!this.#history.isEmpty) this.#note = null;
+    const left = open.requests.filter((id) => id !== this.#history.question);
+    this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
+    // Tasks are the server's: they may run on, and their ends are asked for.
+    const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
+    if (ends.length > 0) await this.#around.emit(this.#sessionId, ends);
+    else await this.#around.opened(this.#sessionId);
+    const answered = new Set(open.turn?.userMessageIds);
+    for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
+    inHand.letGo(inHand.all.map(({ messageId }) => messageId));
+    this.#listening = this.#between.listen();
+  }
+
+  close(deadlineMs: number, reason: string): Promise<void> {
+    if (deadlineMs <= 0) this.#run?.cut(reason);
+    this.#closing ??= this.#end(deadlineMs, reason);
+    return this.#closing;
+  }
+
+  async #end(deadlineMs: number, reason: string): Promise<void> {
+    this.#line.length = 0;
+    // What can't be sent would wait for a server that may never come.
+    if (this.#run === null) this.#ending.abort();
+    const early = new AbortController();
+    const deadline = pause(deadlineMs, undefined, { signal: early.signal }).catch(() => undefined);
+    await Promise.race([this.#posting, deadline]);
+    early.abort();
+    this.#ending.abort();
+    this.#run?.cut(reason);
+    await this.#posting;
+    await this.#listening;
+    this.#feed.close();
+  }
+
+  say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+    const { messageId, from } = body;
+    const known = this.#saying.get(messageId);
+    if (known !== undefined) return known;
+    if (again && this.#uncertain.has(messageId)) return Promise.resolve(failed(UNCERTAIN));
+    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const saying = new Promise<CommandOutcome>((settle) => {
+      this.#wait({
+        messageId,
+        text,
+        resume: [],
+        results: [],
+        messages: () => this.#messageOf(messageId, text),
+        settle,
+      });
+    });
+    remember(this.#saying, messageId, saying, MAX_SAYING);
+    return saying;
+  }
+
+  async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
+    const running = this.#around.openWork(this.#sessionId).turn?.runId;
+    if (running === undefined) return failed('nothing runs now');
+    if (body.turnId !== undefined && body.turnId !== running) {
+      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
+    }
+    const isTaken = await this.#beside.interrupt();
+    const run = this.#run;
+    if (run === null || run.isOver) {
+      if (isTaken) return { state: 'done' };
+      return failed('the agent has begun this turn by itself, and its server has no way to interrupt it');
+    }
+    if (!isTaken) run.cut('interrupted');
+    else setTimeout(() => run.isOver || run.cut('interrupted'), INTERRUPT_MS).unref();
+    return { state: 'done' };
+  }
+
+  async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
+    const isOpen = this.#around.openWork(this.#sessionId).tasks.some(({ id }) => id === body.taskId);
+    if (!isOpen) return failed('this task does not run any more');
+    const refusal = await this.#beside.stop(body.taskId);
+    if (refusal !== null) return failed(refusal);
+    void this.#askTasks();
+    return { state: 'done' };
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const refusal = await this.#answers.answer(command);
+    return refusal === null ? { state: 'done' } : failed(refusal);
+  }
+
+  /** A message that finds a question open is its answer: the call must have a result before anything else is said. */
+  #messageOf(messageId: string, text: string): HistoryMessage[] {
+    const { question } = this.#history;
+    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
+    if (question === null) return [{ id: messageId, role: 'user', content }];
+    return [{ id: messageId, role: 'tool', toolCallId: question, content }];
+  }
+
+  /** Answers go before messages. */
+  #wait(one: Waiting): void {
+    if (one.messageId === null) this.#line.unshift(one);
+    else this.#line.push(one);
+    this.#advance();
+  }
+
+  #advance(): void {
+    if (this.#posting !== null || this.#closing !== null) return;
+    const at = this.#line.findIndex(({ messageId }) => messageId === null || !this.#answers.isWaiting);
+    const [next] = at < 0 ? [] : this.#line.splice(at, 1);
+    if (next === undefined) return;
+    this.#posting = this.#post(next).finally(() => {
+      this.#posting = null;
+      this.#run = null;
+      this.#advance();
+    });
+  }
+
+  async #post(waiting: Waiting): Promise<void> {
+    for (let failures = 1; !this.#ending.signal.aborted; failures += 1) {
+      const again = await this.#attempt(waiting);
+      if (again === null) return;
+      this.#trouble(`A message waits: ${again}. It is tried again.`);
+      const { random = Math.random, waits } = this.#options;
+      const waitMs = retryMs('unavailable', failures, random(), waits?.longestMs);
+      await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+    }
+  }
+
+  /** @returns why it is to be tried again, or null */
+  async #attempt({ messageId, text, resume, results, messages, settle }: Waiting): Promise<string | null> {
+    const { url, headers, history } = this.#options;
+    const said = messages();
+    const { log } = this.#around;
+    const run = new PostedRun({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), log });
+    this.#run = run;
+    if (messageId !== null) await this.#inHand?.take({ messageId, text });
+    const resumed = [...this.#abandoned, ...resume];
+    const answering = [
+      ...resumed.map(({ interruptId }) => interruptId),
+      ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
+    ];
+    const slow = setTimeout(
+      () => this.#trouble(`${url} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
+      REQUEST_MS,
+    );
+    const verdict = await run.post({
+      threadId: this.#sessionId,
+      messages: history === 'all' ? this.#history.with(said, answering) : said,
+      ...{ tools: [], context: [], state: {}, forwardedProps: {}, protocolVersion: '1.0' },
+      ...(resumed.length === 0 ? {} : { resume: resumed }),
+    });
+    clearTimeout(slow);
+    if (verdict.kind !== 'accepted') {
+      this.#run = null;
+      if (messageId !== null) this.#inHand?.letGo([messageId]);
+      if (verdict.kind === 'later') return verdict.reason;
+      settle(failed(verdict.kind === 'refused' ? verdict.reason : `${verdict.reason}. ${CHECK}`));
+      return null;
+    }
+    this.#trouble(null);
+    this.#history.said([...said, ...results]);
+    this.#abandoned = [];
+    this.#note = null;
+    settle({ state: 'delivered' });
+    await run.follow(() => this.#leaveTrail(run));
+    return null;
+  }
+
+  /** A stream that stays open behind the end of its run is left once another run waits. */
+  #leaveTrail(run: PostedRun): void {
+    const look = setInterval(() => {
+      if (!run.isOver || this.#run !== run) clearInterval(look);
+      else if (this.#line.length > 0) run.cut('its run is over');
+    }, TRAIL_MS);
+    look.unref();
+  }
+
+  #told(told: readonly ToldEvent[]): void {
+    this.#history.told(told);
+    this.#answers.told(told);
+    if (!told.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) return;
+    const cursor = { name: HISTORY + this.#sessionId, value: this.#history.toString() };
+    void this.#around.emit(this.#sessionId, [], [cursor]);
+  }
+
+  /** The command that gave an answer is done by then, so it is said here that it came to nothing. */
+  #unheard({ state, reason }: CommandOutcome): void {
+    if (state !== 'failed') return;
+    this.#answers.forget();
+    const text = `The answer did not reach the agent: ${reason}`;
+    this.#around.log('error', text);
+    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'error' } };
+    void this.#around.emit(this.#sessionId, [{ occurredAt: this.#now(), event }]);
+  }
+
+  /** What the server knows of its tasks: after each connection, since ends may have been missed. */
+  async #askTasks(): Promise<void> {
+    const about = this.#around.openWork(this.#sessionId).tasks.map(({ id }) => id);
+    await this.#beside.tasks(about, () => this.#between.isMissing);
+    this.#around.changed();
+  }
+
+  #pass(dir: 'in' | 'out', msg: object): Promise<void> {
+    return this.#feed.pass({ dir, msg });
+  }
+
+  #trouble(trouble: string | null): void {
+    if (this.#unreachable === trouble) return;
+    this.#unreachable = trouble;
+    if (trouble !== null) this.#around.log('warn', trouble);
+    this.#around.changed();
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+function failed(reason: string): CommandOutcome {
+  return { state: 'failed', reason };
+}

@@ -1,0 +1,137 @@
+import { parseJson } from '@/lib/protocol/fields';
+import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
+import { patientRequest } from '@/lib/runner/wire/patient-request';
+import type { AgUiAddresses } from './agui-addresses';
+import { isStream } from './posted-run';
+
+/**
+ * Listens to what the agent says between runs, for as long as the runner lives: one reader, so that nobody takes its
+ * events from it.
+ *
+ * Failure: it never gives up. A server without such a stream is asked again every five minutes, and until then `deafness`
+ * says what was tried.
+ */
+export interface BetweenRunsOptions {
+  addresses: AgUiAddresses;
+  headers: Record<string, string>;
+  onOpened(path: string, isOwn: boolean): void;
+  /** @param data as it came, where it is no JSON */
+  onEvent(event: unknown, data: string | null): void;
+  onEnded(reason: string): void;
+  /** The server has no such stream. */
+  onMissing(): void;
+  /** `deafness` has changed. */
+  onChanged(): void;
+  log(level: 'info' | 'warn', message: string): void;
+  random?: () => number;
+  /** Of the waits that double. */
+  longestMs?: number;
+  missingMs?: number;
+  signal: AbortSignal;
+}
+
+/** Answers that say: there is no such thing here. */
+export const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
+const MISSING_MS = 5 * 60_000;
+/** Servers with such a stream send a heartbeat more often. */
+const SILENT_MS = 5 * 60_000;
+
+export class BetweenRuns {
+  readonly #options: BetweenRunsOptions;
+  #isOpen = false;
+  #deafness: string | null = null;
+  #isMissing = false;
+
+  constructor(options: BetweenRunsOptions) {
+    this.#options = options;
+  }
+
+  /** Why nothing is heard, in a sentence; null while something is. */
+  get deafness(): string | null {
+    return this.#deafness;
+  }
+
+  /** The server has no such stream. */
+  get isMissing(): boolean {
+    return this.#isMissing;
+  }
+
+  /** Resolves once the signal has fired. */
+  async listen(): Promise<void> {
+    const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;
+    await readEventStream({
+      open: (until, lastEventId) => this.#open(until, lastEventId),
+      onOpen: () => {},
+      onEvent: ({ data }) => {
+        const event = parseJson(data);
+        this.#options.onEvent(event, event === null ? data : null);
+      },
+      onBroken: (broken) => this.#broken(broken),
+      silentMs: SILENT_MS,
+      missingMs,
+      ...(longestMs === undefined ? {} : { longestMs }),
+      ...(random === undefined ? {} : { random }),
+      signal,
+    });
+    this.#close('the runner was stopped');
+  }
+
+  /** The first address that has a stream; the answer of the last one if none has. */
+  async #open(signal: AbortSignal, lastEventId: string | null): Promise<Response> {
+    const { addresses, headers, onOpened, onChanged, log } = this.#options;
+    let answer: Response | null = null;
+    for (const { url, isOwn } of addresses.events) {
+      await answer?.body?.cancel().catch(() => undefined);
+      const asked = {
+        ...headers,
+        accept: 'text/event-stream',
+        ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
+      };
+      answer = await patientRequest(url, { headers: asked, signal });
+      if (answer.ok && !isStream(answer)) {
+        await answer.body?.cancel().catch(() => undefined);
+        answer = new Response(null, { status: 404 });
+      }
+      if (answer.ok) {
+        if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${url})`);
+        this.#isOpen = true;
+        this.#isMissing = false;
+        this.#deafness = null;
+        onOpened(new URL(url).pathname, isOwn);
+        onChanged();
+        return answer;
+      }
+      if (!MISSING.has(answer.status)) return answer;
+    }
+    return answer ?? new Response(null, { status: 404 });
+  }
+
+  #broken({ reason, status, againInMs }: BrokenStream): void {
+    this.#close(reason);
+    const { addresses, log, onChanged } = this.#options;
+    const before = this.#deafness;
+    const tried = addresses.events.map(({ url }) => url);
+    this.#isMissing = status !== null && MISSING.has(status);
+    if (this.#isMissing) {
+      this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
+    } else if (status === 401 || status === 403) {
+      this.#deafness = `What the agent does between turns is not heard: ${tried[0]} answers ${status}. Set INTERLUDE_AGENT_AUTHORIZATION to what it asks for.`;
+    } else {
+      this.#deafness = `What the agent does between turns is not heard: the stream of events ${broke(reason)}. It is opened again by itself.`;
+    }
+    if (before !== this.#deafness) log('warn', `${this.#deafness} (again in ${Math.round(againInMs / 1_000)} s)`);
+    if (this.#isMissing) this.#options.onMissing();
+    onChanged();
+  }
+
+  #close(reason: string): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#options.onEnded(reason);
+  }
+}
+
+/** `ended`, `answered 502` or the code of a connection. */
+function broke(reason: string): string {
+  return /^[A-Z_]+$/.test(reason) ? `can’t be reached (${reason})` : reason;
+}

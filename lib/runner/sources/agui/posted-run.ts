@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { connectionMessage } from '@/lib/runner/server-request';
+import { readEvents } from '@/lib/runner/wire/event-stream';
+import { isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+
+/**
+ * One run: its POST, and the stream that answers it.
+ *
+ * Failure: what was certainly not received, or not now, may be posted again as another run. A stream that ends is told,
+ * whether or not its run had.
+ */
+export interface PostedRunOptions {
+  url: string;
+  headers: Record<string, string>;
+  /** What passes, for the adapter. @returns once it is stored */
+  pass(dir: 'in' | 'out', msg: object): Promise<void>;
+  log(level: 'warn', message: string): void;
+}
+
+export type PostVerdict =
+  | { kind: 'accepted' }
+  /** @param reason for people, a sentence without its end */
+  | { kind: 'later' | 'refused' | 'unknown'; reason: string };
+
+/** Answers that say: not now. */
+const LATER: ReadonlySet<number> = new Set([409, 423, 425, 429, 502, 503]);
+export const QUOTED = 400;
+
+export class PostedRun {
+  readonly id = randomUUID();
+  /** Its end was told; the stream may stay open behind it. */
+  isOver = false;
+  readonly #options: PostedRunOptions;
+  readonly #cut = new AbortController();
+  #answer: Response | null = null;
+
+  constructor(options: PostedRunOptions) {
+    this.#options = options;
+  }
+
+  /** Nobody reads it any more. */
+  cut(reason: string): void {
+    this.#cut.abort(reason);
+  }
+
+  /** @param input `RunAgentInput` but for the id of the run */
+  async post(input: object): Promise<PostVerdict> {
+    const { url, headers, pass } = this.#options;
+    const body = { ...input, runId: this.id };
+    void pass('out', { method: 'POST', path: new URL(url).pathname, body });
+    let answer: Response;
+    try {
+      const accept = { 'content-type': 'application/json', accept: 'text/event-stream', ...headers };
+      const request = {
+        method: 'POST' as const,
+        headers: accept,
+        body: JSON.stringify(body),
+        signal: this.#cut.signal,
+      };
+      answer = await patientRequest(url, request);
+    } catch (error) {
+      const reason = this.#reasonOf(error);
+      await this.#refused(0, reason);
+      if (isUnsent(error)) return { kind: 'later', reason: `the agent can’t be reached at ${url} (${reason})` };
+      return { kind: 'unknown', reason: `the connection broke before the agent had answered (${reason})` };
+    }
+    if (answer.ok && isStream(answer)) {
+      this.#answer = answer;
+      await pass('in', { stream: 'run', runId: this.id, status: answer.status });
+      return { kind: 'accepted' };
+    }
+    const reason = await refusalIn(answer, url);
+    await this.#refused(answer.ok ? 415 : answer.status, reason);
+    return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
+  }
+
+  /** Reads the stream to its end. @param onOver its run is over */
+  async follow(onOver: () => void): Promise<void> {
+    const { pass, log } = this.#options;
+    let stored: Promise<void> = Promise.resolve();
+    let reason: string | null = null;
+    try {
+      const isWhole = await readEvents(this.#answer?.body ?? new ReadableStream(), {
+        takesLast: true,
+        onChunk: () => stored,
+        onEvent: ({ data }) => {
+          const event = parseJson(data);
+          const quoted = cutText(data, QUOTED);
+          if (event === null) log('warn', `the agent sent what is no JSON: ${quoted}`);
+          stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
+          const type = textOf(fieldsOf(event).type);
+          if (type === 'RUN_STARTED') this.isOver = false;
+          if (type !== 'RUN_FINISHED' && type !== 'RUN_ERROR') return;
+          this.isOver = true;
+          onOver();
+        },
+      });
+      if (!isWhole) reason = 'an event is too long';
+    } catch (error) {
+      reason = this.#reasonOf(error);
+    }
+    const isAsked = this.#cut.signal.aborted;
+    if (!this.isOver && !isAsked) {
+      log('warn', `the stream of a run broke before its end: ${reason ?? 'it was closed'}`);
+    }
+    await pass('in', { stream: 'run', runId: this.id, ended: reason, ...(isAsked ? { isAsked } : {}) });
+  }
+
+  #refused(status: number, body: string): Promise<void> {
+    return this.#options.pass('in', { stream: 'run', runId: this.id, status, body });
+  }
+
+  #reasonOf(error: unknown): string {
+    return this.#cut.signal.aborted ? String(this.#cut.signal.reason) : connectionMessage(error);
+  }
+}
+
+export function isStream(answer: Response): boolean {
+  const type = answer.headers.get('content-type');
+  return type === null || type.includes('text/event-stream');
+}
+
+/** What a server says why it refuses: `http://… answered 422: messages: field required`. */
+export async function refusalIn(answer: Response, url: string): Promise<string> {
+  const text = cutText((await answer.text().catch(() => '')).trim(), QUOTED);
+  if (answer.ok) return `${url} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
+  const { detail, message, error } = fieldsOf(parseJson(text));
+  const said = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
+  return `${url} answered ${answer.status}${said === '' ? '' : `: ${said}`}`;
+}

@@ -1,0 +1,170 @@
+import { QUESTION_TOOL } from '@/lib/adapters/agui/asks';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+
+/**
+ * The conversation, as an AG-UI server that keeps none must be given it with each run: made of what was told, in the
+ * form of `RunAgentInput.messages`, and stored so that the next process goes on with it.
+ *
+ * Failure: beyond its bound the oldest messages are left out, up to one of a person. A call without a result is left
+ * out as well: models refuse it.
+ */
+export interface HistoryMessage {
+  id: string;
+  role: string;
+  content?: unknown;
+  toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
+  toolCallId?: string;
+}
+
+/** As JSON, in UTF-16 units. */
+const MAX_HISTORY = 512 * 1024;
+/** What is kept of one text. */
+const MAX_TEXT = 128 * 1024;
+const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
+
+export class ToldHistory {
+  #messages: HistoryMessage[];
+
+  constructor(stored: string | undefined) {
+    this.#messages = listOf(parseJson(stored ?? '[]')).map(fieldsOf) as unknown as HistoryMessage[];
+  }
+
+  get isEmpty(): boolean {
+    return this.#messages.length === 0;
+  }
+
+  /**
+   * What a run is given that says this: a person's message, or the answer to a call.
+   *
+   * @param answering calls that this run answers in another way
+   */
+  with(said: readonly HistoryMessage[], answering: readonly string[] = []): HistoryMessage[] {
+    const results = [...this.#messages, ...said].flatMap(({ toolCallId }) => toolCallId ?? []);
+    const answered = new Set([...results, ...answering]);
+    const kept = this.#messages.flatMap((message) => {
+      if (message.toolCalls === undefined) return [message];
+      const toolCalls = message.toolCalls.filter(({ id }) => answered.has(id));
+      const { toolCalls: _, ...plain } = message;
+      if (toolCalls.length > 0) return [{ ...message, toolCalls }];
+      return textOf(message.content) === null ? [] : [plain];
+    });
+    return [...kept, ...said];
+  }
+
+  /** A question that the last run has left without a result: the next message is its answer. */
+  get question(): string | null {
+    const last = this.#messages.at(-1);
+    const answered = new Set(this.#messages.flatMap(({ toolCallId }) => toolCallId ?? []));
+    const open = last?.toolCalls?.find((call) => call.function.name === QUESTION_TOOL && !answered.has(call.id));
+    return open?.id ?? null;
+  }
+
+  said(messages: readonly HistoryMessage[]): void {
+    for (const message of messages) this.#put(message);
+  }
+
+  /** What the server was told, and what it says. */
+  told(events: readonly ToldEvent[]): void {
+    for (const { event } of events) if (event.subagentRunId === undefined) this.#fold(event);
+  }
+
+  /** As it is stored. */
+  toString(): string {
+    this.#bound();
+    return JSON.stringify(this.#messages);
+  }
+
+  #fold(event: AgUiEvent): void {
+    const { type, delta, metadata } = event;
+    const id = textOf(event.messageId);
+    const call = textOf(event.toolCallId);
+    const isWhole = metadata?.interlude?.whole === true;
+    switch (type) {
+      case 'TEXT_MESSAGE_START':
+        if (id !== null) this.#put({ id, role: textOf(event.role) ?? 'assistant', content: '' });
+        break;
+      case 'TEXT_MESSAGE_CONTENT': {
+        const message = this.#find(id);
+        if (message !== undefined) message.content = grown(message.content, delta, isWhole);
+        break;
+      }
+      case 'TOOL_CALL_START':
+        if (call !== null) this.#call(call, textOf(event.toolCallName) ?? 'tool', textOf(event.parentMessageId));
+        break;
+      case 'TOOL_CALL_ARGS': {
+        const made = this.#calls().find((one) => one.id === call);
+        if (made !== undefined) made.function.arguments = grown(made.function.arguments, delta, isWhole);
+        break;
+      }
+      case 'TOOL_CALL_RESULT':
+        if (call !== null) {
+          const content = grown('', event.content, true);
+          this.#put({ id: id ?? `${call}/result`, role: 'tool', toolCallId: call, content });
+        }
+        break;
+      case 'MESSAGES_SNAPSHOT':
+        for (const said of listOf(event.messages).map(fieldsOf)) this.#snapshot(said);
+    }
+  }
+
+  /** Of one run only, in Ambient's runner: what it names is as it says, the rest stays. */
+  #snapshot(said: Fields): void {
+    const { id, role, content, toolCalls, toolCallId } = said;
+    const name = textOf(id);
+    if (name === null || typeof role !== 'string' || !ROLES.has(role)) return;
+    this.#put({
+      id: name,
+      role,
+      ...(content === undefined || content === null ? {} : { content }),
+      ...(Array.isArray(toolCalls) ? { toolCalls: toolCalls as HistoryMessage['toolCalls'] } : {}),
+      ...(typeof toolCallId === 'string' ? { toolCallId } : {}),
+    } as HistoryMessage);
+  }
+
+  #put(message: HistoryMessage): void {
+    const isSame = (known: HistoryMessage) =>
+      known.id === message.id || (message.toolCallId !== undefined && known.toolCallId === message.toolCallId);
+    const at = this.#messages.findIndex(isSame);
+    if (at < 0) this.#messages.push(message);
+    else if (message.content !== '') this.#messages[at] = message;
+  }
+
+  #call(id: string, name: string, parent: string | null): void {
+    if (this.#calls().some((call) => call.id === id)) return;
+    const call = { id, type: 'function' as const, function: { name, arguments: '' } };
+    const last = this.#messages.at(-1);
+    const home = this.#find(parent) ?? (last?.role === 'assistant' ? last : undefined);
+    if (home === undefined) this.#messages.push({ id: `${id}/call`, role: 'assistant', toolCalls: [call] });
+    else home.toolCalls = [...(home.toolCalls ?? []), call];
+  }
+
+  #find(id: string | null): HistoryMessage | undefined {
+    return id === null ? undefined : this.#messages.findLast((message) => message.id === id);
+  }
+
+  #calls() {
+    return this.#messages.flatMap(({ toolCalls }) => toolCalls ?? []);
+  }
+
+  #bound(): void {
+    const sizes = this.#messages.map((message) => JSON.stringify(message).length);
+    let total = sizes.reduce((sum, size) => sum + size, 0);
+    let from = 0;
+    while (
+      from < this.#messages.length - 1 &&
+      (total > MAX_HISTORY || (from > 0 && this.#messages[from]?.role !== 'user'))
+    ) {
+      total -= sizes[from] ?? 0;
+      from += 1;
+    }
+    if (from > 0) this.#messages = this.#messages.slice(from);
+  }
+}
+
+function grown(text: unknown, delta: unknown, isWhole: boolean): string {
+  const before = isWhole || typeof text !== 'string' ? '' : text;
+  return cutText(before + (typeof delta === 'string' ? delta : ''), MAX_TEXT);
+}

@@ -1,0 +1,246 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { onTestFinished } from 'vitest';
+import { ownPort } from './own-port.mjs';
+
+/**
+ * A server that behaves as coder/agentapi 0.12.1: messages without ids of their own, no heartbeat, a replay of everything
+ * on each connection, one status word, and a last message of the agent that is rewritten as a whole. What its agent
+ * says, and what is on its screen, its test says.
+ */
+export class AgentApiEmulator {
+  /** What was typed, and which keys. */
+  readonly typed: string[] = [];
+  readonly keys: string[] = [];
+  readonly asked: string[] = [];
+  status: 'running' | 'stable' = 'running';
+  transport: 'pty' | 'acp' = 'pty';
+  hasScreen = true;
+  allowsHost = true;
+  onMessage: ((content: string) => void) | null = null;
+  onKeys: ((keys: string) => void) | null = null;
+  #messages: { id: number; role: string; content: string; time: string }[] = [];
+  #errors: object[] = [];
+  #screen = '';
+  #clock = Date.parse('2026-01-01T00:00:00Z');
+  #held: (() => void)[] = [];
+  #isLocked = false;
+  readonly #listeners = new Map<ServerResponse, 'events' | 'screen'>();
+  #server: Server;
+  #port = 0;
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.startProcess();
+  }
+
+  static async start(): Promise<AgentApiEmulator> {
+    const emulator = new AgentApiEmulator();
+    emulator.#port = await ownPort();
+    await emulator.listen();
+    onTestFinished(() => emulator.stop());
+    return emulator;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get listeners(): number {
+    return [...this.#listeners.values()].filter((what) => what === 'events').length;
+  }
+
+  async listen(): Promise<void> {
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async stop(): Promise<void> {
+    for (const release of this.#held.splice(0)) release();
+    this.#server.closeAllConnections();
+    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Another process: its messages begin anew. */
+  startProcess(): void {
+    this.#messages = [{ id: 0, role: 'agent', content: '', time: this.#time() }];
+    this.status = 'running';
+    this.cut();
+  }
+
+  /** All connections end, without a word. */
+  cut(): void {
+    for (const listener of this.#listeners.keys()) listener.end();
+    this.#listeners.clear();
+  }
+
+  /** The agent's last message is this from now on. */
+  says(content: string): void {
+    this.running();
+    const last = this.#messages.at(-1);
+    if (last?.role === 'agent') Object.assign(last, { content, time: this.#time() });
+    else this.#messages.push({ id: this.#messages.length, role: 'agent', content, time: this.#time() });
+    this.#tellMessage(this.#messages.at(-1));
+  }
+
+  shows(screen: string): void {
+    this.running();
+    this.#screen = screen;
+    this.#tell('screen', 'screen', { screen });
+  }
+
+  running(): void {
+    this.#turn('running');
+  }
+
+  still(): void {
+    this.#turn('stable');
+  }
+
+  /** A whole answer. */
+  replies(content: string): void {
+    this.says(content);
+    this.still();
+  }
+
+  fails(message: string): void {
+    const error = { message, level: 'error', time: this.#time() };
+    this.#errors.push(error);
+    this.#tell('events', 'agent_error', error);
+  }
+
+  /** The bytes as they are. */
+  write(text: string): void {
+    for (const [listener, what] of this.#listeners) if (what === 'events') listener.write(text);
+  }
+
+  /** With `transport: acp`: the turn is over, and what waits for the lock goes on. */
+  unlock(): void {
+    this.#isLocked = false;
+    for (const release of this.#held.splice(0)) release();
+  }
+
+  #turn(status: 'running' | 'stable'): void {
+    if (this.status === status) return;
+    this.status = status;
+    this.#tell('events', 'status_change', { status, agent_type: 'claude' });
+  }
+
+  #time(): string {
+    this.#clock += 25;
+    return new Date(this.#clock).toISOString();
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '/').replace(/\?.*/, '');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    this.asked.push(`${request.method} ${path}`);
+    if (!this.allowsHost) return problem(response, 400, 'Invalid host header. Allowed hosts: localhost');
+    if (path === '/events') return this.#listen(response, 'events');
+    if (path === '/internal/screen' && this.hasScreen) return this.#listen(response, 'screen');
+    if (path === '/message' && request.method === 'POST') {
+      return this.#post(JSON.parse(Buffer.concat(chunks).toString('utf8')), response);
+    }
+    await this.#lock();
+    if (path === '/status')
+      return json(response, { status: this.status, agent_type: 'claude', transport: this.transport });
+    if (path === '/messages') return json(response, { messages: this.#messages });
+    return problem(response, 404, 'Not Found');
+  }
+
+  async #post({ content, type }: { content: string; type: string }, response: ServerResponse): Promise<void> {
+    if (type === 'raw') {
+      this.keys.push(content);
+      this.onKeys?.(content);
+      return json(response, { ok: true });
+    }
+    await this.#lock();
+    if (this.status !== 'stable')
+      return cannot(response, 'message can only be sent when the agent is waiting for user input');
+    if (content !== content.trim())
+      return cannot(response, 'message must be trimmed of leading and trailing whitespace');
+    if (content === '') return cannot(response, 'message must not be empty');
+    this.typed.push(content);
+    this.#messages.push({ id: this.#messages.length, role: 'user', content, time: this.#time() });
+    this.#tellMessage(this.#messages.at(-1));
+    this.running();
+    this.#isLocked = this.transport === 'acp';
+    this.onMessage?.(content);
+    await this.#lock();
+    json(response, { ok: true });
+  }
+
+  async #lock(): Promise<void> {
+    if (this.#isLocked) await new Promise<void>((resolve) => this.#held.push(resolve));
+  }
+
+  #listen(response: ServerResponse, what: 'events' | 'screen'): void {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    this.#listeners.set(response, what);
+    response.once('close', () => this.#listeners.delete(response));
+    if (what === 'screen') {
+      response.write(frame('screen', { screen: this.#screen }));
+      return;
+    }
+    for (const message of this.#messages) response.write(frame('message_update', updateOf(message)));
+    response.write(frame('status_change', { status: this.status, agent_type: 'claude' }));
+    for (const error of this.#errors) response.write(frame('agent_error', error));
+  }
+
+  #tellMessage(message: { id: number; role: string; content: string; time: string } | undefined): void {
+    if (message !== undefined) this.#tell('events', 'message_update', updateOf(message));
+  }
+
+  #tell(what: 'events' | 'screen', event: string, data: object): void {
+    for (const [listener, of] of this.#listeners) if (of === what) listener.write(frame(event, data));
+  }
+}
+
+/** A terminal's menu that is moved through by arrows, as Claude Code draws it. */
+export function menu(
+  emulator: AgentApiEmulator,
+  question: string,
+  options: string[],
+  onChosen: (index: number) => void,
+) {
+  let at = 0;
+  const draw = () =>
+    emulator.shows(
+      [
+        `│ ${question}`,
+        '│',
+        ...options.map((option, index) => `│ ${index === at ? '❯' : ' '} ${index + 1}. ${option}`),
+        '',
+      ].join('\n'),
+    );
+  emulator.onKeys = (keys) => {
+    if (keys === '\x1b[B') at = Math.min(at + 1, options.length - 1);
+    else if (keys === '\x1b[A') at = Math.max(at - 1, 0);
+    else if (keys === '\r') return onChosen(at);
+    draw();
+  };
+  draw();
+}
+
+function updateOf({ id, role, content, time }: { id: number; role: string; content: string; time: string }) {
+  return { id, role, message: content, time };
+}
+
+function frame(event: string, data: object): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function json(response: ServerResponse, body: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function cannot(response: ServerResponse, message: string): void {
+  problem(response, 500, 'failed to send message', [{ message }]);
+}
+
+function problem(response: ServerResponse, status: number, detail: string, errors?: object[]): void {
+  response.writeHead(status, { 'content-type': 'application/problem+json' });
+  response.end(JSON.stringify({ title: 'Error', status, detail, ...(errors ? { errors } : {}) }));
+}

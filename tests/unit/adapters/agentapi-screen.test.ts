@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { newTail } from '@/lib/adapters/agentapi/new-tail';
+import { promptOn } from '@/lib/adapters/agentapi/screen-prompt';
+
+const asks = (screen: string) => {
+  const prompt = promptOn(screen);
+  return (
+    prompt && {
+      title: prompt.title,
+      keys: prompt.keys,
+      options: prompt.options.map(({ id, kind, label }) => [id, kind, label]),
+    }
+  );
+};
+
+describe('a choice on a screen', () => {
+  test('of Claude Code', () => {
+    expect(
+      asks(`
+● I remove the folder.
+
+╭────────────────────────────────────────────────────────────────────────────╮
+│ Bash command                                                               │
+│                                                                            │
+│   rm -r build                                                              │
+│                                                                            │
+│ Do you want to proceed?                                                    │
+│ ❯ 1. Yes                                                                   │
+│   2. Yes, and don't ask again for rm commands in                           │
+│   /home/me/project                                                         │
+│   3. No, and tell Claude what to do differently (esc)                      │
+╰────────────────────────────────────────────────────────────────────────────╯
+`),
+    ).toEqual({
+      title: 'Do you want to proceed?',
+      keys: 'arrows',
+      options: [
+        ['1', 'allow', 'Yes'],
+        ['2', 'allow', "Yes, and don't ask again for rm commands in"],
+        ['3', 'deny', 'No, and tell Claude what to do differently (esc)'],
+      ],
+    });
+  });
+
+  test('of Codex', () => {
+    const screen = [
+      '  Would you like to run the following command?',
+      '',
+      '  $ rm -r build',
+      '',
+      '› 1. Yes, proceed (y)',
+      '  2. No, and tell Codex what to do differently (esc)',
+      '',
+      '  Press enter to confirm or esc to cancel',
+    ].join('\n');
+    expect(asks(screen)).toMatchObject({ title: 'Would you like to run the following command?', keys: 'arrows' });
+  });
+
+  test('of Aider', () => {
+    expect(asks('Add main.py to the chat? (Y)es/(N)o/(A)ll/(S)kip all/(D)on’t ask again [Yes]:')).toEqual({
+      title: 'Add main.py to the chat? (Y)es/(N)o/(A)ll/(S)kip all/(D)on’t ask again [Yes]:',
+      keys: 'letters',
+      options: [
+        ['y', 'allow', 'Yes'],
+        ['n', 'deny', 'No'],
+        ['a', 'allow', 'All'],
+        ['s', 'deny', 'Skip all'],
+        ['d', 'deny', 'Don’t ask again'],
+      ],
+    });
+  });
+
+  test('by yes and no', () => {
+    expect(asks('Removing files\nGo on? (y/n)')).toMatchObject({ title: 'Go on? (y/n)', keys: 'letters' });
+  });
+
+  test.each([
+    ['a list that the agent wrote', 'Three steps:\n1. Read\n2. Write\n3. Test\n'],
+    ['a list with a quote in it', '> 1. Read the file\n\nThat is what you said.'],
+    ['a list that is numbered from elsewhere', '❯ 2. Read\n  3. Write'],
+    ['two marks', '❯ 1. Read\n❯ 2. Write'],
+    ['a choice with many words behind it', '❯ 1. Yes\n  2. No\nYes it is.\nI go on.\nAnd on.\nAnd on.'],
+    ['an empty prompt', '> '],
+    ['a question in words', 'Shall I go on?'],
+    ['a y/n in the middle of words', 'I asked (y/n) and went on.'],
+    ['nothing', ''],
+  ])('is none: %s', (_what, screen) => {
+    expect(promptOn(screen)).toBeNull();
+  });
+
+  test('is the same prompt wherever its mark stands', () => {
+    expect(promptOn('Go on?\n❯ 1. Yes\n  2. No')?.text).toBe(promptOn('Go on?\n  1. Yes\n❯ 2. No')?.text);
+  });
+});
+
+describe('what is new in a message', () => {
+  test.each([
+    ['nothing', 'a\nb', 'a\nb', ''],
+    ['lines behind it', 'a\nb', 'a\nb\n\nc\nd', 'c\nd'],
+    ['a line that has grown', 'a\nThe poll', 'a\nThe poll has ended', 'The poll has ended'],
+    ['lines, where the screen has moved on', 'a\nb\nc\nd', 'c\nd\ne', 'e'],
+    ['all of it', 'a\nb', 'x\ny', 'x\ny'],
+    ['nothing, where lines have gone', 'a\nb\nc', 'a\nb', ''],
+    ['all of it, before which was nothing', '', 'a', 'a'],
+  ])('is %s', (_what, before, now, tail) => {
+    expect(newTail(before, now)).toBe(tail);
+  });
+});

@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+
+const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 'in', at, msg } });
+const count = (text: string, part: string) => text.split(part).length - 1;
+
+describe.each(recordingsOf('agui'))('the recording %s', (name) => {
+  const lines = recordedLines('agui', name);
+
+  test('is told as it was', async () => {
+    const told = toldInLines(playRecorded('agui', lines));
+    await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agui/${name}.txt`);
+  });
+
+  test('is known for what it is by its lines', () => {
+    const [first] = lines.filter((line) => RECORDED_KINDS.agui?.recognises(line));
+    expect(first).toBeDefined();
+    const others = Object.entries(RECORDED_KINDS).filter(([kind]) => kind !== 'agui');
+    for (const [kind, { recognises }] of others) expect([kind, lines.some(recognises)]).toEqual([kind, false]);
+  });
+
+  test('is sound, wherever it is cut', () => {
+    for (let until = 0; until <= lines.length; until += 1) expectSound(playRecorded('agui', lines.slice(0, until)));
+  });
+
+  test('is sound with each frame twice', () => {
+    expectSound(
+      playRecorded(
+        'agui',
+        lines.flatMap((line) => [line, line]),
+      ),
+    );
+  });
+
+  test('is sound with garbage behind each frame', () => {
+    const garbage = [
+      null,
+      7,
+      'x',
+      [],
+      {},
+      { stream: 'run' },
+      { stream: 'events', event: null },
+      { stream: 'run', event: [] },
+    ];
+    const nonsense = [
+      'TEXT_MESSAGE_CONTENT',
+      'TOOL_CALL_END',
+      'RUN_STARTED',
+      'CUSTOM',
+      'ACTIVITY_DELTA',
+      '__proto__',
+    ].map((type) => ({
+      stream: 'run',
+      event: { type, messageId: 5, toolCallId: {}, value: [], patch: 'x', name: 'request:opened', delta: null },
+    }));
+    const told = playRecorded(
+      'agui',
+      lines.flatMap((line, at) => [line, heard(line.at, [...garbage, ...nonsense][at % 14])]),
+    );
+    expectSound(told);
+  });
+});
+
+describe('the golden recordings', () => {
+  const golden = (name: string) => toldInLines(playRecorded('agui', recordedLines('agui', name)));
+
+  test('put each reply into the turn that caused it, once', () => {
+    const text = golden('ambient-background');
+    expect(count(text, 'The poll ended with code 3.')).toBe(1);
+    expect(text).toMatch(
+      /RUN_STARTED.*synthetic-1.*"turn":"between-run","trigger":\{"kind":"task","taskIds":\["t1"\]\}/,
+    );
+    expect(count(text, 'task:completed {"task_id":"t1"')).toBe(1);
+    expect(text).toContain('task:completed {"task_id":"t9"');
+  });
+
+  test('tell what both streams say once', () => {
+    const text = golden('ambient-both-streams');
+    for (const said of [
+      'la la ',
+      'Said.',
+      'And by myself.',
+      'task:started {',
+      'task:completed {',
+      'hook:Notification',
+    ]) {
+      expect([said, count(text, said)]).toEqual([said, 1]);
+    }
+  });
+
+  test('read the activities of Mastra as tasks, and keep the others', () => {
+    const text = golden('mastra-tasks');
+    expect(text).toContain('task:started {"status":"running","task_id":"task-1","description":"research"');
+    expect(text).toContain('task:completed {"task_id":"task-1"');
+    expect(text).toContain('mastra-memory');
+    expect(text).toMatch(/follow-1.*"trigger":\{"kind":"task","taskIds":\["task-1"\]\}/);
+  });
+});
+
+test('frames of 10 MB fit into records', () => {
+  const big = 'x'.repeat(10 * 1024 * 1024);
+  const run = (event: object) => heard(1, { stream: 'run', runId: 'r1', event });
+  const told = playRecorded('agui', [
+    {
+      at: 0,
+      fields: {
+        dir: 'out',
+        at: 0,
+        msg: {
+          method: 'POST',
+          body: { threadId: 't', runId: 'r1', messages: [{ id: 'm1', role: 'user', content: big }] },
+        },
+      },
+    },
+    heard(0, { stream: 'run', runId: 'r1', status: 200 }),
+    run({ type: 'RUN_STARTED', threadId: 't', runId: 'r1', input: { messages: [big] } }),
+    run({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: big }),
+    run({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: big }),
+    run({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: big }),
+    run({ type: 'TOOL_CALL_END', toolCallId: 'c', result: big }),
+    run({
+      type: 'MESSAGES_SNAPSHOT',
+      messages: [
+        { id: 'a', role: 'assistant', content: big },
+        { id: 'b', role: 'user', content: 'b' },
+      ],
+    }),
+    run({ type: 'CUSTOM', name: big, value: big }),
+    run({ type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: big } }),
+    run({
+      type: 'ACTIVITY_SNAPSHOT',
+      messageId: big,
+      activityType: 'mastra-background-task',
+      content: { taskId: big },
+    }),
+    run({
+      type: 'RUN_FINISHED',
+      result: { big },
+      outcome: { type: 'interrupt', interrupts: [{ id: 'i', message: big }] },
+    }),
+    heard(2, { stream: 'run', runId: 'r1', text: big }),
+  ]);
+  expectSound(told);
+  expect(told.filter(({ event }) => event.type === 'MESSAGES_SNAPSHOT')).toHaveLength(2);
+});
+
+test('an event that is nested without end is told as too much', () => {
+  let deep: unknown = {};
+  for (let level = 0; level < 5_000; level += 1) deep = { deep };
+  const told = playRecorded('agui', [
+    heard(0, { stream: 'events', event: { type: 'STATE_SNAPSHOT', snapshot: deep } }),
+  ]);
+  expect(told[0]?.event).toMatchObject({ name: 'agui:too-much' });
+});
+
+test('arguments and activities that are nested without end do not come out so', () => {
+  const run = (event: object) => heard(1, { stream: 'events', event });
+  const own = { threadId: 't', runId: 'r1' };
+  const deeper = { op: 'move', from: '', path: '/deep' };
+  const told = playRecorded('agui', [
+    run({ type: 'RUN_STARTED', ...own }),
+    run({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' }),
+    run({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '['.repeat(20_000) + ']'.repeat(20_000) }),
+    run({
+      type: 'ACTIVITY_SNAPSHOT',
+      messageId: 'a',
+      activityType: 'mastra-background-task',
+      content: { status: 'started' },
+    }),
+    ...Array.from({ length: 200 }, () =>
+      run({
+        type: 'ACTIVITY_DELTA',
+        messageId: 'a',
+        activityType: 'mastra-background-task',
+        patch: [
+          { op: 'add', path: '/copy', value: {} },
+          { ...deeper, op: 'copy', path: '/copy/of' },
+          { op: 'move', from: '/copy', path: '' },
+        ],
+      }),
+    ),
+    run({ type: 'RUN_FINISHED', ...own }),
+  ]);
+  expectSound(told);
+  const asked = told.find(({ event }) => event.name === 'request:opened')?.event.value as { input: unknown };
+  expect(typeof asked.input).toBe('string');
+});
+
+test('an agent’s own event can’t pass for one of Interlude', () => {
+  const told = playRecorded('agui', [
+    heard(0, { stream: 'events', event: { type: 'CUSTOM', name: 'session:ended', value: {} } }),
+    heard(0, {
+      stream: 'events',
+      event: { type: 'STATE_DELTA', delta: [], metadata: { interlude: { derived: {} }, mine: 1 } },
+    }),
+  ]);
+  expect(told.slice(0, 2).map(({ event }) => event)).toEqual([
+    { type: 'CUSTOM', name: 'agui:session:ended', value: {} },
+    { type: 'STATE_DELTA', delta: [], metadata: { mine: 1 } },
+  ]);
+});

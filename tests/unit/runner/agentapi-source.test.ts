@@ -1,0 +1,367 @@
+import { describe, expect, test } from 'vitest';
+import { AgentApiSource } from '@/lib/runner/sources/agentapi/agentapi-source';
+import { AgentApiEmulator, menu } from '../../support/agentapi-server';
+import { attached, messageTo, QUICK, settled } from '../../support/agentapi-stage';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+/** An agent that was spoken to before, and rests. */
+async function resting(): Promise<AgentApiEmulator> {
+  const server = await AgentApiEmulator.start();
+  server.replies('Welcome');
+  return server;
+}
+
+async function stage(): Promise<SourceStage> {
+  const server = await resting();
+  let around: MemorySurroundings | null = null;
+  let source: AgentApiSource | null = null;
+  const turn = () => around?.openWork('s').turn ?? null;
+  return {
+    open(surroundings) {
+      around = surroundings;
+      source = new AgentApiSource({ surroundings, url: server.url, sessionId: 's', headers: {}, waits: QUICK });
+      return source;
+    },
+    async begin() {
+      await settled(() => source?.sessions[0]?.state).toBe('still');
+      const outcome = await source?.say(messageTo('m0', 'Build it'));
+      expect(outcome).toEqual({ state: 'delivered' });
+      server.says('Building');
+      await settled(turn).not.toBeNull();
+    },
+    async finish() {
+      server.replies('Building\nBuilt.');
+      await settled(turn).toBeNull();
+    },
+    goesOn: true,
+  };
+}
+
+describe('a source of the kind agentapi:', () => {
+  testSourceContract(stage);
+});
+
+describe('a message', () => {
+  test('is typed trimmed, and answered in a turn that ends once the screen stands still', async () => {
+    const { server, say, turns, facts, lines } = await attached({}, await resting());
+    expect(await say('  Build it\n')).toEqual({ state: 'delivered' });
+    expect(server.typed).toEqual(['Build it']);
+    await settled(() => facts()?.state).toBe('busy');
+    server.says('Building   \n');
+    server.says('Building\nStill building');
+    server.replies('Building\nBuilt.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Building\nBuilt.', end: 'success' }]);
+    expect(lines().at(-1)).toContain('"inferred":true');
+    expect(facts()).toMatchObject({ state: 'still', provider: 'claude (AgentAPI)', pendingMessages: 0 });
+  });
+
+  test('waits while the agent works, and uses up no attempt', async () => {
+    const { server, say, turns } = await attached({}, await resting());
+    await say('one');
+    server.says('Working');
+    const [two, three] = [say('two'), say('three')];
+    await settled(turns).toHaveLength(1);
+    expect(server.typed).toEqual(['one']);
+    server.onMessage = (content) => setImmediate(() => server.replies(`Did ${content}.`));
+    server.still();
+    expect(await Promise.all([two, three])).toEqual([{ state: 'delivered' }, { state: 'delivered' }]);
+    await settled(() => turns().map(({ asked, said, end }) => [asked[0], said, end])).toEqual([
+      ['m1', 'Working', 'success'],
+      ['m2', 'Did two.', 'success'],
+      ['m3', 'Did three.', 'success'],
+    ]);
+  });
+
+  test('waits when AgentAPI finds the screen moving, which the runner had not heard yet', async () => {
+    const { server, say, facts } = await attached({}, await resting());
+    await settled(() => facts()?.state).toBe('still');
+    server.status = 'running';
+    const saying = say('one');
+    await settled(() => facts()?.trouble).toContain('A message waits: the agent is at work');
+    server.status = 'stable';
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(server.typed).toEqual(['one']);
+    await settled(() => facts()?.trouble).toBeUndefined();
+  });
+
+  test('that is empty is refused with a sentence', async () => {
+    const { server, say } = await attached({}, await resting());
+    expect(await say(' \n ')).toEqual({ state: 'failed', reason: 'the message is empty' });
+    expect(server.typed).toEqual([]);
+  });
+
+  test('is delivered once it is among the messages, though its POST is answered at the end of the turn', async () => {
+    const server = await resting();
+    server.transport = 'acp';
+    const { say, turns, facts } = await attached({ waits: { ...QUICK, pollMs: 30 } }, server);
+    expect(await say('Build it')).toEqual({ state: 'delivered' });
+    server.says('Building');
+    await settled(() => turns()[0]?.said).toBe('Building');
+    // The status hangs with the lock, and nothing is the worse for it.
+    expect(facts()?.trouble).toBeUndefined();
+    server.replies('Built.');
+    server.unlock();
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toHaveLength(1);
+  });
+
+  test('that was being typed when the runner was killed is found again, and not typed twice', async () => {
+    const server = await resting();
+    server.transport = 'acp';
+    const before = await attached({}, server);
+    await settled(() => before.facts()?.state).toBe('still');
+    server.onMessage = () => {
+      before.around.deafen();
+      server.cut();
+    };
+    void before.say('Build it');
+    await settled(() => server.typed).toEqual(['Build it']);
+    const stored = new MemorySurroundings(undefined, before.around);
+    await before.source.close(0, 'killed');
+    const { source, turns } = await attached({}, server, stored);
+    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    server.replies('Built.');
+    server.unlock();
+    await settled(() => turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
+    expect(server.typed).toEqual(['Build it']);
+  });
+
+  test('that had not reached the agent before a kill is typed by the next runner, once', async () => {
+    const server = await resting();
+    const stored = new MemorySurroundings();
+    stored.stored.set('in-hand:s', '[{"messageId":"m1","text":"Build it"}]');
+    const { source } = await attached({}, server, stored);
+    await settled(() => server.typed).toEqual(['Build it']);
+    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    expect(server.typed).toEqual(['Build it']);
+  });
+
+  test('waits for a server that is not there, and the page says so', async () => {
+    const server = await resting();
+    const { say, facts, turns } = await attached({}, server);
+    await settled(() => facts()?.state).toBe('still');
+    await server.stop();
+    const saying = say('one');
+    await settled(() => facts()?.trouble).toMatch(/Nothing is heard of the agent.*can’t be reached/s);
+    await server.listen();
+    expect(await saying).toEqual({ state: 'delivered' });
+    server.replies('Yes.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(server.typed).toEqual(['one']);
+  });
+
+  test('typed by somebody else begins a turn that names it', async () => {
+    const { server, turns, facts } = await attached({}, await resting());
+    await settled(() => facts()?.state).toBe('still');
+    await fetch(`${server.url}/message`, { method: 'POST', body: JSON.stringify({ content: 'hello', type: 'user' }) });
+    server.replies('Hello.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()[0]).toMatchObject({ kind: 'user', asked: ['0/1'] });
+  });
+});
+
+describe('between runs', () => {
+  test('what comes to the last message is a turn of the agent’s own, with the new words only', async () => {
+    const { server, say, turns } = await attached({}, await resting());
+    await say('Run the poll in the background');
+    server.replies('It runs.\nI tell you when it ends.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    server.says('It runs.\nI tell you when it ends.\n\nThe poll has');
+    server.replies('It runs.\nI tell you when it ends.\n\nThe poll has failed.');
+    await settled(() => turns()[1]?.end).toBe('success');
+    server.replies('It runs.\nI tell you when it ends.\n\nThe poll has failed.\nI try again.');
+    await settled(() => turns()[2]?.end).toBe('success');
+    expect(turns().map(({ kind, said }) => [kind, said])).toEqual([
+      ['user', 'It runs.\nI tell you when it ends.'],
+      ['between-run', 'The poll has failed.'],
+      ['between-run', 'I try again.'],
+    ]);
+  });
+
+  test('a connection that ends is opened again, for ever, and what it replays is told once', async () => {
+    const { server, say, turns, lines } = await attached({}, await resting());
+    await say('Build it');
+    server.says('Building');
+    for (let times = 0; times < 20; times += 1) {
+      await settled(() => server.listeners).toBe(1);
+      server.cut();
+    }
+    await settled(() => server.listeners).toBe(1);
+    server.replies('Building\nBuilt.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Building\nBuilt.', end: 'success' }]);
+    expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
+  });
+
+  test('what was said while nobody listened is told with the next connection', async () => {
+    const server = await resting();
+    const first = await attached({}, server);
+    await first.say('Run it');
+    server.replies('It runs.');
+    await settled(() => first.turns()[0]?.end).toBe('success');
+    const stored = new MemorySurroundings(undefined, first.around);
+    await first.source.close(0, 'stopped');
+    server.replies('It runs.\nIt has ended.');
+    const { turns } = await attached({}, server, stored);
+    await settled(() => turns()[1]?.end).toBe('success');
+    expect(turns()[1]).toEqual({ kind: 'between-run', asked: [], said: 'It has ended.', end: 'success' });
+  });
+
+  test('a server that stays away fails the turn that was open', async () => {
+    const server = await resting();
+    const { say, turns, lines } = await attached({}, server);
+    await say('Build it');
+    await server.stop();
+    await settled(() => turns()[0]?.end).toBe('failed');
+    expect(lines().join('\n')).toContain('The connection to AgentAPI was lost in this turn');
+  });
+
+  test('a process that begins anew ends the turn of the old one, and its ids are others', async () => {
+    const server = await resting();
+    const { say, turns, lines, facts } = await attached({}, server);
+    await say('one');
+    server.says('Working');
+    await settled(() => turns()[0]?.said).toBe('Working');
+    server.startProcess();
+    await settled(() => turns()[0]?.end).toBe('failed');
+    server.replies('Welcome back');
+    await settled(() => facts()?.state).toBe('still');
+    server.onMessage = () => setImmediate(() => server.replies('Done anew.'));
+    await say('two');
+    await settled(() => turns()[1]?.end).toBe('success');
+    expect(turns()[1]).toMatchObject({ asked: ['m2'], said: 'Done anew.' });
+    expect(lines().join('\n')).toContain('was started anew: what it knew');
+  });
+
+  test('errors of the terminal are told once, however often they are replayed', async () => {
+    const { server, lines, facts } = await attached({}, await resting());
+    await settled(() => facts()?.state).toBe('still');
+    server.fails('the API key is wrong');
+    server.cut();
+    await settled(() => server.listeners).toBe(1);
+    server.fails('and it still is');
+    await settled(() => lines().filter((line) => line.includes('API key') || line.includes('still is'))).toHaveLength(
+      2,
+    );
+  });
+
+  test('garbage, an event of 10 MB and a frame without an end are survived', async () => {
+    const waits = { ...QUICK, awayMs: 20_000 };
+    const { server, say, turns, around } = await attached({ waits }, await resting());
+    await say('Read it');
+    server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
+    server.says('x'.repeat(10 * 1024 * 1024));
+    server.write('event: message_update\ndata: {"id":2,"role":"agent","mess');
+    server.cut();
+    await settled(() => server.listeners).toBe(1);
+    server.replies('Read.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()[0]?.said).toBe('Read.');
+    expect(around.logged.join('\n')).toContain('no JSON');
+  });
+
+  test('a name that AgentAPI does not answer to is told with what to do', async () => {
+    const server = await resting();
+    server.allowsHost = false;
+    const { facts } = await attached({}, server);
+    await settled(() => facts()?.trouble).toContain('start it with --allowed-hosts 127.0.0.1:');
+    server.allowsHost = true;
+    await settled(() => facts()?.trouble).toBeUndefined();
+  });
+});
+
+describe('a choice on the screen', () => {
+  const OPTIONS = ['Yes', 'Yes, and don’t ask again for rm commands', 'No, tell it what to do'];
+
+  test.each([
+    ['2', 1, 'allowed'],
+    ['3', 2, 'denied'],
+  ])('is a request, and the answer %s is given by keys', async (optionId, index, outcome) => {
+    const server = await resting();
+    const { say, requests, opened, choose, turns, lines } = await attached({}, server);
+    await say('Clean up');
+    server.says('I clean up.');
+    let chosen: number | null = null;
+    menu(server, 'Do you want to run rm -r build?', OPTIONS, (at) => {
+      chosen = at;
+      server.shows('');
+      server.replies('I clean up.\nDone.');
+    });
+    server.still();
+    await settled(requests).toHaveLength(1);
+    expect(opened()).toMatchObject({ kind: 'permission', title: 'Do you want to run rm -r build?' });
+    expect(opened()?.options?.map(({ kind, isLasting = false }) => [kind, isLasting])).toEqual([
+      ['allow', false],
+      ['allow', true],
+      ['deny', false],
+    ]);
+    // A message would cancel it, and waits.
+    const saying = say('And then?');
+    expect(await choose(optionId)).toEqual({ state: 'done' });
+    expect(chosen).toBe(index);
+    await settled(requests).toEqual([]);
+    expect(lines().join('\n')).toContain(`"outcome":"${outcome}"`);
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(server.typed).toEqual(['Clean up', 'And then?']);
+    expect(turns()[0]?.said).toBe('I clean up.\nDone.');
+  });
+
+  test('that the terminal asks no more is refused, and nothing is confirmed', async () => {
+    const server = await resting();
+    const { say, requests, choose } = await attached({}, server);
+    await say('Clean up');
+    menu(server, 'Do you want to run rm -r build?', OPTIONS, () => {});
+    server.still();
+    await settled(requests).toHaveLength(1);
+    const [first] = requests();
+    menu(server, 'Do you want to run rm -r /?', OPTIONS, () => {});
+    // Before or after the runner has seen it: what was approved is no more on the screen.
+    expect((await choose('2')).state).toBe('failed');
+    expect(server.keys).not.toContain('\r');
+    server.still();
+    await settled(() => requests().length === 1 && requests()[0] !== first).toBe(true);
+    expect(await choose('1')).toEqual({ state: 'done' });
+    expect(server.keys.at(-1)).toBe('\r');
+  });
+
+  test('whose mark does not move is not confirmed', async () => {
+    const server = await resting();
+    const { say, requests, choose } = await attached({}, server);
+    await say('Clean up');
+    menu(server, 'Do you want to run rm -r build?', OPTIONS, () => {});
+    server.onKeys = () => {};
+    server.still();
+    await settled(requests).toHaveLength(1);
+    expect((await choose('3')).reason).toContain('nothing was confirmed');
+    expect(server.keys).not.toContain('\r');
+    expect(requests()).toHaveLength(1);
+  });
+
+  test('is read off the last message where there is no stream of the screen', async () => {
+    const server = await resting();
+    server.hasScreen = false;
+    const { say, requests, choose } = await attached({}, server);
+    await say('Install it');
+    server.replies('Installing\nOverwrite? [y/N]');
+    await settled(requests).toHaveLength(1);
+    server.onKeys = () => server.replies('Installing\nOverwrite? [y/N] n\nLeft alone.');
+    expect(await choose('n')).toEqual({ state: 'done' });
+    expect(server.keys).toEqual(['n\r']);
+    await settled(requests).toEqual([]);
+  });
+});
+
+test('a turn is interrupted by Escape, and shown as broken off', async () => {
+  const { server, say, turns, interrupt, turn } = await attached({}, await resting());
+  expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing runs now' });
+  await say('Build it');
+  server.says('Building');
+  await settled(turn).not.toBeNull();
+  expect(await interrupt('another')).toMatchObject({ state: 'failed' });
+  expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
+  expect(server.keys).toEqual(['\x1b']);
+  server.still();
+  await settled(() => turns()[0]?.end).toBe('cancelled');
+});

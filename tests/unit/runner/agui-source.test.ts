@@ -1,0 +1,392 @@
+import { describe, expect, test } from 'vitest';
+import { AgUiSource } from '@/lib/runner/sources/agui/agui-source';
+import { listening, message, SESSION, settled } from '../../support/agui-stage';
+import { AmbientServer, said, taskBegan, taskEnded } from '../../support/ambient-server';
+import { type SourceStage, testSourceContract } from '../../support/source-contract';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+const S = { threadId: SESSION, runId: 'synthetic-1' };
+
+async function stage(): Promise<SourceStage> {
+  const server = await AmbientServer.start();
+  let around: MemorySurroundings | null = null;
+  const turn = () => around?.openWork(SESSION).turn ?? null;
+  return {
+    open(surroundings) {
+      around = surroundings;
+      return new AgUiSource({ surroundings, url: server.url, sessionId: SESSION, history: 'all', headers: {} });
+    },
+    async begin() {
+      server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('m1', 'The build is done.', S));
+      await settled(turn).not.toBeNull();
+    },
+    async finish() {
+      server.between({ type: 'RUN_FINISHED', ...S });
+      await settled(turn).toBeNull();
+    },
+    goesOn: true,
+  };
+}
+
+describe('a source of the kind agui:', () => {
+  testSourceContract(stage);
+});
+
+describe('a message', () => {
+  test('is posted with the conversation so far, and answered in the turn that names it', async () => {
+    const { server, say, turns } = await listening();
+    server.onRun = (run) => run.reply(`You said: ${run.input.messages.at(-1)?.content}`);
+    expect(await say('one')).toEqual({ state: 'delivered' });
+    expect(await say('two')).toEqual({ state: 'delivered' });
+    await settled(() => turns().length === 2 && turns()[1]?.end).toBe('success');
+    expect(turns()).toEqual([
+      { kind: 'user', asked: ['m1'], said: ['You said: one'], end: 'success' },
+      { kind: 'user', asked: ['m2'], said: ['You said: two'], end: 'success' },
+    ]);
+    const { messages, threadId } = server.inputs[1] ?? { messages: [] };
+    expect(threadId).toBe(SESSION);
+    expect(messages.map(({ id, role, content }) => [role, content, id.slice(0, 2)])).toEqual([
+      ['user', 'one', 'm1'],
+      ['assistant', 'You said: one', server.inputs[0]?.runId.slice(0, 2)],
+      ['user', 'two', 'm2'],
+    ]);
+  });
+
+  test('is posted alone to a server that keeps the conversation', async () => {
+    const { server, say } = await listening({ history: 'none' });
+    server.onRun = (run) => run.reply('Yes.');
+    await say('one');
+    await say('two');
+    expect(server.inputs[1]?.messages).toEqual([{ id: 'm2', role: 'user', content: 'two' }]);
+  });
+
+  test('waits while a run is under way, and is given in the order in which it came', async () => {
+    const { server, say, turns } = await listening();
+    await say('one');
+    const [two, three] = [say('two'), say('three')];
+    expect(server.inputs).toHaveLength(1);
+    server.onRun = (run) => run.reply('Yes.');
+    server.run?.reply('Yes.');
+    expect(await Promise.all([two, three])).toEqual([{ state: 'delivered' }, { state: 'delivered' }]);
+    await settled(() => turns().map(({ asked, end }) => [asked[0], end])).toEqual([
+      ['m1', 'success'],
+      ['m2', 'success'],
+      ['m3', 'success'],
+    ]);
+  });
+
+  test('waits for a server that is not there, for as long as it takes, and reaches it once', async () => {
+    const { server, say, trouble } = await listening();
+    await server.stop();
+    const saying = say('one');
+    await settled(trouble).toMatch(/A message waits: the agent can’t be reached at http:.*ECONNREFUSED/);
+    server.onRun = (run) => run.reply('Yes.');
+    await server.comeBack();
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(server.inputs).toHaveLength(1);
+    await settled(trouble).toBeUndefined();
+  });
+
+  test('is refused with the server’s own words', async () => {
+    const { server, say, turns } = await listening();
+    server.refusal = { status: 422, body: '{"detail":"messages: field required"}' };
+    expect(await say('one')).toEqual({
+      state: 'failed',
+      reason: `${server.url} answered 422: messages: field required`,
+    });
+    server.refusal = { status: 200, body: '{}' };
+    expect((await say('two')).reason).toContain('and not with a stream of events');
+    expect(turns()).toEqual([]);
+  });
+
+  test('is tried again while the server says that it is busy', async () => {
+    const { server, say, trouble } = await listening();
+    server.refusal = { status: 409, body: 'a run is under way' };
+    const saying = say('one');
+    await settled(trouble).toContain('answered 409: a run is under way');
+    server.refusal = null;
+    server.onRun = (run) => run.reply('Yes.');
+    expect(await saying).toEqual({ state: 'delivered' });
+  });
+
+  test('whose fate nobody knows after a kill is not sent again', async () => {
+    const { server, around, source } = await listening();
+    server.refusal = { status: 503, body: '' };
+    const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
+    void source.say(message('m1', 'one'), false);
+    await settled(stored).toContain('m1');
+    // As it is on disk in the moment after the POST has left.
+    const after = new MemorySurroundings(undefined, around);
+    after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
+    around.deafen();
+    const next = new AgUiSource({
+      surroundings: after,
+      url: server.url,
+      sessionId: SESSION,
+      history: 'all',
+      headers: {},
+    });
+    await next.start();
+    const outcome = await next.say(message('m1', 'one'), true);
+    expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('look what it does') });
+    await next.close(0, 'the test is over');
+  });
+
+  test('is answered by a turn that fails if its stream breaks, ends early, or ends in the middle of a frame', async () => {
+    const { server, say, turns, around } = await listening();
+    for (const [at, broken] of (['cut', 'end', 'half'] as const).entries()) {
+      await say(`${broken}`);
+      const run = server.runs[at];
+      run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${at}`, 'Half', run.ids).slice(0, 2));
+      await settled(() => turns()[at]?.said).toEqual(['Half']);
+      if (broken === 'half') run?.write('data: {"type":"TEXT_MESSAGE_CONTENT","messa');
+      if (broken === 'cut') run?.cut();
+      else run?.end();
+      await settled(() => turns()[at]?.end).toBe('failed');
+    }
+    expect(around.logged.filter((line) => line.includes('broke before its end'))).toHaveLength(3);
+    server.onRun = (run) => run.reply('Still here.');
+    await say('Are you there?');
+    await settled(() => turns()[3]).toEqual({ kind: 'user', asked: ['m4'], said: ['Still here.'], end: 'success' });
+  });
+
+  test('may be answered by frames of 10 MB, and by garbage between good ones', async () => {
+    const { server, say, turns, around } = await listening();
+    await say('Read it');
+    const { run } = server;
+    run?.say({ type: 'RUN_STARTED', ...run.ids });
+    run?.write('data: {"type":"TEXT_MESS\n\ndata: 17\n\ndata: null\n\nevent: x\nid: 3\ndata: []\n\n');
+    run?.say({ type: 'STATE_SNAPSHOT', snapshot: { file: 'x'.repeat(10 * 1024 * 1024) } });
+    run?.say(...said('a1', 'y'.repeat(10 * 1024 * 1024), run.ids), { type: 'RUN_FINISHED', ...run.ids });
+    run?.end();
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()[0]?.said.join('')).toHaveLength(10 * 1024 * 1024);
+    expect(around.events).toContainEqual(
+      expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
+    );
+    expect(around.logged.join('\n')).toContain('no JSON');
+  });
+});
+
+describe('between runs', () => {
+  test('what the agent does is heard before anybody has written, by one listener', async () => {
+    const { server, turns } = await listening();
+    server.between(taskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
+    server.between(...said('a1', 'The poll has failed.', S), { type: 'RUN_FINISHED', ...S });
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toEqual([
+      {
+        kind: 'between-run',
+        trigger: { kind: 'task', taskIds: ['t1'] },
+        asked: [],
+        said: ['The poll has failed.'],
+        end: 'success',
+      },
+    ]);
+    expect(server.mostListeners).toBe(1);
+  });
+
+  test('a stream that breaks is opened again, for ever, and fails the turn that was open in it', async () => {
+    const { server, turns, trouble } = await listening();
+    for (let times = 0; times < 40; times += 1) {
+      await settled(() => server.listeners).toBe(1);
+      server.cutListeners();
+      await settled(() => server.listeners).toBe(0);
+    }
+    await settled(() => server.listeners).toBe(1);
+    server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'It', S).slice(0, 2));
+    await settled(() => turns()[0]?.said).toEqual(['It']);
+    server.cutListeners();
+    await settled(() => turns()[0]?.end).toBe('failed');
+    await settled(() => server.listeners).toBe(1);
+    await settled(trouble).toBeUndefined();
+    expect(server.mostListeners).toBe(1);
+  });
+
+  test('a server without such a stream is named on the agent’s page, with the paths that were tried', async () => {
+    const server = await AmbientServer.start();
+    server.streams = 'none';
+    const { trouble } = await listening({}, server);
+    await settled(trouble).toContain(`no stream of events at ${server.url}events/s or ${server.url}events (404)`);
+    server.streams = 'all';
+    await settled(trouble).toBeUndefined();
+    expect(server.listeners).toBe(1);
+  });
+
+  test('a path of its own is read, where one was named', async () => {
+    const { server } = await listening({ eventsPath: '/events/{threadId}' });
+    await settled(() => server.asked).toContain('GET /events/s');
+  });
+
+  test('of a stream of all threads only its own is told', async () => {
+    const server = await AmbientServer.start();
+    server.streams = 'all';
+    const { turns } = await listening({}, server);
+    const other = { threadId: 'other', runId: 'x' };
+    server.between({ type: 'RUN_STARTED', ...other }, ...said('a0', 'No', other), { type: 'RUN_FINISHED', ...other });
+    server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r' }, ...said('a1', 'Yes', S), {
+      type: 'RUN_FINISHED',
+      ...S,
+    });
+    await settled(() => turns().map((turn) => turn.said[0])).toEqual(['Yes']);
+  });
+
+  test('a turn of the agent’s own that begins while a person’s runs is told behind it', async () => {
+    const { server, say, turns } = await listening();
+    await say('one');
+    const { run } = server;
+    run?.say({ type: 'RUN_STARTED', ...run.ids });
+    server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'Meanwhile', S), {
+      type: 'RUN_FINISHED',
+      ...S,
+    });
+    run?.say(...said('a2', 'Answer', run.ids), { type: 'RUN_FINISHED', ...run.ids });
+    run?.end();
+    await settled(() => turns().map((turn) => [turn.kind, turn.said[0], turn.end])).toEqual([
+      ['user', 'Answer', 'success'],
+      ['between-run', 'Meanwhile', 'success'],
+    ]);
+  });
+});
+
+describe('a turn', () => {
+  test('is interrupted where the server runs it, and else by its stream', async () => {
+    const { server, say, turns, interrupt, turn } = await listening();
+    await say('one');
+    await settled(turn).not.toBeNull();
+    expect(await interrupt('another')).toMatchObject({ state: 'failed' });
+    expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
+    expect(server.interrupts).toBe(1);
+    server.run?.reply('Stopped.');
+    await settled(() => turns()[0]?.end).toBe('cancelled');
+    server.canInterrupt = false;
+    await say('two');
+    await settled(turn).not.toBeNull();
+    expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
+    await settled(() => turns()[1]?.end).toBe('cancelled');
+    expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing runs now' });
+  });
+
+  test('is cut off when the runner ends, once its time is over', async () => {
+    const { source, say, turns, around } = await listening();
+    await say('one');
+    await source.close(0, 'the runner was stopped');
+    expect(turns()[0]?.end).toBe('cancelled');
+    expect(around.events.some(({ name }) => name === 'session:ended')).toBe(false);
+  });
+});
+
+describe('a task', () => {
+  test('is stopped where the server can, and settled by its list', async () => {
+    const { server, say, stop, tasks } = await listening();
+    await say('one');
+    server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, taskBegan('t1', 'Poll'), taskBegan('t2', 'Build'));
+    await settled(tasks).toEqual(['t1', 't2']);
+    server.tasks = [
+      { task_id: 't1', status: 'stopped' },
+      { task_id: 't2', status: 'running' },
+    ];
+    expect(await stop('t1')).toEqual({ state: 'done' });
+    expect(server.stopped).toEqual(['t1']);
+    await settled(tasks).toEqual(['t2']);
+    expect(await stop('t1')).toMatchObject({ state: 'failed' });
+    server.tasks = null;
+    expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server has no way to stop a task' });
+  });
+
+  test('that ended while the runner was away is settled at its start', async () => {
+    const { server, say, around, tasks, source } = await listening();
+    await say('one');
+    server.run?.say(taskBegan('t1', 'Poll'));
+    await settled(tasks).toEqual(['t1']);
+    server.tasks = [{ task_id: 't1', status: 'failed', summary: 'exit code 3' }];
+    const after = new MemorySurroundings(undefined, around);
+    around.deafen();
+    await source.close(0, 'killed');
+    const next = new AgUiSource({
+      surroundings: after,
+      url: server.url,
+      sessionId: SESSION,
+      history: 'all',
+      headers: {},
+    });
+    await next.start();
+    await settled(() => after.openWork(SESSION).tasks).toEqual([]);
+    expect(after.events.at(-1)?.value).toMatchObject({ task_id: 't1', status: 'failed', summary: 'exit code 3' });
+    await next.close(0, 'the test is over');
+  });
+});
+
+describe('a question', () => {
+  const args = { questions: [{ question: 'Which branch?', options: ['main', 'dev'] }] };
+  const ask = (run: AmbientServer['run']) => {
+    if (run === undefined) return;
+    const call = { toolCallId: 'q1', thread_id: SESSION, run_id: run.ids.runId };
+    run.say(
+      { type: 'RUN_STARTED', ...run.ids },
+      { type: 'TOOL_CALL_START', toolCallName: 'AskUserQuestion', ...call },
+      { type: 'TOOL_CALL_ARGS', delta: JSON.stringify(args), ...call },
+      { type: 'TOOL_CALL_END', ...call },
+      { type: 'RUN_FINISHED', ...run.ids },
+    );
+    run.end();
+  };
+
+  test('with which a run has ended is answered by the result of its call', async () => {
+    const { server, say, requests, reply } = await listening();
+    await say('one');
+    ask(server.run);
+    await settled(requests).toEqual(['q1']);
+    expect(await reply('q1', { 'Which branch?': 'main' })).toEqual({ state: 'done' });
+    await settled(() => server.inputs.length).toBe(2);
+    expect(server.inputs[1]?.messages.slice(1)).toEqual([
+      expect.objectContaining({ role: 'assistant', toolCalls: [expect.objectContaining({ id: 'q1' })] }),
+      { id: 'q1/answer', role: 'tool', toolCallId: 'q1', content: 'main' },
+    ]);
+    await settled(requests).toEqual([]);
+    expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/answered already|not wait/);
+  });
+
+  test('is answered by the next message as well, which its turn names', async () => {
+    const { server, say, requests, turns } = await listening();
+    await say('one');
+    ask(server.run);
+    await settled(requests).toEqual(['q1']);
+    server.onRun = (run) => run.reply('On dev, then.');
+    expect(await say('dev')).toEqual({ state: 'delivered' });
+    expect(server.inputs[1]?.messages.at(-1)).toEqual({ id: 'm2', role: 'tool', toolCallId: 'q1', content: 'dev' });
+    await settled(() => turns()[1]).toEqual({ kind: 'user', asked: ['m2'], said: ['On dev, then.'], end: 'success' });
+    expect(requests()).toEqual([]);
+  });
+
+  test('that is an interrupt is answered by a resume, and messages wait for that', async () => {
+    const { server, say, requests, allow, turns } = await listening();
+    await say('one');
+    const { run } = server;
+    const call = { toolCallId: 'c1' };
+    run?.say(
+      { type: 'RUN_STARTED', ...run.ids },
+      { type: 'TOOL_CALL_START', toolCallName: 'shell', ...call },
+      { type: 'TOOL_CALL_ARGS', delta: '{"command":"rm -r build"}', ...call },
+      { type: 'TOOL_CALL_END', ...call },
+      {
+        type: 'RUN_FINISHED',
+        ...run.ids,
+        outcome: { type: 'interrupt', interrupts: [{ id: 'i1', reason: 'tool_call', toolCallId: 'c1' }] },
+      },
+    );
+    run?.end();
+    await settled(requests).toEqual(['i1']);
+    const saying = say('two');
+    server.onRun = (next) => next.reply('Done.');
+    expect(await allow('i1')).toEqual({ state: 'done' });
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(server.inputs.map(({ resume }) => resume)).toEqual([
+      undefined,
+      [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }],
+      undefined,
+    ]);
+    await settled(() => turns().length === 3 && turns()[2]?.end).toBe('success');
+    expect(requests()).toEqual([]);
+  });
+});
