@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { fieldsOf, isObject } from '@/lib/protocol/fields';
+import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+
+/**
+ * What happens in one session is told in it and nowhere else, whatever others do on the same connection at the same
+ * time: two recordings, one frame of this and one of that, give what each gives by itself.
+ */
+
+/** As another agent would have said it: every id of the recording is another one. */
+function renamed(lines: readonly RecordedLine[], mark: string): RecordedLine[] {
+  const ids = new Set<string>();
+  const collect = (value: unknown, name = ''): void => {
+    if (typeof value === 'string' && /id$/i.test(name) && value !== '') ids.add(value);
+    else if (Array.isArray(value)) for (const one of value) collect(one, name.replace(/s$/, ''));
+    else if (isObject(value)) for (const [key, one] of Object.entries(value)) collect(one, key);
+  };
+  for (const { fields } of lines) collect(fields.msg);
+  const rename = (text: string) => {
+    let out = text;
+    for (const id of byLength) out = out.replaceAll(id, `${id}${mark}`);
+    return out;
+  };
+  const byLength = [...ids].filter((id) => id.length > 8).sort((one, other) => other.length - one.length);
+  const changed = (value: unknown, depth = 0): unknown => {
+    if (typeof value === 'string') return rename(value);
+    if (Array.isArray(value)) return value.map((one) => changed(one, depth + 1));
+    if (!isObject(value)) return value;
+    // JSON-RPC counts from one on each connection, and here there is one.
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [
+        rename(key),
+        depth === 0 && key === 'id' && typeof one === 'number' ? one + 100_000 : changed(one, depth + 1),
+      ]),
+    );
+  };
+  return lines.map(({ at, fields }) => ({ at, fields: { ...fields, msg: changed(fields.msg) } }));
+}
+
+/** By their times; an HTTP request and its answer stay together. */
+function interleaved(one: readonly RecordedLine[], other: readonly RecordedLine[]): RecordedLine[] {
+  const left = [[...one], [...other]] as const;
+  const merged: RecordedLine[] = [];
+  while (left[0].length > 0 || left[1].length > 0) {
+    const from = (left[0][0]?.at ?? Number.POSITIVE_INFINITY) <= (left[1][0]?.at ?? Number.POSITIVE_INFINITY) ? 0 : 1;
+    const line = left[from].shift() as RecordedLine;
+    merged.push(line);
+    if (line.fields.dir !== 'out' || !('path' in fieldsOf(line.fields.msg))) continue;
+    while (left[from].length > 0) {
+      const next = left[from].shift() as RecordedLine;
+      merged.push({ ...next, at: line.at });
+      if ('status' in fieldsOf(next.fields.msg)) break;
+    }
+  }
+  return merged;
+}
+
+/** The events of each session, without the ids that another numbering gives. */
+function bySession(told: readonly ToldEvent[]): string[] {
+  const sessions = new Map<string, string[]>();
+  for (const { sessionId, event } of told) {
+    const { type, name, delta, content, value } = event;
+    // What names no session is about the connection, and only kept.
+    if (type === 'RAW') continue;
+    const { status, outcome } = fieldsOf(value);
+    const { turn, trigger } = event.metadata?.interlude ?? {};
+    const line = [type, name, delta, content, status, outcome, turn, trigger?.kind].filter(Boolean).join(' ');
+    sessions.set(sessionId, [...(sessions.get(sessionId) ?? []), line.replaceAll('#2', '')]);
+  }
+  return [...sessions.values()].map((lines) => lines.join('\n')).sort();
+}
+
+const withoutExit = (lines: readonly RecordedLine[]) => lines.filter(({ fields }) => !('exit' in fieldsOf(fields.msg)));
+
+const KINDS = ['acp', 'codex', 'opencode'];
+/** A connection is opened once. */
+function joining(lines: readonly RecordedLine[]): RecordedLine[] {
+  const opening = lines.find(({ fields }) => fieldsOf(fields.msg).method === 'initialize');
+  if (opening === undefined) return [...lines];
+  const { id } = fieldsOf(opening.fields.msg);
+  const isAnswer = ({ dir, msg }: RecordedLine['fields']) =>
+    dir === 'in' && fieldsOf(msg).id === id && fieldsOf(msg).method === undefined;
+  return lines.filter((line) => line !== opening && !isAnswer(line.fields));
+}
+
+/** `codex exec` has a connection for each session, OpenCode's coming API is another one, and two of ACP have several. */
+const ALONE = new Set(['exec-json', 'v2-api', 'claude-air-killed', 'opencode-killed']);
+
+/** Of the same agent: what it offers is agreed on once for each connection. */
+function besides(kind: string, name: string, names: readonly string[]): string {
+  if (kind !== 'acp') return 'background';
+  const agent = name.replace(/-(three-tasks|three-tasks-raw|[a-z]+)$/, '');
+  return names.find((one) => one === `${agent}-permission`) ?? `${agent}-tool`;
+}
+
+describe.each(KINDS)('on one connection of the kind %s', (kind) => {
+  const names = recordingsOf(kind).filter((name) => !ALONE.has(name));
+
+  test.each(names)('%s and another session are told as if each were alone', (name) => {
+    const one = withoutExit(recordedLines(kind, name));
+    const two = renamed(withoutExit(recordedLines(kind, besides(kind, name, names))), '#2');
+    const alone = [...playRecorded(kind, one, CUT), ...playRecorded(kind, two, CUT).map(asSecond)];
+    const together = playRecorded(kind, interleaved(one, joining(two)), CUT);
+    expect(bySession(together)).toEqual(bySession(alone));
+  });
+});
+
+function asSecond(one: ToldEvent): ToldEvent {
+  return { ...one, sessionId: `second-${one.sessionId}` };
+}
