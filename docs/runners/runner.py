@@ -1,0 +1,108 @@
+"""A whole runner for Interlude, standard library only. What the agent says is stored before anything else is done with
+it. The file is outbox and memory in one; to stay this small, nothing is ever deleted from it.
+Check it: interlude conformance runner -- python3 docs/runners/runner.py. What it speaks: lib/protocol/PROTOCOL.md."""
+import http.client, json, os, re, shlex, subprocess, threading, time, urllib.parse, uuid
+
+URL, TOKEN = urllib.parse.urlsplit(os.environ["INTERLUDE_URL"]), os.environ["INTERLUDE_TOKEN"]
+AGENT, SESSION, ME = "python", "python-session", {"runner": uuid.uuid4().hex, "startedAt": time.time_ns() // 10**6}
+NOT_TAKEN = "interrupt task.stop task.wake wake-rule.set permission.decision question.answer log-level.set".split()
+TAKES_NOT = dict.fromkeys(NOT_TAKEN, "this small runner takes messages and nothing else")
+SECRET = re.compile(re.escape(TOKEN) + r"|\b(?:sk|gh[opsu]|xox[abp])[-_][\w-]{16,}")
+TROUBLE = (OSError, ValueError, http.client.HTTPException)
+
+file = open(os.path.join(os.environ["INTERLUDE_DATA_DIR"], "outbox.jsonl"), "a+b", buffering=0)
+lines, _, torn = (file.seek(0) or file.read()).rpartition(b"\n")  # what a kill tore apart was never told
+file.truncate(file.tell() - len(torn))
+records, lock, turn, given = [json.loads(line) for line in lines.splitlines()], threading.Lock(), None, {}
+begun = {id for record in records for id in record["begins"]}  # the messages that turns have begun with
+
+def put(kind, what, begins=()):  # numbers it, once and for all
+    with lock:
+        about = {"agentId": AGENT, "sessionId": SESSION, "occurredAt": time.time_ns() // 10**6, "begins": list(begins)}
+        records.append({"seq": len(records) + 1, "kind": kind, kind: what, **about})
+        file.write(json.dumps(records[-1]).encode() + b"\n")
+
+def request(method, path, body=None):
+    connect = http.client.HTTPSConnection if URL.scheme == "https" else http.client.HTTPConnection
+    link = connect(URL.netloc, timeout=45)
+    link.request(method, f"/api/v1{path}", body and json.dumps(body), {"authorization": f"Bearer {TOKEN}"})
+    return link.getresponse()
+
+def post(path, body):  # its status, 0 for none; what was said; the seconds to wait before another try
+    try:
+        said = json.load(answer := request("POST", path, body))
+        return answer.status, said.get("error", said), int(answer.headers.get("retry-after", 1))
+    except TROUBLE: return 0, {}, 1
+
+def send():  # one request at a time; what was not acknowledged is sent again as it was, without end
+    sent, most, due = 0, 50, 0
+    while True:
+        if time.monotonic() > due:  # a report is about its moment: none is made while nothing gets through
+            runner = {"kind": "trivial", "runner": {"id": ME["runner"], **ME}, "versions": {"protocol": "1"}}
+            takes = {"takes": ["message"], "takesNot": TAKES_NOT}
+            put("status", {**runner, **takes, "everyMs": 3000, "openTurnId": turn})
+            due = time.monotonic() + 1
+        batch, producer = records[sent:sent + most], {"id": AGENT, "epoch": records[0]["occurredAt"]}
+        status, said, wait = post("/events", {"producer": producer, "records": batch}) if batch else (0, {}, 0.05)
+        if status == 200: sent, most = said["ackedSeq"], 50
+        elif said.get("code") == "sequence_gap": sent = said["expectedSeq"] - 1  # its database was put back
+        elif said.get("code") == "stale_epoch" or sent > len(records): os._exit(1)  # another outbox has written
+        elif status in (400, 413) and len(batch) > 1: most = len(batch) // 2
+        elif status in (400, 413):  # refused for good: its loss is told under its number
+            records[sent] |= {"kind": "lost", batch[0]["kind"]: None, "lost": {"count": 1, "reason": "refused"}}
+        else: time.sleep(wait)
+
+def listen():  # of a stream that breaks, what is open comes again with the next one
+    while True:
+        try:
+            for line in request("GET", f"/agents/{AGENT}/commands?{urllib.parse.urlencode(ME)}"):
+                name, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if name == "event": event = value
+                elif name == "data" and event == "command": obey(**json.loads(value))
+                elif name == "data" and event == "fenced": os._exit(1)  # another runner has taken over
+        except TROUBLE: pass
+        time.sleep(1)
+
+def obey(id, type, body, **_):
+    if type != "message": acknowledge(id, "failed", TAKES_NOT.get(type, "this runner does not know what that is"))
+    elif id in begun: acknowledge(id, "delivered")
+    elif id not in given:  # it is acknowledged once a turn has begun with it
+        given[id] = {"type": "message", "id": id, "text": body["text"]}
+        print(json.dumps(given[id]), file=agent.stdin, flush=True)
+
+def acknowledge(id, state, reason=None):
+    body = {"state": state, "reason": reason, **ME}
+    threading.Thread(target=post, args=[f"/agents/{AGENT}/commands/{id}/ack", body]).start()
+
+def custom(name, **value):
+    put("event", {"type": "CUSTOM", "name": name, "value": value})
+
+def begin(turn, cause, messages=()):
+    put("event", {"type": "RUN_STARTED", "runId": turn, "metadata": {"interlude": cause}}, messages)
+    for id in messages: begun.add(id), given.pop(id, None), acknowledge(id, "delivered")
+
+own = {name: value for name, value in os.environ.items() if not name.startswith("INTERLUDE_")}
+agent = subprocess.Popen(shlex.split(os.environ["CONFORMANCE_AGENT"]), stdin=-1, stdout=-1, encoding="utf-8", env=own)
+if records: custom("session:ended", reason="its runner ended")  # and with it what was open
+custom("session:started")
+for work in send, listen: threading.Thread(target=work, daemon=True).start()
+for line in agent.stdout:
+    match json.loads(line):  # what the agent says → AG-UI
+        case {"type": "turn-start", "turn": turn, "messages": ids}:
+            begin(turn, {"turn": "user", "userMessageIds": ids}, ids)
+        case {"type": "turn-start", "turn": turn, "task": task}:
+            begin(turn, {"turn": "between-run", "trigger": {"kind": "task", "taskIds": [task]}})
+        case {"type": "say", "id": id, "text": text}:
+            for piece in re.findall(r"(?s).{1,20000}", text):  # each fits into a record
+                put("event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "role": "assistant", "delta": piece})
+        case {"type": "task-start", "task": task, "description": description}:
+            custom("task:started", task_id=task, description=description)
+        case {"type": "task-end", "task": task, "status": status, "exitCode": code}:
+            custom("task:completed", task_id=task, status=status, exit_code=code)
+        case {"type": "log", "level": level, "text": text}:
+            text, count = SECRET.subn("[redacted: secret]", text)
+            put("log", {"level": level, "component": "agent", "message": text, "redacted": count})
+        case {"type": "turn-end", "status": status, **more}:
+            failed = status == "failed" and {"type": "RUN_ERROR", "message": more.get("reason")}
+            turn = put("event", {**(failed or {"type": "RUN_FINISHED"}), "runId": turn})
+os._exit(1)  # the agent has ended; whoever keeps this running starts both again

@@ -1,0 +1,143 @@
+/**
+ * A whole runner for Interlude, with nothing but Node. What the agent says is stored before anything else is done with
+ * it. The file is outbox and memory in one; to stay this small, nothing is ever deleted from it.
+ * Check it: interlude conformance runner -- npx tsx docs/runners/runner.ts. What it speaks: lib/protocol/PROTOCOL.md.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+
+type Fields = Record<string, unknown>;
+type Line = { type: string; turn: string; messages?: string[]; task: string; id: string; text: string } & Fields;
+const { INTERLUDE_URL = '', INTERLUDE_TOKEN = '', INTERLUDE_DATA_DIR = '.', CONFORMANCE_AGENT = '' } = process.env;
+const [agentId, sessionId, me] = ['ts', 'ts-session', { runner: randomUUID(), startedAt: Date.now() }];
+const asked = ['interrupt', 'session.end', 'task.stop', 'permission.decision', 'question.answer'];
+const notTaken = [...asked, 'task.wake', 'wake-rule.set'];
+const takesNot = Object.fromEntries(
+  [...notTaken, 'log-level.set'].map((type) => [type, 'this small runner takes messages and nothing else']),
+);
+const secret = new RegExp(`${INTERLUDE_TOKEN}|\\b(?:sk|gh[opsu]|xox[abp])[-_][\\w-]{16,}`, 'g');
+
+const file = `${INTERLUDE_DATA_DIR}/outbox.jsonl`;
+const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+const whole = text.slice(0, text.lastIndexOf('\n') + 1); // what a kill tore apart was never told
+if (whole !== text) truncateSync(file, Buffer.byteLength(whole));
+const records: Fields[] = whole.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+const begun = new Set(records.flatMap(({ begins }) => begins as string[])); // messages that turns have begun with
+const given = new Set<string>(); // to this agent, and no turn has begun with them
+let turn: string | null = null;
+
+function put(kind: string, what: Fields, begins: string[] = []): void {
+  const about = { agentId, sessionId, occurredAt: Date.now(), begins };
+  records.push({ seq: records.length + 1, kind, [kind]: what, ...about }); // numbered once and for all
+  appendFileSync(file, `${JSON.stringify(records.at(-1))}\n`);
+}
+
+const request = (path: string, more: RequestInit = {}) =>
+  fetch(`${INTERLUDE_URL}/api/v1${path}`, { headers: { authorization: `Bearer ${INTERLUDE_TOKEN}` }, ...more });
+
+/** @returns its status, 0 for none; what was said; the milliseconds to wait before another try */
+async function post(path: string, body: object): Promise<[number, Fields, number]> {
+  try {
+    const signal = AbortSignal.timeout(30_000);
+    const answer = await request(path, { method: 'POST', body: JSON.stringify(body), signal });
+    const said = await answer.json();
+    return [answer.status, said.error ?? said, Number(answer.headers.get('retry-after') ?? 1) * 1_000];
+  } catch {
+    return [0, {}, 1_000];
+  }
+}
+
+/** One request at a time; what was not acknowledged is sent again as it was, without end. */
+async function send(): Promise<never> {
+  for (let [sent, most, due] = [0, 50, 0]; ; ) {
+    if (Date.now() > due) {
+      due = Date.now() + 1_000; // a report is about its moment: none is made while nothing gets through
+      const about = { kind: 'trivial', runner: { id: me.runner, ...me }, versions: { protocol: '1' }, everyMs: 3_000 };
+      put('status', { ...about, openTurnId: turn, takes: ['message'], takesNot });
+    }
+    const batch = records.slice(sent, sent + most);
+    const producer = { id: agentId, epoch: records[0]?.occurredAt };
+    const [status, said, wait] = batch[0] ? await post('/events', { producer, records: batch }) : [0, {}, 50];
+    if (status === 200) [sent, most] = [Number(said.ackedSeq), 50];
+    else if (said.code === 'sequence_gap')
+      sent = Number(said.expectedSeq) - 1; // its database was put back
+    else if (said.code === 'stale_epoch' || sent > records.length)
+      process.exit(1); // another outbox has written
+    else if (status !== 400 && status !== 413) await pause(wait);
+    else if (batch.length > 1) most = Math.floor(batch.length / 2);
+    else
+      records[sent] = { ...batch[0], kind: 'lost', [`${batch[0]?.kind}`]: null, lost: { count: 1, reason: 'refused' } };
+  }
+}
+
+/** Of a stream that breaks, what is open comes again with the next one. */
+async function listen(): Promise<never> {
+  for (;;) {
+    try {
+      const stream = await request(`/agents/${agentId}/commands?${new URLSearchParams(me as never)}`);
+      let rest = '';
+      for await (const text of stream.body?.pipeThrough(new TextDecoderStream() as never) ?? []) {
+        const frames = (rest + text).split('\n\n');
+        rest = frames.pop() ?? '';
+        for (const frame of frames) {
+          if (frame.includes('event: command')) obey(JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? ''));
+          if (frame.includes('event: fenced')) process.exit(1); // another runner has taken over
+        }
+      }
+    } catch {}
+    await pause(1_000);
+  }
+}
+
+function obey({ id, type, body }: { id: string; type: string; body: Fields }): void {
+  if (type !== 'message') acknowledge(id, 'failed', takesNot[type] ?? 'this runner does not know what that is');
+  else if (begun.has(id)) acknowledge(id, 'delivered');
+  else if (!given.has(id)) {
+    given.add(id); // it is acknowledged once a turn has begun with it
+    agent.stdin.write(`${JSON.stringify({ type, id, text: body.text })}\n`);
+  }
+}
+
+const acknowledge = (id: string, state: string, reason?: string) =>
+  void post(`/agents/${agentId}/commands/${id}/ack`, { state, reason, ...me });
+const event = (type: string, more: Fields) => put('event', { type, ...more });
+const custom = (name: string, value: Fields) => event('CUSTOM', { name, value });
+
+/** What the agent says → AG-UI. */
+function heard({ type, ...line }: Line): void {
+  if (type === 'turn-start') {
+    const { messages = [], task } = line;
+    const woken = { turn: 'between-run', trigger: { kind: 'task', taskIds: [task] } };
+    const interlude = task ? woken : { turn: 'user', userMessageIds: messages };
+    turn = line.turn;
+    put('event', { type: 'RUN_STARTED', runId: turn, metadata: { interlude } }, messages);
+    for (const id of messages) if (begun.add(id) && given.delete(id)) acknowledge(id, 'delivered');
+  } else if (type === 'say') {
+    const chunk = { messageId: line.id, role: 'assistant' };
+    // Each fits into a record, and none ends inside a character.
+    for (const delta of line.text.match(/.{1,20000}/gsu) ?? []) event('TEXT_MESSAGE_CHUNK', { ...chunk, delta });
+  } else if (type === 'task-start') custom('task:started', { task_id: line.task, description: line.description });
+  else if (type === 'task-end') {
+    custom('task:completed', { task_id: line.task, status: line.status, exit_code: line.exitCode });
+  } else if (type === 'log') {
+    const message = line.text.replace(secret, '[redacted: secret]');
+    const redacted = line.text.match(secret)?.length;
+    put('log', { level: line.level, component: 'agent', message, redacted });
+  } else if (type === 'turn-end') {
+    if (line.status === 'failed') event('RUN_ERROR', { runId: turn, message: line.reason });
+    else event('RUN_FINISHED', { runId: turn });
+    turn = null;
+  }
+}
+
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('INTERLUDE_')));
+const agent = spawn(CONFORMANCE_AGENT, { shell: true, stdio: ['pipe', 'pipe', 'inherit'], env: env as never });
+if (records.length > 0) custom('session:ended', { reason: 'its runner ended' }); // and with it what was open
+custom('session:started', {});
+createInterface({ input: agent.stdout }).on('line', (line) => heard(JSON.parse(line)));
+agent.on('exit', () => process.exit(1)); // whoever keeps this running starts both again
+void send();
+void listen();

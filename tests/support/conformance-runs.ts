@@ -1,0 +1,58 @@
+import { fileURLToPath } from 'node:url';
+import type { CheckResult, Group } from '@/lib/runner/conformance/check';
+import { conduct } from '@/lib/runner/conformance/conduct';
+import { RUNNER_CHECKS } from '@/lib/runner/conformance/runner/checks';
+import { RunnerStage } from '@/lib/runner/conformance/runner/runner-stage';
+import { SERVER_CHECKS } from '@/lib/runner/conformance/server/checks';
+import { ServerStage } from '@/lib/runner/conformance/server/server-stage';
+
+/** Longer than anything takes that comes at all, on a machine that does a great deal besides. */
+const WITHIN_MS = 20_000;
+const WHOLE_RUN_MS = 200_000;
+
+const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+
+export const OURS = [process.execPath, path('lib/launch/interlude.mjs'), 'conformance', 'ours'];
+export const PYTHON = ['python3', path('docs/runners/runner.py')];
+export const TYPESCRIPT = [process.execPath, '--import', 'tsx', path('docs/runners/runner.ts')];
+
+interface Run {
+  only?: Group[];
+  /** How long to wait for what does not come where something is broken. */
+  withinMs?: number;
+}
+
+export async function checkRunner(command: readonly string[], run: Run = {}): Promise<CheckResult[]> {
+  const { only = [], withinMs = WITHIN_MS } = run;
+  const { signal } = new AbortController();
+  const stage = await RunnerStage.open(command, { withinMs, signal });
+  try {
+    return await conduct(RUNNER_CHECKS, stage, { only, withinMs: WHOLE_RUN_MS, signal, onResult: () => {} });
+  } finally {
+    await stage.close();
+  }
+}
+
+/** @returns with the sessions that it could not put away */
+export async function checkServer(
+  server: { url: string; token: string },
+  run: Run = {},
+): Promise<{ results: CheckResult[]; left: string[]; prefix: string }> {
+  const { only = [], withinMs = WITHIN_MS } = run;
+  const { signal } = new AbortController();
+  const stage = new ServerStage(server, withinMs, signal);
+  await stage.enter();
+  const how = { only, withinMs: WHOLE_RUN_MS, signal, onResult: () => {} };
+  const results = await conduct(SERVER_CHECKS, stage, how);
+  return { results, left: await stage.close(), prefix: stage.prefix };
+}
+
+/** What failed, with what was seen. */
+export function failedIn(results: readonly CheckResult[]): string[] {
+  return results.flatMap(({ verdict, name, detail }) => (verdict === 'failed' ? [`${name}: ${detail}`] : []));
+}
+
+/** The names of what failed. */
+export function namesFailed(results: readonly CheckResult[]): string[] {
+  return results.flatMap(({ verdict, name }) => (verdict === 'failed' ? [name] : []));
+}
