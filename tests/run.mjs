@@ -17,6 +17,7 @@ import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { ensureChromium } from './support/chromium-path.mjs';
 import { firstLoad } from './support/first-load.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
+import { ensureRealAgents, REAL_AGENTS } from './support/real-agents.mjs';
 
 /** A stage that hangs must not hang the run. */
 const STAGE_LIMIT_MS = 900_000;
@@ -30,6 +31,14 @@ const SHARED = { options: ['--no-isolate'] };
 const PATIENT = { options: [...SHARED.options, '--testTimeout=240000'] };
 
 const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
+
+/** The tests of the real Claude Code, which needs nothing but the Agent SDK. */
+const CLAUDE_TESTS = ['agent-tools', 'claude', 'composer-live', 'demo', 'hooks'].map(
+  (name) => `tests/agents/${name}.test.ts`,
+);
+
+/** Large, and no agent of its own: only with `npm run test:agents -- all`. */
+const ON_REQUEST = new Set(['copilotkit']);
 
 const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.ts', 'proxy.ts'];
 
@@ -71,12 +80,14 @@ const STAGES = {
     return missing ? failed(missing) : browserTests();
   },
   faults: () => vitest('faults', PROCESSES),
-  agents: async () => {
-    const sdk = await ensureAgentSdk();
-    if ('missing' in sdk) return failed(sdk.missing);
-    process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
-    return vitest('agents', PROCESSES);
-  },
+  // With everything else, the real Claude Code. Asked for by itself, the other agents too.
+  agents: () => agentTests(CLAUDE_TESTS, []),
+  'real-agents': () =>
+    agentTests(
+      undefined,
+      Object.keys(REAL_AGENTS).filter((name) => !ON_REQUEST.has(name)),
+    ),
+  all: () => agentTests(undefined, Object.keys(REAL_AGENTS)),
 };
 
 /**
@@ -111,7 +122,9 @@ const FAILED = { passed: 0, failed: 1 };
 const lane = new AsyncLocalStorage();
 
 async function run() {
-  const asked = process.argv.slice(2);
+  const named = process.argv.slice(2);
+  // `npm run test:agents -- all` is `real-agents all`: all there are include those.
+  const asked = named.includes('all') ? named.filter((name) => name !== 'real-agents') : named;
   const unknown = asked.filter((name) => !Object.hasOwn(STAGES, name));
   if (unknown.length > 0) {
     throw new LaunchError(`there is no stage "${unknown[0]}"; stages are ${Object.keys(STAGES).join(', ')}`, 2);
@@ -209,6 +222,22 @@ async function vitest(folder, { config = 'tests/vitest.config.ts', options = [],
 }
 
 const NOTHING = { broken: [], sound: 0 };
+
+/**
+ * @param {string[] | undefined} files
+ * @param {string[]} names of the agents besides Claude Code
+ * @returns {Promise<Tally>}
+ */
+async function agentTests(files, names) {
+  const sdk = await ensureAgentSdk();
+  if ('missing' in sdk) return failed(sdk.missing);
+  process.env.INTERLUDE_CLAUDE_SDK_DIR = sdk.folder;
+  const { folder, missing } = await ensureRealAgents(names);
+  if (names.length > 0) process.env.INTERLUDE_TEST_AGENTS_DIR = folder;
+  const tally = await vitest('agents', { ...PROCESSES, ...(files === undefined ? {} : { files }) });
+  const notes = missing.map((why) => `not run\n${why}`);
+  return { ...tally, notes: [...notes, ...(tally.notes ?? [])] };
+}
 
 /**
  * Browsers on a busy machine. A file in which something failed is run once more, by itself and from nothing; what

@@ -4,16 +4,18 @@ import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
+import { useLiveness } from '@/components/ui/liveness';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
 import { isSeen, standsSince } from '@/lib/protocol/session-standing';
+import { EndSession } from './end-session';
 import { sessionTitle, standingOf } from './session-words';
 import { WakeSwitch } from './wake-switch';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** To name a session, pin or archive it, to say that its failure has been seen, and when its agent is to be woken. */
+/** To name a session, pin, archive or end it, to say that its failure has been seen, and when its agent is to be woken. */
 export function ArrangePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -25,6 +27,8 @@ export function ArrangePopover(props: {
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const canWake = useIsTaken('wake-rule.set');
+  const canEnd = useIsTaken('session.end');
+  const { stopped, isAway } = useLiveness();
   const standing = standingOf(session);
   const hasFailed = standing === 'failed' || standing === 'lost';
 
@@ -91,6 +95,7 @@ export function ArrangePopover(props: {
         )}
       </div>
       {canWake && <WakeSwitch session={session} />}
+      {canEnd && stopped === null && !isAway && <EndSession sessionId={session.id} onAsked={onClose} />}
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}

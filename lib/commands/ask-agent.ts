@@ -3,7 +3,7 @@ import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
-import type { CommandAnswer, Interrupt, StopTask, WakeTask } from '@/lib/protocol/commands';
+import type { CommandAnswer, EndSession, Interrupt, StopTask, WakeTask } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { TaskStatus } from '@/lib/protocol/read-models';
 import { askSession } from './ask-session';
@@ -38,6 +38,22 @@ function openTurn({ openTurnId }: WritableSession, meant: string | undefined): s
   if (meant === undefined) throw conflict('no_open_turn', 'No turn is open: there is nothing to interrupt.');
   const now = openTurnId === null ? 'none is open now' : 'another one is open now; read what it does before you end it';
   throw conflict('turn_ended', `The turn you meant has ended, and ${now}.`, { openTurnId });
+}
+
+/**
+ * `POST /sessions/:id/end`
+ * @throws AppError `conflict`: `session_ended`
+ */
+export async function postSessionEnd(
+  { ids: { sessionId }, body: { clientId } }: Asked<'sessionId', { body: EndSession }>,
+  server: CommandServer,
+): Promise<CommandAnswer> {
+  return askSession(server, {
+    sessionId,
+    clientId,
+    ask: { type: 'session.end' },
+    prepare: async () => ({ body: {}, repeats: () => true }),
+  });
 }
 
 /** `POST /sessions/:id/tasks/:taskId/stop` */

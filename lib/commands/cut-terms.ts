@@ -57,7 +57,8 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
     },
     {
       sql: `UPDATE commands SET lease_until = min(lease_until + ?1, ?2),
-              expires_at = min(expires_at + ?1, CASE type WHEN 'message' THEN ?3 WHEN 'interrupt' THEN ?4 ELSE ?5 END)
+              expires_at = min(expires_at + ?1, CASE
+                WHEN type = 'message' THEN ?3 WHEN type IN ('interrupt', 'session.end') THEN ?4 ELSE ?5 END)
             WHERE state IN ('queued', 'delivered')`,
       args: [
         ahead,

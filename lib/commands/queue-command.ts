@@ -67,7 +67,8 @@ function bodyJson(body: object): string {
 
 function expiryMs(type: CommandType): number {
   if (type === 'message') return MESSAGE_EXPIRY_MS;
-  return type === 'interrupt' ? INTERRUPT_EXPIRY_MS : COMMAND_EXPIRY_MS;
+  // Both are meant for what is there now, and for no runner that comes later.
+  return type === 'interrupt' || type === 'session.end' ? INTERRUPT_EXPIRY_MS : COMMAND_EXPIRY_MS;
 }
 
 /** The newest command of a session and type that asks for this and can still have its effect. */

@@ -82,6 +82,11 @@ const WORDS: Record<string, Record<State, string> | undefined> = {
     done: 'The interrupt reached the agent',
     failed: 'The agent could not be interrupted',
   },
+  'session.end': {
+    queued: 'The session was asked to end',
+    done: 'The runner ends the session',
+    failed: 'The session could not be ended',
+  },
   'task.stop': {
     queued: 'A task was asked to stop',
     done: 'A task was stopped',

@@ -34,7 +34,7 @@ export const agentStatusSchema = z.looseObject({
   ),
   /** The agent is not a child of its runner: without it, the agent goes on unobserved. */
   agentGoesOn: lenient(z.boolean()),
-  /** The commands it acts on; absent, on all but those of waking, which are younger. */
+  /** The commands it acts on; absent, on all but those of waking and the end of a session, which are younger. */
   takes: lenient(z.array(z.string())),
   /** Why it does not act on the others, as part of a sentence. */
   takesNot: lenient(z.record(z.string(), z.string())),

@@ -43,6 +43,8 @@ export interface CommandBodies {
   message: { messageId: string; text: string; from: Sender; replyTo?: string };
   /** `turnId`: the turn it ends, and no other. */
   interrupt: { turnId?: string };
+  /** Ends the session for good, whatever runs in it: its agent ends, and a runner of one session with it. */
+  'session.end': Record<string, never>;
   /** `description`: what people call the task. */
   'task.stop': { taskId: string; runId?: string; description?: string };
   /** Begins a turn with the result of a task that has ended, for an agent that is not told of it by itself. */
@@ -82,6 +84,7 @@ export type WakeRule = (typeof WAKE_RULES)[number];
 export const COMMAND_TYPES = [
   'message',
   'interrupt',
+  'session.end',
   'task.stop',
   'task.wake',
   'wake-rule.set',
@@ -130,6 +133,10 @@ export type SendMessage = z.infer<typeof sendMessageSchema>;
 /** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */
 export const interruptSchema = z.strictObject({ turnId: z.string().min(1).optional(), clientId: clientId.optional() });
 export type Interrupt = z.infer<typeof interruptSchema>;
+
+/** `POST /sessions/:id/end`. The body may be empty. */
+export const endSessionSchema = z.strictObject({ clientId: clientId.optional() });
+export type EndSession = z.infer<typeof endSessionSchema>;
 
 /** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });

@@ -49,7 +49,7 @@ export const COMMAND_LEASE_MS = 60_000;
 /** When a message nobody took is given up, and when any other command is. */
 export const MESSAGE_EXPIRY_MS = 7 * 24 * 60 * 60_000;
 export const COMMAND_EXPIRY_MS = 10 * 60_000;
-/** When an interrupt is: it is meant for what runs now. */
+/** When an interrupt is, or the end of a session: it is meant for what runs now. */
 export const INTERRUPT_EXPIRY_MS = 15_000;
 /**
  * How long after a request has expired its runner may still say how it ended before the server says that it expired.

@@ -52,6 +52,17 @@ export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = he
   return `${setting}${npmCommand(['run', '-s', 'interlude', '--', ...args], reader)}`;
 }
 
+/**
+ * A command of ours for an agent to run, wherever it works: the program is named by its whole path.
+ *
+ * @param {readonly string[]} args
+ */
+export function agentCommand(args) {
+  const program = join(root, 'lib', 'launch', 'interlude.mjs');
+  const setting = INTERLUDE_DATA_DIR ? `INTERLUDE_DATA_DIR=${shellWord(INTERLUDE_DATA_DIR)} ` : '';
+  return `${setting}node ${[program, ...args].map(shellWord).join(' ')}`;
+}
+
 /** How Claude Code is told of the MCP server. It starts it itself, so the program is named by its whole path. */
 export function mcpAddCommand() {
   const program = join(root, 'lib', 'launch', 'interlude.mjs');

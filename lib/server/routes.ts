@@ -7,7 +7,7 @@ import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { putArrangement } from '@/lib/commands/arrange-session';
-import { postInterrupt, postTaskStop, postTaskWake } from '@/lib/commands/ask-agent';
+import { postInterrupt, postSessionEnd, postTaskStop, postTaskWake } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { postMarks } from '@/lib/commands/mark-inbox';
 import { putLogLevel } from '@/lib/commands/put-log-level';
@@ -126,6 +126,7 @@ export const ROUTES: readonly Route[] = [
 
   asking('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
   asking('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
+  asking('POST', '/sessions/:sessionId/end', postSessionEnd, { bodies: [body.endSessionSchema] }),
   asking('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
   asking('POST', '/sessions/:sessionId/tasks/:taskId/wake', postTaskWake, { bodies: [body.wakeTaskSchema] }),
   asking('PUT', '/sessions/:sessionId/wake-rule', putWakeRule, { bodies: [body.setWakeRuleSchema] }),

@@ -386,6 +386,27 @@ describe('what breaks off', () => {
     await newer.body?.cancel();
   });
 
+  test('is told what --prompt says once, though its runner is killed and started again with the same command', async () => {
+    const stage = await claudeStage(server, {
+      turns: [turn(/START/, quick([say('Started.')])), turn(/NEXT/, quick([say('Reply to the next.')]))],
+    });
+    const { operator } = stage;
+    await stage.runner('--prompt', 'START');
+    await operator.finished(1);
+    stage.run.process.kill('SIGKILL');
+    await stage.run.ended;
+    await stage.runner('--prompt', 'START');
+    await operator.send('NEXT');
+    const turns = await operator.finished(2);
+    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
+    expect(turns.map((one) => messages([one], 'user').map(({ text, name }) => [name, text]))).toEqual([
+      [['operator', 'START']],
+      [['operator', 'NEXT']],
+    ]);
+    expect(await operator.session()).toMatchObject({ owedCount: 0 });
+    expect(stage.problems()).toEqual([]);
+  });
+
   test('Claude Code, killed: it is resumed, and what it had been given and not begun is given to it again', async () => {
     const stage = await claudeStage(server, {
       turns: [

@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Turn } from '@/lib/protocol/read-models';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { AgentDetail, Turn } from '@/lib/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
+import { claudeHome } from '../support/claude-home';
+import { claudeInTerminal, prompt } from '../support/claude-in-terminal';
 import { quick } from '../support/claude-stage';
+import { runCli, startCli } from '../support/cli';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { messages, requests, said, taskEnds } from '../support/operator';
-import { terminalStage } from '../support/terminal-stage';
+import { messages, Operator, requests, said, taskEnds } from '../support/operator';
+import { type TerminalStage, terminalStage } from '../support/terminal-stage';
 
 /** The real Claude Code, run by somebody else: the dashboard sees what its hooks and its transcript tell. */
 
@@ -276,6 +281,119 @@ describe('a Claude Code with our hooks', () => {
       expect(taskEnds(turns.filter((one) => one.id === answeredInTurnId)).map((one) => one.id)).toContain(id);
     }
   });
+});
+
+test('an idle Claude Code that listens is woken by a message, reads it, and answers it in the turn that begins so', async () => {
+  const stage: TerminalStage = await terminalStage(server, {
+    turns: [
+      turn(
+        /START/,
+        () => quick([background(stage.waitCommand, 'Wait for a message')]),
+        quick([say('I rest, and listen.')]),
+      ),
+      turn(
+        /"Wait for a message" completed \(exit code 0\)/,
+        ({ output }) => quick([bash(`cat ${output('Wait for a message')}`, 'Read the message')]),
+        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
+      ),
+    ],
+  });
+  const { operator } = stage;
+  stage.type('START');
+  await operator.finished(1);
+  const status = async () => {
+    const headers = { authorization: `Bearer ${server.token}` };
+    const { agentId } = (await operator.session()) ?? { agentId: '' };
+    const { agent: its } = (await (
+      await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers })
+    ).json()) as AgentDetail;
+    return its.status;
+  };
+  await expect.poll(async () => (await status())?.wakeable, { timeout: 15_000 }).toBe(true);
+  const messageId = await operator.send('Is it warm?');
+  const turns = await operator.finished(2);
+  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+  expect(talk(turns)[1]).toEqual(['Quite warm.']);
+  expect(turns[1]?.userMessageIds).toEqual([messageId]);
+  expect(messages(turns, 'user').find(({ id }) => id === messageId)).toMatchObject({ delivery: 'seen' });
+  expect((await operator.tasks()).map(({ description, status }) => [description, status])).toEqual([
+    ['Wait for a message', 'completed'],
+  ]);
+  expect(stage.problems()).toEqual([]);
+});
+
+test('a Claude Code in a terminal is told once that it can listen, is allowed to from the dashboard, and is woken', async () => {
+  const home = await claudeHome(server, {
+    turns: [
+      turn(/START/, quick([say('Nothing to do.')])),
+      turn(
+        /reach you while you are idle only if you listen/,
+        ({ text }) => quick([background(/^ {2}(.+ wait)$/m.exec(text)?.[1] ?? 'false', 'Wait for a message')]),
+        quick([say('I listen.')]),
+      ),
+      turn(
+        /"Wait for a message" completed \(exit code 0\)/,
+        ({ output }) => quick([tool('Read', { file_path: output('Wait for a message') })]),
+        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
+      ),
+    ],
+    otherwise: quick([say('All right.')]),
+  });
+  onTestFinished(() => home.remove());
+  const settings = join(home.config, 'settings.json');
+  await runCli(['hooks', 'install', '--settings', settings, '--permissions'], home.runnerEnv);
+  const agentId = `terminal-${randomUUID().slice(0, 8)}`;
+  const companion = startCli(['runner', 'hooks', '--agent', agentId], home.runnerEnv);
+  onTestFinished(() => void companion.process.kill('SIGKILL'));
+  await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
+  await prompt(await claudeInTerminal(home), 'START');
+  const read = async <Answer>(path: string) => {
+    const headers = { authorization: `Bearer ${server.token}` };
+    return (await (await fetch(`${server.url}/api/v1${path}`, { headers })).json()) as Answer;
+  };
+  const its = async () => await read<AgentDetail>(`/agents/${agentId}`);
+  await expect.poll(async () => (await its()).sessions?.length, { timeout: 20_000 }).toBe(1);
+  const operator = new Operator(server, (await its()).sessions[0]?.id ?? '');
+  const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
+  await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
+  await expect.poll(async () => (await its()).agent.status?.wakeable, { timeout: 20_000 }).toBe(true);
+  await operator.finished(1);
+  const messageId = await operator.send('Is it warm?');
+  const turns = await operator.finished(2);
+  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+  expect(talk(turns)[0]).toEqual(['Nothing to do.', 'I listen.']);
+  // It has not listened again: that was of use, so it is reminded once.
+  expect(talk(turns)[1]).toEqual(['Quite warm.', 'All right.']);
+  expect(turns[1]?.userMessageIds).toEqual([messageId]);
+});
+
+test('a Claude Code that sits in a terminal may be allowed and denied from the dashboard, while it asks there', async () => {
+  const never = new Promise<never>(() => {});
+  const script = {
+    turns: [
+      turn(
+        /START/,
+        quick([bash('touch allowed', 'Allow me')]),
+        quick([bash('touch denied', 'Deny me')]),
+        quick([say('One of two.')]),
+      ),
+    ],
+  };
+  const stage = await terminalStage(server, script, { install: ['--permissions'], permit: () => never });
+  const { operator } = stage;
+  stage.type('START');
+  const asked = (command: string) =>
+    operator.until(command, (turns) =>
+      requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes(command)),
+    );
+  const first = await asked('touch allowed');
+  await operator.answer(first.id, { behavior: 'allow', digest: first.digest, clientId: 'a' });
+  const second = await asked('touch denied');
+  await operator.answer(second.id, { behavior: 'deny', message: 'Rather not.', clientId: 'b' });
+  const turns = await operator.finished(1);
+  expect(talk(turns)).toEqual([['One of two.']]);
+  expect(requests(turns).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
+  expect([existsSync(join(stage.cwd, 'allowed')), existsSync(join(stage.cwd, 'denied'))]).toEqual([true, false]);
 });
 
 test('a companion killed in mid-run goes on where it was: what happened meanwhile is there, and nothing twice', async () => {

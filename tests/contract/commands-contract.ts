@@ -451,6 +451,32 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await notices()).toEqual(['A task could not be stopped: sleep 9 (no such process).']);
     });
 
+    test('ends a session once, however often it is asked, and says so', async () => {
+      await begun();
+      const reader = await runner();
+      const asked = await post(path('/end'), { clientId: 'e' });
+      expect(asked.status).toBe(202);
+      const answer = await asked.json();
+      expect(answer).toEqual({ commandId: expect.any(String), state: 'queued' });
+      const [command] = await commands(reader, 1);
+      expect(command).toMatchObject({ id: answer.commandId, type: 'session.end', sessionId: id, body: {} });
+      // meant for the runner that is there
+      expect((command?.expiresAt ?? 0) - (command?.createdAt ?? 0)).toBe(INTERRUPT_EXPIRY_MS);
+      for (const again of [{ clientId: 'e' }, { clientId: 'f' }, undefined]) {
+        expect((await (await post(path('/end'), again)).json()).commandId).toBe(answer.commandId);
+      }
+      expect((await post(path('/end'), { why: 1 })).status).toBe(400);
+      expect((await post(`/api/v1/sessions/nowhere-${id}/end`)).status).toBe(404);
+      const notices = async () => (await items()).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
+      expect(await notices()).toEqual(['The session was asked to end.']);
+      await ack(answer.commandId, { state: 'done' });
+      expect(await notices()).toEqual(['The runner ends the session.']);
+      await send(custom('session:ended', { reason: 'ended from the dashboard' }));
+      const late = await post(path('/end'));
+      expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'session_ended']);
+      expect((await (await post(path('/end'), { clientId: 'e' })).json()).commandId).toBe(answer.commandId);
+    });
+
     test('wakes an agent for a task that has ended, and says why it can’t for one that runs', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },

@@ -14,7 +14,7 @@ test.each(['--version', '-V'])('%s tells the version, wherever it is called', as
 
 test('--help names every command and --version', async () => {
   const { stdout } = await runCli(['--help']);
-  for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'outbox', '--version'])
+  for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', '--version'])
     expect(stdout).toContain(name);
 });
 
@@ -34,7 +34,7 @@ test('called through npm from another folder, paths are meant from there, as is 
   expect(stdout).toContain(`npm --prefix ${process.cwd()} run -s interlude -- hooks install`);
 });
 
-test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'outbox'])(
+test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox'])(
   'the help of "%s" has commands that run as they are pasted where they are read, with the data folder that was named',
   async (name) => {
     const folder = await tempDir();
@@ -43,7 +43,9 @@ test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'outbox'])(
     const usages = [...stdout.matchAll(/^Usage: (.+?)(?: [<[].*)?$/gm)].map(([, command = '']) => command);
     expect(usages.length).toBeGreaterThan(0);
     // Whatever else it says to run has the program's whole name as well.
-    expect(stdout.replaceAll(`${program} `, '')).not.toMatch(/interlude (?:replay|demo|runner|hooks|mcp|outbox|<)/);
+    expect(stdout.replaceAll(`${program} `, '')).not.toMatch(
+      /interlude (?:replay|demo|runner|hooks|mcp|wait|outbox|<)/,
+    );
     for (const usage of usages) {
       expect(usage).toContain(program);
       expect(await runShell(`${usage} --help`, {}, folder)).toMatchObject({

@@ -20,11 +20,16 @@ const ENDS_WITHIN_MS = 10_000;
 let dataDir: string;
 let told: [string, ...unknown[]][];
 let answer: string;
+/** How the agents of the hooks were started. */
+let from: unknown[];
+/** Of the hook that waits. */
+let answerLate: (output: string) => void;
 let port: ControlPort;
 
 beforeEach(async () => {
   dataDir = await tempDir();
   told = [];
+  from = [];
   answer = '';
   port = await openPort();
 });
@@ -36,9 +41,14 @@ function openPort(): Promise<ControlPort> {
     (...about: unknown[]) =>
       void told.push([name, ...about]);
   const handlers: ControlHandlers = {
-    hook: (call: HookCall) => {
-      told.push(['hook', call.event, call.input, call.pid, call.at]);
-      return answer;
+    hook: async ({ event, input, pid, at, from: by, withinMs, signal }: HookCall) => {
+      from.push(by);
+      told.push(['hook', event, input, pid, at, ...(withinMs === null ? [] : [withinMs])]);
+      if (withinMs === null) return answer;
+      return await new Promise<string>((resolve) => {
+        answerLate = resolve;
+        signal.addEventListener('abort', () => told.push(['gone']));
+      });
     },
     status: tell('status'),
     obligations: () => [],
@@ -58,9 +68,12 @@ interface HookRun {
 }
 
 /** The hook as Claude Code starts it: through a shell, with JSON on its stdin. */
-function startHook(event: string, { env = {}, input = JSON.stringify(INPUT) as string | null } = {}): HookRun {
+function startHook(
+  event: string,
+  { env = {}, input = JSON.stringify(INPUT) as string | null, withinS = null as number | null } = {},
+): HookRun {
   const startedAt = performance.now();
-  const child = spawn(hookCommand(script, event, dataDir), {
+  const child = spawn(hookCommand(script, event, dataDir, withinS), {
     shell: '/bin/sh',
     detached: true,
     env: { PATH: process.env.PATH, ...env } as Record<string, string> as NodeJS.ProcessEnv,
@@ -119,10 +132,23 @@ describe('a hook with a companion', () => {
     expect(told.map(([name]) => name)).toEqual(['hook']);
   });
 
+  test('stays busy when it tells the agent something more at the end of its turn', async () => {
+    answer = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"You can listen."}}';
+    expect((await runHook('Stop')).stdout).toBe(`${answer}\n`);
+    expect(told.map(([name]) => name)).toEqual(['hook']);
+  });
+
   test('takes an input of a megabyte', async () => {
     const prompt = 'x'.repeat(1_000_000);
     await runHook('UserPromptSubmit', { input: JSON.stringify({ ...INPUT, prompt }) });
     expect(told[0]?.[2]).toMatchObject({ prompt });
+  });
+
+  test('says how the agent was started, where that is a plain word', async () => {
+    await runHook('SessionStart', { env: { CLAUDE_CODE_ENTRYPOINT: 'cli' } });
+    await runHook('SessionStart', { env: { CLAUDE_CODE_ENTRYPOINT: 'a&within=60' } });
+    await runHook('SessionStart');
+    expect(from).toEqual(['cli', null, null]);
   });
 
   test('does not mind a proxy in the environment', async () => {
@@ -148,6 +174,45 @@ describe('a hook with a companion', () => {
     }
     const median = (all: number[]) => [...all].sort((a, b) => a - b)[5] as number;
     expect(median(took)).toBeLessThan(50 + 4 * median(idle));
+  });
+});
+
+describe('a hook that waits for an answer', () => {
+  const waiting = async (options = {}) => {
+    const run = startHook('PermissionRequest', { withinS: 30, ...options });
+    onTestFinished(() => void run.child.kill('SIGKILL'));
+    await expect.poll(() => told.length, { timeout: 10_000 }).toBe(1);
+    return run;
+  };
+
+  test('says how long it does, and prints the answer when it comes', async () => {
+    const { ended } = await waiting();
+    expect(told[0]).toEqual(['hook', 'PermissionRequest', INPUT, process.pid, expect.any(Number), 30_000]);
+    const decision = '{"hookSpecificOutput":{"decision":{"behavior":"allow"}}}';
+    answerLate(decision);
+    expect(await ended).toMatchObject({ code: 0, stdout: decision, stderr: '' });
+  });
+
+  test('says nothing when the companion ends, or nobody answers', async () => {
+    const { ended } = await waiting();
+    await port.close();
+    expect(await ended).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('ends with nothing when the agent ends it, and the companion knows', async () => {
+    const { child, ended } = await waiting();
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, stdout: '' });
+    await expect.poll(() => told.at(-1), { timeout: 10_000 }).toEqual(['gone']);
+  });
+
+  test('does not outlive its time, whatever its companion does', async () => {
+    await port.close();
+    const hanging = await listen(undefined);
+    await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
+    const { tookMs, ...end } = await startHook('PermissionRequest', { withinS: 1 }).ended;
+    expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(tookMs).toBeLessThan(ENDS_WITHIN_MS);
   });
 });
 

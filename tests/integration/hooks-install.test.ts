@@ -1,12 +1,12 @@
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { hookCommand, SettingsError } from '@/lib/runner/hooks/hook-entries';
+import { hookEntries, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
 import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 
-const command = (event: string) => hookCommand('/opt/interlude/hook.sh', event, '/data');
+const entries = hookEntries('/opt/interlude/hook.sh', '/data');
 const ODD = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
 
 let folder: string;
@@ -19,29 +19,29 @@ beforeEach(async () => {
 describe('a settings file', () => {
   test('is what it was after the hooks have come and gone', async () => {
     await writeFile(file, ODD, { mode: 0o640 });
-    expect(await installHooks(file, command)).toBe('changed');
-    expect(await installHooks(file, command)).toBe('unchanged');
+    expect(await installHooks(file, entries)).toBe('changed');
+    expect(await installHooks(file, entries)).toBe('unchanged');
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(ODD);
-    expect(await uninstallHooks(file, command)).toBe('changed');
+    expect(await uninstallHooks(file, entries)).toBe('changed');
     expect(await readFile(file, 'utf8')).toBe(ODD);
     expect(await readdir(folder)).toEqual(['settings.json']);
-    expect(await uninstallHooks(file, command)).toBe('unchanged');
+    expect(await uninstallHooks(file, entries)).toBe('unchanged');
   });
 
   test('is made where there is none, and gone afterwards', async () => {
     const deep = join(folder, 'a', 'b', 'settings.json');
-    await installHooks(deep, command);
+    await installHooks(deep, entries);
     expect(Object.keys(JSON.parse(await readFile(deep, 'utf8')).hooks)).toHaveLength(11);
-    await uninstallHooks(deep, command);
+    await uninstallHooks(deep, entries);
     expect(await readdir(join(folder, 'a', 'b'))).toEqual([]);
   });
 
   test('keeps what was changed in it since', async () => {
     await writeFile(file, ODD);
-    await installHooks(file, command);
+    await installHooks(file, entries);
     await writeFile(file, (await readFile(file, 'utf8')).replace('"opus"', '"sonnet"'));
-    await uninstallHooks(file, command);
+    await uninstallHooks(file, entries);
     expect(await readFile(file, 'utf8')).toBe(ODD.replace('"opus"', '"sonnet"'));
   });
 
@@ -49,21 +49,21 @@ describe('a settings file', () => {
     const target = join(folder, 'dotfiles.json');
     await writeFile(target, ODD);
     await symlink(target, file);
-    await installHooks(file, command);
-    await installHooks(file, (event) => hookCommand('/elsewhere/hook.sh', event, '/data'));
+    await installHooks(file, entries);
+    await installHooks(file, hookEntries('/elsewhere/hook.sh', '/data'));
     expect((await lstat(file)).isSymbolicLink()).toBe(true);
     expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(ODD);
-    await uninstallHooks(file, command);
+    await uninstallHooks(file, entries);
     expect(await readFile(target, 'utf8')).toBe(ODD);
   });
 
   test.each(['', ' \n\t\n'])('that holds nothing but %j is one without settings', async (text) => {
     await writeFile(file, text, { mode: 0o640 });
-    expect(await uninstallHooks(file, command)).toBe('unchanged');
-    expect(await installHooks(file, command)).toBe('changed');
+    expect(await uninstallHooks(file, entries)).toBe('unchanged');
+    expect(await installHooks(file, entries)).toBe('changed');
     expect(Object.keys(JSON.parse(await readFile(file, 'utf8')).hooks)).toHaveLength(11);
-    expect(await installHooks(file, command)).toBe('unchanged');
-    expect(await uninstallHooks(file, command)).toBe('changed');
+    expect(await installHooks(file, entries)).toBe('unchanged');
+    expect(await uninstallHooks(file, entries)).toBe('changed');
     expect((await readFile(file, 'utf8')).trim()).toBe('');
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     expect(await readdir(folder)).toEqual(['settings.json']);
@@ -73,8 +73,8 @@ describe('a settings file', () => {
     'that holds %j is left as it is, with a clear error',
     async (text) => {
       await writeFile(file, text);
-      await expect(installHooks(file, command)).rejects.toThrow(SettingsError);
-      await expect(installHooks(file, command)).rejects.toThrow(`${file} `);
+      await expect(installHooks(file, entries)).rejects.toThrow(SettingsError);
+      await expect(installHooks(file, entries)).rejects.toThrow(`${file} `);
       expect(await readFile(file, 'utf8')).toBe(text);
       expect(await readdir(folder)).toEqual(['settings.json']);
     },
@@ -83,7 +83,7 @@ describe('a settings file', () => {
   test('that is not UTF-8 is left as it is', async () => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     await writeFile(file, bytes);
-    await expect(installHooks(file, command)).rejects.toThrow('is not UTF-8');
+    await expect(installHooks(file, entries)).rejects.toThrow('is not UTF-8');
     expect(await readFile(file)).toEqual(bytes);
   });
 
@@ -91,7 +91,7 @@ describe('a settings file', () => {
     const taken = join(folder, 'a-folder');
     await mkdir(taken);
     await chmod(taken, 0o700);
-    await expect(installHooks(taken, command)).rejects.toThrow("can't be changed (EISDIR)");
+    await expect(installHooks(taken, entries)).rejects.toThrow("can't be changed (EISDIR)");
   });
 });
 

@@ -2,15 +2,17 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
+import type { Command, CommandAnswer } from '@/lib/protocol/commands';
 import type {
+  AgentDetail,
   AgentSummary,
   SessionDetail,
   TaskList,
   TaskOutputDetail,
   TranscriptPage,
 } from '@/lib/protocol/read-models';
-import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { endOf } from '@/lib/runner/host/end-session';
+import { RunnerHost, type RunnerHostOptions } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@/lib/runner/version';
@@ -26,9 +28,10 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 let agents = 0;
+const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
 /** A runner around an agent that answers each message by repeating it. */
-async function repeater(sessionId?: string) {
+async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {}) {
   agents += 1;
   const agentId = `repeater-${agents}`;
   const session = sessionId ?? `repeated-${agents}`;
@@ -73,6 +76,7 @@ async function repeater(sessionId?: string) {
       return { state: 'delivered' };
     },
     refusals: { interrupt: 'it only repeats' },
+    end: async (...asked) => (around === null ? NOT_BEGUN : await endOf(around)(...asked)),
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
@@ -86,6 +90,7 @@ async function repeater(sessionId?: string) {
     openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     runnerId: `runner-${agents}`,
+    ...more,
   });
   host.over.addEventListener('abort', () => over.push(host.over.reason));
   const { outbox, logger } = host;
@@ -178,6 +183,77 @@ describe('a runner', () => {
     logger.child('test').debug('fine, and told');
     await settled(lines).toEqual(['worth telling', 'fine, and told']);
     await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+  });
+
+  test.each(['info', 'error'])(
+    'says, as its session ends, how much of its tool use was gathering, at level %s',
+    async (level) => {
+      const { agentId, sessionId, emit, close } = await repeater(undefined, { level });
+      const calls = ['Read', 'Grep', 'Bash'].map((name) => ({ toolCallId: name, toolCallName: name }));
+      await emit(calls.map((call) => ({ type: 'TOOL_CALL_START', ...call })));
+      await close();
+      const { insights } = await dashboard.request<AgentDetail>(`/agents/${agentId}`);
+      expect(insights).toMatchObject([
+        { signal: 'context_ratio', value: 0.667, outcome: 'ended', sessionId, isFailure: false },
+      ]);
+      expect(insights[0]?.detail).toMatch(/^2 of 3 tool calls .* end: it was closed$/);
+    },
+  );
+
+  test('keeps that to itself where it is told to', async () => {
+    const { agentId, emit, close } = await repeater(undefined, { tellsContextRatio: false });
+    await emit([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Read' }]);
+    await close();
+    expect((await dashboard.request<AgentDetail>(`/agents/${agentId}`)).insights).toEqual([]);
+  });
+
+  test('has what its starter says to the agent said and answered, though the dashboard is away, and not again', async () => {
+    const { host, sessionId, outbox, commands } = await repeater();
+    await outbox.idle();
+    await dashboard.down();
+    await host.sayFirst({ sessionId, text: 'Begin.' });
+    await host.sayFirst({ sessionId, text: 'Begin.' });
+    expect(commands).toHaveLength(1);
+    await dashboard.up();
+    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+      'You said: Begin.',
+    ]);
+    expect(messages(await transcript(sessionId), 'user').map(({ text, name }) => [text, name])).toEqual([
+      ['Begin.', 'operator'],
+    ]);
+    await settled(async () => (await session(sessionId)).owedCount).toBe(0);
+  });
+
+  test('names the session in each line of its log where it carries several', async () => {
+    const { agentId, emit, sessionId, outbox } = await repeater(undefined, { carriesMany: true });
+    await emit([{ type: 'RUN_STARTED', threadId: sessionId, runId: 'r1' }]);
+    await emit([{ type: 'RUN_FINISHED', threadId: sessionId, runId: 'r1' }]);
+    await outbox.idle();
+    const lines = async () =>
+      (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
+        .filter(({ component }) => component === 'turns' || component === 'tasks')
+        .map(({ message }) => message.replace(/after [\d.]+ s/, 'after a while'));
+    await settled(lines).toEqual([
+      `task t1 “Poll” started [session ${sessionId}]`,
+      `turn began: answers a message [session ${sessionId}]`,
+      `turn ended after a while [session ${sessionId}]`,
+    ]);
+  });
+
+  test('ends in good order where people end its session, and has said so by then', async () => {
+    const { host, agentId, sessionId, outbox, over, close, closedFor } = await repeater();
+    await outbox.idle();
+    await settled(async () => (await summary(agentId)).status?.takes).toContain('session.end');
+    const { commandId } = await dashboard.request<CommandAnswer>(`/sessions/${sessionId}/end`, {});
+    await settled(() => over).toEqual(['ended from the dashboard']);
+    expect(host.failure).toBeNull();
+    expect(await close()).toEqual({ waiting: 0 });
+    expect(closedFor()).toBe('ended from the dashboard');
+    expect(await session(sessionId)).toMatchObject({ state: 'exited' });
+    const said = (await transcript(sessionId)).flatMap(({ items }) => items);
+    expect(said).toContainEqual(
+      expect.objectContaining({ id: `command:${commandId}`, text: 'The runner ends the session.' }),
+    );
   });
 
   test('ends when a newer runner of its agent takes over', async () => {

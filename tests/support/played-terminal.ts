@@ -65,6 +65,12 @@ export class PlayedTerminal {
     this.line('user', { role: 'user', content: `Stop hook feedback:\n${reason}` }, { isMeta: true }, at);
   }
 
+  /** A stop hook tells the agent something more: no block, and the turn goes on all the same. */
+  isTold(text: string, at = this.now): void {
+    const attachment = { type: 'hook_additional_context', content: [text], hookName: 'Stop', hookEvent: 'Stop' };
+    this.line('attachment', {}, { attachment }, at);
+  }
+
   isOver(at = this.now): void {
     this.line('system', {}, { subtype: 'turn_duration', durationMs: 5 }, at);
   }

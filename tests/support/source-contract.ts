@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { COMMAND_TYPES } from '@/lib/protocol/commands';
 import { eventRecordSchema } from '@/lib/protocol/envelope';
 import { isNothing } from '@/lib/runner/host/open-work';
-import { type CommandOf, type Source, VERBS } from '@/lib/runner/host/source';
+import { type CommandOf, type Source, VERBS, type Verbs } from '@/lib/runner/host/source';
+import type { Feature, KindFeatures } from '@/lib/runner/sources/features';
 import { MemorySurroundings } from './source-surroundings';
 
 /** An agent of one kind, played, and how a source is put in front of it. */
@@ -15,9 +16,24 @@ export interface SourceStage {
   finish(): Promise<void>;
   /** What reached the agent's input; missing where nothing can be said to it. */
   heard?(): string[];
+  /** Verbs that the source has only while there is something for them to do. */
+  sometimes?: readonly (keyof Verbs)[];
   /** It is no child of the source and outlives it. */
   goesOn?: boolean;
+  /** What its kind says that it can do. */
+  features?: KindFeatures;
 }
+
+/** What people can have an agent do, and the verb that does it. */
+const DONE_BY: Partial<Record<Feature, keyof Verbs>> = {
+  messages: 'say',
+  interrupt: 'interrupt',
+  end: 'end',
+  stop: 'stop',
+  wake: 'wake',
+  permissions: 'answer',
+  questions: 'answer',
+};
 
 /** What holds for a source of every kind. @see lib/runner/sources/README.md */
 export function testSourceContract(makeStage: () => Promise<SourceStage>): void {
@@ -111,8 +127,20 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
+  test('it has the verbs that its kind says it has, and no others', async () => {
+    const { source, features, sometimes = [] } = await stage();
+    if (features === undefined) return;
+    const named = Object.entries(DONE_BY) as [Feature, keyof Verbs][];
+    for (const verb of new Set(Object.values(DONE_BY))) {
+      const of = named.filter(([, one]) => one === verb).map(([feature]) => features[feature]);
+      const isSaid = of.some((support) => support === true || 'partly' in support);
+      if (sometimes.includes(verb) && isSaid) continue;
+      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSaid]);
+    }
+  });
+
   test('a message that was begun before a kill reaches the agent once', async () => {
-    const { source, heard, killed, begin } = await stage();
+    const { source, heard, killed, begin, goesOn = false } = await stage();
     if (heard === undefined) return;
     await begin();
     const [{ sessionId } = { sessionId: '' }] = source().sessions;
@@ -123,9 +151,9 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
     expect(heard()).toEqual(['hello']);
     await killed();
-    // The process that had it is gone: the next one gets it, once, and whoever asks again hears so.
     expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
-    await settled(heard).toEqual(['hello', 'hello']);
+    // If the process that had it is gone, the next one gets it, once; one that goes on has it.
+    await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });
 
   test('closed, it tells nothing more, and nothing is open that it had started', async () => {

@@ -52,6 +52,11 @@ export class MemorySurroundings implements SourceSurroundings {
   readonly report = () => undefined;
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
+  /** Why the runner was asked to end in good order. */
+  overFor: string | null = null;
+  readonly over = (reason: string) => {
+    this.overFor ??= reason;
+  };
   /** Its log, a line each: `warn …`. */
   readonly logged: string[] = [];
   readonly log: SourceSurroundings['log'] = (level, message) => void this.logged.push(`${level} ${message}`);

@@ -27,6 +27,8 @@ export interface TerminalStage {
   /** The project. */
   cwd: string;
   operator: Operator;
+  /** What an agent runs in the background to listen for messages while it is idle. */
+  waitCommand: string;
   /** Types a prompt where Claude Code runs. */
   type(text: string): void;
   interrupt(): Promise<unknown>;
@@ -49,12 +51,20 @@ const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.m
 /** What the person there answers when Claude Code asks. Without it nothing is asked. */
 export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
 
+export interface TerminalOptions {
+  /** Claude Code has Interlude's tools. */
+  hasTools?: true;
+  /** How the hooks are installed. */
+  install?: string[];
+  permit?: Permit;
+}
+
 export async function terminalStage(
   server: LiveServer,
   script: ModelScript,
-  more: Permit | { hasTools?: true } = {},
+  more: Permit | TerminalOptions = {},
 ): Promise<TerminalStage> {
-  const permit = typeof more === 'function' ? more : undefined;
+  const { hasTools = false, install = [], permit } = typeof more === 'function' ? { permit: more } : more;
   const { cwd, config, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, script);
   const sessionId = randomUUID();
   const typed = new Typed();
@@ -94,9 +104,10 @@ export async function terminalStage(
     await remove();
   });
 
-  const installed = await runCli(['hooks', 'install', '--settings', join(config, 'settings.json')], runnerEnv);
+  const settings = join(config, 'settings.json');
+  const installed = await runCli(['hooks', 'install', '--settings', settings, ...install], runnerEnv);
   if (installed.exitCode !== 0) throw new Error(installed.stderr);
-  if ('hasTools' in more) {
+  if (hasTools) {
     // As `claude mcp add` leaves it.
     const server = { type: 'stdio', command: process.execPath, args: [program, 'mcp'], env: runnerEnv };
     await writeFile(join(config, '.claude.json'), JSON.stringify({ mcpServers: { interlude: server } }));
@@ -127,6 +138,7 @@ export async function terminalStage(
   return {
     cwd,
     operator: new Operator(server, sessionId),
+    waitCommand: `INTERLUDE_DATA_DIR=${runnerEnv.INTERLUDE_DATA_DIR} ${process.execPath} ${program} wait`,
     type: (text) => typed.push(text),
     interrupt: () => running.interrupt(),
     stopTask: (taskId) => running.stopTask(taskId),

@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { PERSONS } from './attribution';
 
 /** A line as the SDK would have sent it. */
@@ -20,10 +20,14 @@ export function isTyped(line: Fields, text: string): boolean {
   return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
 }
 
-/** Whether a line tells that a stop hook held the agent: the turn goes on. */
-export function isStopFeedback(line: Fields): boolean {
+/** What a stop hook held the agent with, by a line that tells of it: the turn goes on. Null for every other line. */
+export function stopFeedbackIn(line: Fields): string | null {
   const { content } = fieldsOf(line.message);
-  return line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
+  const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
+  if (isBlock) return textIn(line);
+  const { type, hookEvent, content: added } = fieldsOf(line.attachment);
+  const isContext = line.type === 'attachment' && type === 'hook_additional_context' && hookEvent === 'Stop';
+  return isContext && textOf(line.agentId) === null ? textsOf(added).join('\n') : null;
 }
 
 /** The text blocks of a transcript line. */

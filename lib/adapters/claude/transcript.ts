@@ -8,7 +8,7 @@ import { LineTurns } from './line-turns';
 import { readersOf } from './readers';
 import { contentText } from './stand-in';
 import { TranscriptAsks } from './transcript-asks';
-import { isStopFeedback, isTyped, sdkMessage, textIn } from './transcript-line';
+import { isTyped, sdkMessage, stopFeedbackIn, textIn } from './transcript-line';
 import { notificationsIn, TranscriptTasks } from './transcript-tasks';
 
 /**
@@ -120,7 +120,12 @@ export class TranscriptAdapter {
     return this.#tell(this.#matchAsks(now));
   }
 
-  /** The stop hook gave the agent somebody's messages: the turn goes on and answers them. */
+  /** It was answered elsewhere than in the terminal. @param answer `{ behavior: 'allow' | 'deny', message? }` */
+  permissionAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
+    return this.#tell(this.#adapter.permissionAnswered(requestId, answer, now));
+  }
+
+  /** Somebody's messages were put before the agent: the open turn answers them. */
   handedOver(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
@@ -161,13 +166,7 @@ export class TranscriptAdapter {
       .filter((block) => block.type === 'tool_result');
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
-    if (isStopFeedback(line)) {
-      this.stops.held(at);
-      if (this.#lastWords.isBeforeEnd(at)) return this.#tellLate(this.#lastWords.heldBefore(), at);
-      this.#saidLastWord = false;
-      this.#lastWords.held();
-      return [];
-    }
+    if (stopFeedbackIn(line) !== null) return this.#held(at);
     const text = contentText(content);
     if (text.startsWith('[Request interrupted')) {
       if (this.#isBehind) return [];
@@ -179,6 +178,15 @@ export class TranscriptAdapter {
     }
     if (isTyped(line, text)) return this.#asked(line, this.#key, at);
     if (line.isMeta !== true && !this.#isBehind) this.stops.named(textOf(line.promptId));
+    return [];
+  }
+
+  /** A stop hook holds the agent: the turn goes on. */
+  #held(at: number): TimedEvent[] {
+    this.stops.held(at);
+    if (this.#lastWords.isBeforeEnd(at)) return this.#tellLate(this.#lastWords.heldBefore(), at);
+    this.#saidLastWord = false;
+    this.#lastWords.held();
     return [];
   }
 
@@ -235,6 +243,7 @@ export class TranscriptAdapter {
   /** What was said to a running turn, which answers it. */
   #attachment(line: Fields, at: number): TimedEvent[] {
     const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
+    if (stopFeedbackIn(line) !== null) return this.#held(at);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
     if (commandMode === 'task-notification') {

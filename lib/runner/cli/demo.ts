@@ -5,6 +5,7 @@ import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { DemoSource } from '@/lib/runner/demo/demo-source';
 import { type DemoAgent, FLEET } from '@/lib/runner/demo/fleet';
 import { Rota } from '@/lib/runner/demo/rota';
+import { tellsContextRatio } from '@/lib/runner/host/context-ratio';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -75,6 +76,7 @@ export async function demo(argv: string[], env: Record<string, string | undefine
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
         meanwhile: 'the recording goes on',
+        tellsContextRatio: tellsContextRatio(env),
         ...{ endpoint, redactor, dataDir: home, level },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => telling.status(agentId, it),

@@ -1,6 +1,7 @@
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { errorLine } from '@/lib/runner/system-error.mjs';
 import { RUNNER_VERSION } from '@/lib/runner/version';
+import { CONFORMANCE_HELP, conformance } from './conformance';
 import { DEMO_HELP, demo } from './demo';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { HOOKS_HELP, hooks } from './hooks';
@@ -10,6 +11,7 @@ import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
 import { RUNNER_HELP, runner } from './runner';
+import { WAIT_HELP, wait } from './wait';
 
 const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
@@ -18,7 +20,9 @@ const HELP = `Usage: ${interludeCommand([])} <command> [options]
   runner   run an agent, or stand beside one, and connect it to the dashboard
   hooks    connect the Claude Code of your terminals, or take that back
   mcp      what an agent starts to report its status and to answer messages with tools
+  wait     what an agent in a terminal starts in the background to be woken by a message
   outbox   what this machine's outboxes hold, and what to do with records the server refused
+  conformance  whether a server, or somebody's runner, keeps to the protocol
 
   --version   the version of this command line and its runners
 
@@ -38,7 +42,9 @@ const COMMANDS: Record<string, Command> = {
   runner: { help: RUNNER_HELP, run: runner },
   hooks: { help: HOOKS_HELP, run: hooks },
   mcp: { help: MCP_HELP, run: mcp },
+  wait: { help: WAIT_HELP, run: wait },
   outbox: { help: OUTBOX_HELP, run: outbox },
+  conformance: { help: CONFORMANCE_HELP, run: conformance },
 };
 
 /** @returns the exit code; errors are one line on stderr */

@@ -173,6 +173,7 @@ const REPLAYED = 'this is a replay of a recording, and nobody listens';
 const REFUSALS = {
   message: REPLAYED,
   interrupt: REPLAYED,
+  'session.end': REPLAYED,
   'task.stop': REPLAYED,
   'task.wake': REPLAYED,
   'wake-rule.set': REPLAYED,

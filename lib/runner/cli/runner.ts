@@ -1,6 +1,9 @@
 import { join } from 'node:path';
+import { MAX_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { claimOutbox } from '@/lib/runner/host/claim-outbox';
+import { tellsContextRatio } from '@/lib/runner/host/context-ratio';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { workspaceNote } from '@/lib/runner/host/workspace-note';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { Recorder } from '@/lib/runner/replay/recorder';
@@ -12,7 +15,7 @@ import { withDeadline } from '@/lib/runner/with-deadline';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
-import { readFlags, SERVER_FLAGS, TEXT } from './flags';
+import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT } from './flags';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
@@ -26,9 +29,11 @@ export const RUNNER_HELP = Object.values(KINDS)
 type Environment = Record<string, string | undefined>;
 
 const FLUSH_MS = 5_000;
+/** How long an agent may go on whose session was ended from the dashboard: there people see that it works. */
+const ENDED_WITHIN_MS = 5_000;
 /** How long printing the address waits for the dashboard to know the session. */
 const ARRIVAL_MS = 3_000;
-const COMMON = { agent: TEXT, session: TEXT, record: TEXT, ...SERVER_FLAGS };
+const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
 export async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
@@ -42,16 +47,17 @@ export async function runner(argv: string[], env: Environment): Promise<ExitCode
 
 async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const prepared = await kind.prepare(call);
-  const server = { url: call.flag('url'), token: call.flag('token') };
+  const server = { url: call.flag(kind.urlIsAgents ? 'dashboard' : 'url'), token: call.flag('token') };
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
   const trouble = new TroubleLine(`${prepared.meanwhile}, and what it does is kept`);
-  const { journal, meanwhile, controlFile } = prepared;
+  const { journal, carriesMany, meanwhile, controlFile } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
   const host = await RunnerHost.open({
-    ...{ about, journal, meanwhile, controlFile, dataDir, endpoint, redactor },
+    ...{ about, journal, carriesMany, meanwhile, controlFile, dataDir, endpoint, redactor },
     level: logLevelOf(env),
+    tellsContextRatio: tellsContextRatio(env),
     onStatus: (status) => trouble.status('', status),
     openOutbox: (listeners) =>
       claimOutbox({
@@ -67,7 +73,8 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     const agentId = call.flag('agent') ?? prepared.agentId;
     throw new CliError(EXIT.failed, `${agentId} is already running, as process ${error.pid}; stop that one first`);
   });
-  return await runOpened(host, prepared, endpoint, call.flag('record'));
+  const [recordTo, prompt] = [call.flag('record'), call.flag('prompt')];
+  return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE });
 }
 
 /** Runs it from start to end; whatever happens, the outbox is closed. */
@@ -75,7 +82,7 @@ async function runOpened(
   host: RunnerHost,
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
-  recordTo: string | undefined,
+  { recordTo, prompt, workspace }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined>,
 ): Promise<ExitCode> {
   const { ends, hurries, release } = endSignals(true);
   let recorder: Recorder | null = null;
@@ -83,8 +90,13 @@ async function runOpened(
     if (recordTo !== undefined) recorder = Recorder.open(recordTo, host.logger.redactor);
     const record = recorder?.write;
     const { agentId, outbox, logger } = host;
-    const { source, sessionId, greeting } = await open({ agentId, outbox, logger, ...(record ? { record } : {}) });
+    const note = workspaceNote(workspace);
+    if (note.problem !== null) logger.child('workspace').warn(note.problem);
+    const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
+    const { source, sessionId, greeting } = await open(opened);
     await host.start(source);
+    // Nobody waits for it: an agent that comes up slowly still has its address printed.
+    if (prompt !== undefined && sessionId !== undefined) void host.sayFirst({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
       // Anybody who follows the address finds the session, if there is a dashboard to show it.
@@ -93,12 +105,14 @@ async function runOpened(
       process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await fired(AbortSignal.any([ends, host.over]));
-    if (ends.aborted && endWithinMs > 0)
+    if (host.over.aborted && host.failure === null) say(host.over.reason);
+    else if (ends.aborted && endWithinMs > 0)
       say('ending once the agent has finished what it is doing; Ctrl-C again ends it now');
     hurries.addEventListener('abort', () => host.hurry());
-    const { waiting } = await host.close(host.over.aborted ? 0 : endWithinMs, FLUSH_MS);
+    const asked = host.over.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
+    const { waiting } = await host.close(host.failure === null ? asked : 0, FLUSH_MS);
     if (waiting > 0) say(`${waiting} records are kept in the outbox, and the next run sends them`);
-    if (host.over.aborted) throw new CliError(EXIT.failed, host.over.reason);
+    if (host.failure !== null) throw new CliError(EXIT.failed, host.failure);
     return EXIT.done;
   } finally {
     release();
@@ -109,15 +123,25 @@ async function runOpened(
 }
 
 function readCall(command: string, kind: RunnerKind, argv: string[], env: Environment): RunnerCall {
-  const { flags, takesCommand = false } = kind;
+  const { flags, takesCommand = false, urlIsAgents = false, takesPrompt = false } = kind;
   const end = takesCommand ? argv.indexOf('--') : -1;
   const own = end < 0 ? argv : argv.slice(0, end);
-  const parsed = readFlags(command, own, { ...COMMON, ...flags }, env);
+  const addresses = urlIsAgents ? DASHBOARD_FLAGS : SERVER_FLAGS;
+  const parsed = readFlags(
+    command,
+    own,
+    { ...COMMON, ...addresses, ...(takesPrompt ? { prompt: TEXT } : {}), ...flags },
+    env,
+  );
   const values = parsed.values as Record<string, string | boolean | undefined>;
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
   if (parsed.positionals.length > 0) {
     throw usage(takesCommand ? 'the command of the agent stands behind --' : 'it takes options only');
+  }
+  const prompt = flag('prompt');
+  if (prompt?.trim() === '' || Buffer.byteLength(prompt ?? '') > MAX_MESSAGE_BYTES) {
+    throw usage(`--prompt is a text of at most ${MAX_MESSAGE_BYTES} bytes, and not empty`);
   }
   return {
     flag,

@@ -9,7 +9,7 @@ import { answerTo, type ControlAnswer, type ControlHandlers } from './routes';
  *
  * Ordering: a request is handled as soon as it is read; two hooks that run at once may arrive in either order.
  * Failure: everything is answered from memory; that a hook holds its agent is stored first, which takes a moment at
- * most. A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never
+ * most. Only who says for how long is kept waiting, until then or until he is gone. A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never
  * reaches a handler.
  */
 export interface ControlPortOptions {
@@ -74,7 +74,10 @@ export class ControlPort {
       if (body === null) return reply(response, { status: 413, body: { error: 'the request is too large' } });
       const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`);
       const method = request.method ?? 'GET';
-      reply(response, await answerTo({ method, path: pathname, query: searchParams, body }, handlers));
+      const gone = new AbortController();
+      response.once('close', () => response.writableFinished || gone.abort());
+      const { signal } = gone;
+      reply(response, await answerTo({ method, path: pathname, query: searchParams, body, signal }, handlers));
     }
   }
 

@@ -27,7 +27,30 @@ export interface ControlHandlers {
    * @returns null if none of them is an agent of this runner
    */
   tools(pids: readonly number[]): SessionTools | null;
+  /** @returns null if none of the caller's processes is an agent of this runner */
+  wait?(call: WaitCall): Promise<WaitAnswer> | null;
+  /** The message that a wait was handed is before its agent. @returns whether it was handed one */
+  waitTaken?(claim: string): Promise<boolean>;
 }
+
+/** An agent listens for a message while it is idle. */
+export interface WaitCall {
+  /** The caller's processes, the nearest first. */
+  pids: readonly number[];
+  /** Names the wait over all its calls. */
+  waitId: string;
+  withinMs: number;
+  /** Fires when the caller has gone before it was answered. */
+  signal: AbortSignal;
+}
+
+export type WaitAnswer =
+  /** To be shown to the agent, and then reported as taken. */
+  | { kind: 'message'; claim: string; text: string }
+  /** None so far. */
+  | { kind: 'again' }
+  /** None will come this way. */
+  | { kind: 'over'; reason: string };
 
 export interface HookCall {
   /** `hook_event_name` as it was installed. */
@@ -38,6 +61,12 @@ export interface HookCall {
   pid: number | null;
   /** When the hook began, if it said so. Epoch milliseconds. */
   at: number | null;
+  /** How its agent was started, if it said so: `cli` by a person in a terminal. */
+  from?: string | null;
+  /** How long it waits for the answer; null for one that is to go on at once. */
+  withinMs: number | null;
+  /** Fires when the hook has gone before it was answered. */
+  signal: AbortSignal;
 }
 
 export interface ControlRequest {
@@ -45,6 +74,8 @@ export interface ControlRequest {
   path: string;
   query: URLSearchParams;
   body: string;
+  /** Fires when the caller has gone before it was answered. */
+  signal: AbortSignal;
 }
 
 /** `body` as text is printed by a hook as it is, an object is sent as JSON. */
@@ -55,6 +86,11 @@ export interface ControlAnswer {
 
 const OK: ControlAnswer = { status: 200, body: { ok: true } };
 const MOST_PIDS = 16;
+const LONGEST_WAIT_MS = 24 * 60 * 60_000;
+const NOT_FOLLOWED: ControlAnswer = {
+  status: 404,
+  body: { error: 'this agent has no session that is followed here' },
+};
 const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
 
 type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
@@ -105,11 +141,18 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
     const by = Number.isSafeInteger(pid) && pid > 1 ? pid : null;
-    const call: HookCall = { event, input: about, pid: by, at: atIn(request.query) };
+    const { query, signal } = request;
+    const from = query.get('from') || null;
+    const call: HookCall = { event, input: about, pid: by, at: atIn(query), from, withinMs: withinIn(query), signal };
     return { status: 200, body: (await handlers.hook?.(call)) ?? '' };
   }
   const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
   if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
+  if (request.method === 'POST' && request.path === '/wait') return await answerWait(request, handlers);
+  if (request.method === 'POST' && request.path === '/wait/taken') {
+    const ok = (await handlers.waitTaken?.(request.query.get('claim') ?? '')) ?? false;
+    return ok ? OK : { status: 404, body: { error: 'no such message was handed to a wait' } };
+  }
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);
   const known = [...ROUTES.keys()].some((key) => key.endsWith(` ${request.path}`));
@@ -121,10 +164,28 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
 /** What the agent has done wrong is in the answer, for it to read; an error is what the caller has done wrong. */
 async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   if (!isToolName(tool)) return { status: 404, body: { error: `there is no tool ${tool}` } };
-  const pids = (request.query.get('pid') ?? '').split(',').map(Number);
-  const tools = handlers.tools(pids.filter((pid) => Number.isSafeInteger(pid) && pid > 1).slice(0, MOST_PIDS));
-  if (tools === null) return { status: 404, body: { error: 'this agent has no session that is followed here' } };
+  const tools = handlers.tools(pidsIn(request.query));
+  if (tools === null) return NOT_FOLLOWED;
   return { status: 200, body: await callTool(tool, parse(request.body), tools) };
+}
+
+async function answerWait({ query, signal }: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+  const waitId = query.get('id') ?? '';
+  const withinMs = withinIn(query);
+  if (waitId === '' || withinMs === null) return { status: 400, body: { error: 'id and within are missing' } };
+  const answer = handlers.wait?.({ pids: pidsIn(query), waitId, withinMs, signal }) ?? null;
+  return answer === null ? NOT_FOLLOWED : { status: 200, body: await answer };
+}
+
+function pidsIn(query: URLSearchParams): number[] {
+  const pids = (query.get('pid') ?? '').split(',').map(Number);
+  return pids.filter((pid) => Number.isSafeInteger(pid) && pid > 1).slice(0, MOST_PIDS);
+}
+
+/** Null for who does not wait. */
+function withinIn(query: URLSearchParams): number | null {
+  const seconds = Number(query.get('within') ?? 0);
+  return seconds > 0 ? Math.min(seconds * 1_000, LONGEST_WAIT_MS) : null;
 }
 
 /** Null if the hook could not read the clock. */

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { controlPath } from '@/lib/runner/control-port/control-file';
+import { tellsContextRatio } from '@/lib/runner/host/context-ratio';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Redactor } from '@/lib/runner/logger/redactor';
@@ -59,6 +60,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     meanwhile: 'the agent goes on',
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
+    tellsContextRatio: tellsContextRatio(env),
     controlFile: (agentId) => controlPath(dataDir, agentId),
     openOutbox: (listeners) =>
       Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
@@ -87,6 +89,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
       controlFile: controlPath(dataDir, ASSISTANT),
       permissionMode: 'default',
       answerWithinMs: ANSWER_WITHIN_MS,
+      endRefusal: 'it is part of the demo, and ends with it',
     });
   });
   host.over.addEventListener('abort', () => onOver(host.over.reason));

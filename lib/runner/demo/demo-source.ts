@@ -37,6 +37,7 @@ export class DemoSource implements Source {
   readonly refusals = {
     message: 'this agent replays a recording, and nobody reads messages to it',
     interrupt: 'this agent replays a recording, and its turns end where they ended then',
+    'session.end': 'this agent replays a recording, and its sessions end as they ended then',
     'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
     'task.wake': 'this agent replays a recording, and wakes where it woke then',
     'wake-rule.set': 'this agent replays a recording, and wakes where it woke then',

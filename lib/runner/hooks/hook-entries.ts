@@ -20,6 +20,8 @@ export const HOOK_EVENTS = [
 const MARK = '# interlude-hook';
 /** Seconds. The script ends within two; this allows for an overloaded machine. */
 const TIMEOUT_S = 10;
+/** Between what a hook waits for an answer and what it may take: the agent must not be the one that ends it. */
+const SPARE_S = 15;
 
 export class SettingsError extends Error {
   constructor(message: string) {
@@ -32,9 +34,26 @@ export class SettingsError extends Error {
  * What a settings file says for one event. `exec`, so that the script's parent is Claude Code itself; silent where the
  * script is gone, because a hook that fails is told to people.
  */
-export function hookCommand(script: string, event: string, dataDir: string): string {
+export function hookCommand(script: string, event: string, dataDir: string, withinS: number | null = null): string {
   const [file, folder] = [quoted(script), quoted(dataDir)];
-  return `if [ -r ${file} ]; then exec sh ${file} ${event} ${folder}; fi; exit 0 ${MARK}`;
+  const patience = withinS === null ? '' : ` ${withinS}`;
+  return `if [ -r ${file} ]; then exec sh ${file} ${event} ${folder}${patience}; fi; exit 0 ${MARK}`;
+}
+
+/** One hook of ours, as the settings have it. */
+export interface HookEntry {
+  command: string;
+  /** Seconds. */
+  timeout: number;
+}
+
+/** @param permissionsWithinS how long the hook that tells of a permission waits for an answer; null: not at all */
+export function hookEntries(script: string, dataDir: string, permissionsWithinS: number | null = null) {
+  return (event: string): HookEntry => {
+    const withinS = event === 'PermissionRequest' ? permissionsWithinS : null;
+    const command = hookCommand(script, event, dataDir, withinS);
+    return { command, timeout: withinS === null ? TIMEOUT_S : withinS + SPARE_S };
+  };
 }
 
 /**
@@ -43,16 +62,20 @@ export function hookCommand(script: string, event: string, dataDir: string): str
  *
  * @throws SettingsError when the text is not JSON, or when its `hooks` are not as Claude Code has them
  */
-export function withHooks(text: string, command: (event: string) => string): string {
-  return HOOK_EVENTS.reduce((next: string, event) => withHook(next, event, command(event)), text);
+export function withHooks(text: string, entryOf: (event: string) => HookEntry): string {
+  return HOOK_EVENTS.reduce((next: string, event) => withHook(next, event, entryOf(event)), text);
 }
 
-function withHook(text: string, event: string, command: string): string {
+function withHook(text: string, event: string, { command, timeout }: HookEntry): string {
   const root = parse(text);
   const list = listOf(root, event);
   const [own] = ownHooks(list);
-  if (own !== undefined) return withValue(text, own.command, command);
-  const entry = { hooks: [{ type: 'command', command, timeout: TIMEOUT_S }] };
+  if (own !== undefined) {
+    const ofTimeout = own.timeout === undefined ? text : withValue(text, own.timeout, timeout);
+    const [again] = ownHooks(listOf(parse(ofTimeout), event));
+    return again === undefined ? text : withValue(ofTimeout, again.command, command);
+  }
+  const entry = { hooks: [{ type: 'command', command, timeout }] };
   if (list !== undefined) return withElement(text, list, entry);
   const hooks = member(root, 'hooks');
   if (hooks !== undefined) return withElement(text, hooks, [entry], event);
@@ -88,6 +111,7 @@ interface OwnHook {
   /** Which group of its event that is. */
   group: number;
   command: Node;
+  timeout: Node | undefined;
 }
 
 /** Somebody may have moved ours into a group with theirs. */
@@ -97,7 +121,8 @@ function ownHooks(list: Node | undefined): OwnHook[] {
     return items(hooks).flatMap((hook, at) => {
       const command = member(hook, 'command');
       const isOurs = typeof command?.value === 'string' && command.value.trimEnd().endsWith(MARK);
-      return isOurs && hooks !== undefined ? [{ hooks, at, group: index, command }] : [];
+      const timeout = member(hook, 'timeout');
+      return isOurs && hooks !== undefined ? [{ hooks, at, group: index, command, timeout }] : [];
     });
   });
 }

@@ -1,18 +1,22 @@
 #!/bin/sh
 # Tells Interlude's companion (`interlude runner hooks`) of one hook of Claude Code, and prints the answer.
 #
-#   hook.sh <event> <data directory>      the hook's JSON on stdin
+#   hook.sh <event> <data directory> [seconds]      the hook's JSON on stdin
 #
 # It says when it began: the companion may hear it much later, and the agent does not wait for that.
 #
 # Never in the agent's way: without a companion, without curl, with a companion that hangs or a port where somebody else
 # listens it says nothing and ends with 0, at the latest two seconds after its input is there. Only the shell and curl:
 # nothing else need be installed, and no JSON is read here.
+#
+# With seconds it waits that long for somebody's answer: only where the agent asks in the terminal meanwhile. It ends
+# when it is told to, and curl with it.
 
 set -u
 exec 2>/dev/null
 
 event=${1:-unknown}
+patience=${3:-}
 control=${INTERLUDE_CONTROL:-${INTERLUDE_DATA_DIR:-${2:-.}}/control/${INTERLUDE_CONTROL_NAME:-hooks}.control}
 input=''
 blocked=''
@@ -27,6 +31,10 @@ case $base in http://127.0.0.1:*) ;; *) exit 0 ;; esac
 # milliseconds; where the clock counts seconds only, the end of that one
 ran=$(date +%s%3N)
 case $ran in '' | *[!0-9]*) ran=$(date +%s)999 ;; esac
+
+# how Claude Code was started: `cli` in a terminal
+from=${CLAUDE_CODE_ENTRYPOINT:-}
+case $from in *[!a-z-]*) from='' ;; esac
 
 if command -v timeout >/dev/null; then
   within() { timeout "$@"; }
@@ -60,7 +68,18 @@ trap 'exit 143' TERM
 doing='read the input'
 input=$(within 1 cat) || exit
 doing='ask the companion'
-answer=$(post 0.9 "/hooks/$event?pid=$PPID&at=$ran") || exit
+case $patience in
+'' | *[!0-9]*) ;;
+*)
+  printf '%s' "$input" | curl -q -s -f -K "$control" --connect-timeout 0.4 --max-time "$((patience + 2))" \
+    -H 'content-type: application/json' --data-binary @- "$base/hooks/$event?pid=$PPID&at=$ran&from=$from&within=$patience" &
+  waiting=$!
+  trap 'kill "$waiting"; exit 143' HUP INT TERM
+  wait "$waiting"
+  exit 0
+  ;;
+esac
+answer=$(post 0.9 "/hooks/$event?pid=$PPID&at=$ran&from=$from") || exit
 doing='answer'
-case $answer in *'"decision":"block"'*) blocked=yes ;; esac
+case $answer in *'"decision":"block"'* | *'"additionalContext":'*) blocked=yes ;; esac
 [ -z "$answer" ] || printf '%s\n' "$answer" || exit

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemTrouble } from '@/lib/runner/system-error.mjs';
-import { hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
+import { type HookEntry, hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
 
 /**
  * A settings file of Claude Code, changed in place.
@@ -16,11 +16,11 @@ const BACKUP = '.interlude-backup';
 const NEW_FILE = '{}\n';
 
 /** @throws SettingsError with the file's name, when it can't be read or is not what it should be */
-export async function installHooks(settings: string, command: (event: string) => string): Promise<SettingsOutcome> {
+export async function installHooks(settings: string, entryOf: (event: string) => HookEntry): Promise<SettingsOutcome> {
   const file = await real(settings);
   return await named(file, async () => {
     const text = await read(file);
-    const next = withHooks(settingsIn(text), command);
+    const next = withHooks(settingsIn(text), entryOf);
     if (next === text) return 'unchanged';
     // An empty backup says that there was no file, so a file that was empty gets a blank line there.
     const backup = text === '' ? '\n' : (text ?? '');
@@ -31,14 +31,17 @@ export async function installHooks(settings: string, command: (event: string) =>
 }
 
 /** Takes out what `installHooks` put in; when nothing else has changed since, the file is again what it was. */
-export async function uninstallHooks(settings: string, command: (event: string) => string): Promise<SettingsOutcome> {
+export async function uninstallHooks(
+  settings: string,
+  entryOf: (event: string) => HookEntry,
+): Promise<SettingsOutcome> {
   const file = await real(settings);
   return await named(file, async () => {
     const text = await read(file);
     if (text === null || !hasHooks(settingsIn(text))) return 'unchanged';
     const backup = await read(`${file}${BACKUP}`);
     const before = backup === null ? null : settingsIn(backup);
-    const isAsInstalled = before !== null && isSettings(before) && withHooks(before, command) === text;
+    const isAsInstalled = before !== null && isSettings(before) && withHooks(before, entryOf) === text;
     if (isAsInstalled && backup === '') await rm(file);
     else await write(file, isAsInstalled && backup !== null ? backup : withoutHooks(text, usable(before)), file);
     await rm(`${file}${BACKUP}`, { force: true });

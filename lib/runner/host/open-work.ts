@@ -31,6 +31,8 @@ export function foldOpenWork(open: OpenWork, { event }: TimedEvent): OpenWork {
     case CUSTOM.taskCompleted:
       return { ...open, tasks: open.tasks.filter((task) => !isTask(task)) };
     case CUSTOM.requestOpened:
+      // Told again, it waits for another time, or is answered elsewhere.
+      if (open.requests.includes(String(value.request_id))) return open;
       return { ...open, requests: [...open.requests, String(value.request_id)] };
     case CUSTOM.requestResolved:
       return { ...open, requests: open.requests.filter((id) => id !== value.request_id) };

@@ -6,7 +6,7 @@ import type { Cursor } from '@/lib/runner/outbox/statements';
  * Stands between a source and the outbox: holds what the disk does not accept.
  *
  * Ordering: one group is under way at a time, made of everything that came in the meantime, so nothing overtakes what
- * has to be repeated.
+ * has to be repeated. What is accepted in one tick is in one group: all of it is stored, or nothing.
  * Failure: a refused group is tried again once a second. Beyond `maxHeld` records, further ones are counted instead of
  * held, and declared lost at that place as soon as the disk accepts something again.
  */
@@ -42,7 +42,7 @@ export class RecordSink {
   accept(records: OutgoingRecord[], cursors: Cursor[] = []): Promise<void> {
     return new Promise((stored) => {
       this.#waiting.push({ records: this.#bounded(records), cursors, stored });
-      this.#pump ??= this.#run();
+      this.#pump ??= Promise.resolve().then(() => this.#run());
     });
   }
 

@@ -6,8 +6,7 @@ import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
 import { CommandClient } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
+import type { ControlPort } from '@/lib/runner/control-port/control-port';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
 import { EventJournal } from '@/lib/runner/logger/event-journal';
 import { KeptLevel } from '@/lib/runner/logger/kept-level';
@@ -15,11 +14,13 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { ContextRatio } from './context-ratio';
+import { type FirstMessageAsked, sayFirst } from './first-message';
+import { openControl } from './open-control';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
 import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
@@ -43,6 +44,10 @@ export interface RunnerHostOptions {
   about: AgentStatus & { kind: string };
   /** The component that hands events over, if the log is to tell what they say. */
   journal?: string | undefined;
+  /** Each line of that names its session: it is the log of several. */
+  carriesMany?: boolean | undefined;
+  /** Whether it says of each session that ends how many of its tool calls only gathered. Default true. */
+  tellsContextRatio?: boolean;
   /** What goes on while the dashboard is away: `the agent goes on`. */
   meanwhile: string;
   openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
@@ -80,6 +85,7 @@ export class RunnerHost {
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
   readonly #outputs: TaskOutputs;
+  readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
   readonly #over = new AbortController();
   /** By session; a session with nothing open is missing. */
@@ -90,6 +96,7 @@ export class RunnerHost {
   #level: KeptLevel | null = null;
   #lost = 0;
   #endsFor = 'the runner was stopped';
+  #endsInOrder = false;
 
   /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
@@ -140,6 +147,11 @@ export class RunnerHost {
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
     });
+    const ofSessions = this.logger.child('session');
+    this.#ratio =
+      options.tellsContextRatio === false
+        ? null
+        : new ContextRatio({ tell: (message, about) => ofSessions.log('info', message, about) });
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
       backlog: () => this.#backlog(),
@@ -148,15 +160,21 @@ export class RunnerHost {
     });
   }
 
-  /** Fires when the runner can't go on; its reason is why, in one line. */
+  /** Fires when the runner is to end by itself; its reason is why, in one line. */
   get over(): AbortSignal {
     return this.#over.signal;
+  }
+
+  /** Why it can't go on; null while it can, and where people have ended its session. */
+  get failure(): string | null {
+    return this.over.aborted && !this.#endsInOrder ? String(this.over.reason) : null;
   }
 
   async start(openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>): Promise<void> {
     const { outbox, logger } = this;
     this.#open = await readOpenWork(outbox);
     await this.#desk.recall(outbox);
+    await this.#ratio?.recall(outbox);
     await this.#outputs.recall(outbox, this.#open);
     const source = await openSource(this.#surroundings());
     this.#source = source;
@@ -172,12 +190,23 @@ export class RunnerHost {
     this.#commands.start();
   }
 
+  /** Says to the agent what the person who started the runner has for it. Resolves once the agent has it. */
+  async sayFirst(asked: FirstMessageAsked): Promise<void> {
+    const say = this.#source?.say?.bind(this.#source);
+    if (say === undefined) return;
+    await sayFirst(asked, { surroundings: this.#surroundings(), say });
+    this.#owed.markDirty();
+  }
+
   /** @returns how many records wait for the next runner */
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
     try {
       await this.#commands?.hold();
       await this.#source?.close(deadlineMs, this.#endsFor);
       await this.#outputs.close();
+      if (this.#options.about.agentGoesOn !== true) {
+        void this.#sink.accept([], this.#ratio?.left(this.#endsFor, Date.now()));
+      }
       await this.#control?.close();
       await this.#commands?.stop();
       this.#owed.stop();
@@ -207,6 +236,7 @@ export class RunnerHost {
       tools: (of) => this.#desk.of(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
       changed: () => this.#status.changed(),
+      over: (reason) => this.#isEnded(reason),
       gaveUp: (message) => this.#isOver(message),
       log: (level, message, about) => said.log(level, message, about),
     };
@@ -215,7 +245,7 @@ export class RunnerHost {
   #emit(sessionId: string, said: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
     const { events, cursors: own } = this.#desk.passed(sessionId, said, before);
-    const cursors = [...given, ...own];
+    const cursors = [...given, ...own, ...(this.#ratio?.passed(sessionId, events) ?? [])];
     const open = events.reduce(foldOpenWork, before);
     if (open !== before) {
       if (isNothing(open)) this.#open.delete(sessionId);
@@ -244,9 +274,10 @@ export class RunnerHost {
 
   /** In the log, before the events themselves are stored. */
   #tell(sessionId: string, events: readonly TimedEvent[]): void {
-    const { journal } = this.#options;
+    const { journal, carriesMany = false } = this.#options;
     if (journal === undefined) return;
-    const known = this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal);
+    const known =
+      this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal, carriesMany ? sessionId : null);
     this.#journals.set(sessionId, known);
     known.tell(events);
     if (events.some(({ event }) => event.name === CUSTOM.sessionEnded)) this.#journals.delete(sessionId);
@@ -294,6 +325,7 @@ export class RunnerHost {
     const source = this.#source;
     if (type === 'log-level.set') return (await this.#level?.obey(command.body)) ?? BEFORE_SOURCE;
     if (source === null) return BEFORE_SOURCE;
+    if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
     if (this.over.aborted) return failed(this.over.reason);
     const carries = source.sessions.some((session) => session.sessionId === sessionId);
     if (source.elsewhere !== undefined && sessionId !== null && !carries) return failed(source.elsewhere);
@@ -342,43 +374,25 @@ export class RunnerHost {
     return statusRecord(this.agentId, about, at, { facts, open, report: this.#desk.reportOf(facts.sessionId) });
   }
 
-  /** A source that its agents' hooks call needs the control port; for others a failure is only logged. */
-  async #openControl({ control }: Source): Promise<void> {
+  async #openControl(source: Source): Promise<void> {
     const { controlFile } = this.#options;
     if (controlFile === undefined) return;
-    const { logger, agentId } = this;
-    const log = logger.child('control-port');
-    const opening = ControlPort.open({
-      file: controlFile(agentId),
-      handlers: {
-        hookFatal: (failure) => logHookFailure(logger, failure, this.#source?.sessions[0]?.sessionId ?? null),
-        ...control,
-        obligations: () => this.#desk.owed(),
-        tools: (pids) => this.#toolsOf(pids),
-        logLevel: logger.level,
-      },
-      onError: (message) => log.warn(message),
-    });
-    this.#control = await opening.catch((error) => {
-      if (control !== undefined) throw error;
-      this.#log.warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
-      return null;
-    });
-    logger.redactor.learn(this.#control?.secret);
-  }
-
-  /** Whose agent is one of these processes. Of two that it has carried one after the other, the later one. */
-  #toolsOf(pids: readonly number[]): SessionTools | null {
-    for (const pid of pids) {
-      const session = this.#source?.sessions.findLast(({ process }) => process?.pid === pid);
-      if (session !== undefined) return this.#desk.of(session.sessionId);
-    }
-    return null;
+    const [file, logger] = [controlFile(this.agentId), this.logger];
+    const obligations = () => this.#desk.owed();
+    this.#control = await openControl({ file, source, logger, obligations, toolsOf: (id) => this.#desk.of(id) });
   }
 
   #fenced(message: string): void {
     this.#endsFor = 'another runner of this agent has taken over';
     this.#isOver(message);
+  }
+
+  #isEnded(reason: string): void {
+    if (this.over.aborted) return;
+    this.#endsFor = reason;
+    this.#endsInOrder = true;
+    this.#over.abort(reason);
+    this.#log.info(reason);
   }
 
   #isOver(reason: string): void {

@@ -43,6 +43,8 @@ export interface Verbs {
    */
   say?: Verb<'message'>;
   interrupt?: Verb<'interrupt'>;
+  /** Ends the session, and the runner with it, by `SourceSurroundings.over`. */
+  end?: Verb<'session.end'>;
   /** Ends a task. */
   stop?: Verb<'task.stop'>;
   answer?: Verb<'permission.decision' | 'question.answer'>;
@@ -58,6 +60,7 @@ type Verb<Type extends CommandType> = (command: CommandOf<Type>, again: boolean)
 export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> = {
   message: 'say',
   interrupt: 'interrupt',
+  'session.end': 'end',
   'task.stop': 'stop',
   'task.wake': 'wake',
   'wake-rule.set': 'setWakeRule',
@@ -90,6 +93,8 @@ export interface SessionFacts {
   commands?: { name: string; description?: string }[];
   /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
   limits?: string[];
+  /** It takes messages while it is idle. Left out of what is always so, or never. */
+  wakeable?: boolean;
   /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
   trouble?: string;
 }
@@ -118,6 +123,11 @@ export interface SourceSurroundings {
   report(commandId: string, outcome: CommandOutcome): void;
   /** `sessions` has changed. */
   changed(): void;
+  /**
+   * The runner ends in good order, as after Ctrl-C: people are done with its session.
+   * @param reason why its session ends, as its transcript will say
+   */
+  over(reason: string): void;
   /** The agent can no longer run; why, in a sentence. */
   gaveUp(message: string): void;
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, about?: LogAbout): void;

@@ -37,10 +37,9 @@ export function statusRecord(
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }
 
-/** Which commands a source acts on, as its runner reports it; nothing if it acts on all. */
+/** Which commands a source acts on, as its runner reports it: all of them by name, since older runners name none. */
 export function takenBy(source: Pick<Source, keyof Verbs | 'refusals'>): AgentStatus {
   const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[VERBS[type]] !== undefined);
-  if (takes.length === COMMAND_TYPES.length) return {};
   return { takes, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
 }
 

@@ -11,20 +11,26 @@ import type { Logger } from './logger';
 export class EventJournal {
   readonly #logger: Logger;
   readonly #source: Logger;
+  /** Behind each line. */
+  readonly #of: string;
   readonly #lines = new EventLines();
 
-  /** @param source the component that hands events over */
-  constructor(logger: Logger, source: string) {
+  /**
+   * @param source the component that hands events over
+   * @param sessionId where the log is of several sessions: each line names its own
+   */
+  constructor(logger: Logger, source: string, sessionId: string | null = null) {
     this.#logger = logger;
+    this.#of = sessionId === null ? '' : ` [session ${sessionId}]`;
     this.#source = logger.child(source);
   }
 
   tell(events: readonly TimedEvent[]): void {
     const [first] = events;
     if (first === undefined) return;
-    this.#source.log('debug', `tells of ${counted(events)}`, { at: first.occurredAt });
+    this.#source.log('debug', `tells of ${counted(events)}${this.#of}`, { at: first.occurredAt });
     for (const { at, level, component, message } of this.#lines.read(events)) {
-      this.#logger.child(component).log(level, message, { at });
+      this.#logger.child(component).log(level, message + this.#of, { at });
     }
   }
 

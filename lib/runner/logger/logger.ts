@@ -82,7 +82,9 @@ export function createLogger(options: LoggerOptions): Logger {
 
   function loggerOf(component: string): Logger {
     const log = (said: LogLevel, message: string, about: LogAbout = {}) => {
-      if (LOG_LEVELS.indexOf(said) < LOG_LEVELS.indexOf(level.get())) return;
+      // What machines are told does not depend on how much people want to read.
+      const isBelow = LOG_LEVELS.indexOf(said) < LOG_LEVELS.indexOf(level.get());
+      if (isBelow && about.insight === undefined) return;
       take({ at: Date.now(), level: said, component, message: String(message), ...about });
     };
     return {

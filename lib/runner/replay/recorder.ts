@@ -1,5 +1,4 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { WireFrame } from '@/lib/adapters/wire';
 import { isObject } from '@/lib/protocol/fields';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import type { Redactor } from '@/lib/runner/logger/redactor';
@@ -10,6 +9,8 @@ import type { Redactor } from '@/lib/runner/logger/redactor';
  *
  * Failure: a disk that takes no more ends the recording, which is said once; the runner goes on.
  */
+const MAX_DEPTH = 200;
+
 export class Recorder {
   readonly #file: number;
   readonly #redactor: Redactor;
@@ -32,9 +33,11 @@ export class Recorder {
     this.#redactor = redactor;
   }
 
-  readonly write = ({ dir, msg }: WireFrame): void => {
+  /** @param fields of the line, besides its time: `dir` and `msg`, or what the recordings of its kind have */
+  readonly write = (fields: object): void => {
     if (this.#failed) return;
-    const line = { dir, at: Math.round(performance.now() - this.#startedAt), msg: this.#withoutSecrets(msg) };
+    const at = Math.round(performance.now() - this.#startedAt);
+    const line = { at, ...(this.#withoutSecrets({ ...fields }) as object) };
     try {
       writeSync(this.#file, `${JSON.stringify(line)}\n`);
     } catch (error) {
@@ -49,12 +52,14 @@ export class Recorder {
   }
 
   /** Of `"api_key": "…"` the name says that the value is a secret, so both are looked at together. */
-  #withoutSecrets(value: unknown, name = ''): unknown {
+  #withoutSecrets(value: unknown, name = '', depth = 0): unknown {
+    // Deeper, it is text: no frame may be the end of the recording, or of the runner.
+    if (depth > MAX_DEPTH) return this.#clean(safeJson(value), name);
     if (typeof value === 'string') return this.#clean(value, name);
-    if (Array.isArray(value)) return value.map((one) => this.#withoutSecrets(one, name));
+    if (Array.isArray(value)) return value.map((one) => this.#withoutSecrets(one, name, depth + 1));
     if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [this.#clean(key), this.#withoutSecrets(one, key)]),
+      Object.entries(value).map(([key, one]) => [this.#clean(key), this.#withoutSecrets(one, key, depth + 1)]),
     );
   }
 
@@ -70,5 +75,13 @@ export class Recorder {
       at = end;
     }
     return parts.join('') + (before + text).slice(at);
+  }
+}
+
+function safeJson(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return '[nested too deep to be written down]';
   }
 }

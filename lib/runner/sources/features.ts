@@ -14,6 +14,7 @@ export const FEATURES = {
   questions: 'questions, answered in the dashboard',
   messages: 'messages from the dashboard',
   interrupt: 'interrupting a turn',
+  end: 'ending the session',
   stop: 'stopping a task',
   wake: 'waking it with the result of a task',
   plans: 'plans',
@@ -24,12 +25,17 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES;
 
-/** True, or why not, in a sentence that an operator reads. `partly` works, with that reservation. */
-export type Support = true | { partly: string } | { no: string };
+/**
+ * True, or why not, in a sentence that an operator reads. `partly` works, with that reservation; `needless` is what the
+ * agent does by itself.
+ */
+export type Support = true | { partly: string } | { no: string } | { needless: string };
 
 export type KindFeatures = Record<Feature, Support>;
 
 /** What is said on an agent's page: everything that its kind can't tell, or only in part. */
 export function limitsOf(features: KindFeatures): string[] {
-  return Object.values(features).flatMap((support) => (support === true ? [] : Object.values(support)));
+  return Object.values(features).flatMap((support) =>
+    support === true || 'needless' in support ? [] : Object.values(support),
+  );
 }

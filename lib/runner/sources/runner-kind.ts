@@ -1,4 +1,3 @@
-import type { WireFrame } from '@/lib/adapters/wire';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import type { Logger } from '@/lib/runner/logger/logger';
@@ -13,6 +12,13 @@ export interface RunnerKind {
   features: KindFeatures;
   /** It takes a command behind `--`, which `RunnerCall.command` has. */
   takesCommand?: boolean;
+  /**
+   * It connects to an agent that has an address: `--url` names that, and `--dashboard` the dashboard, by default
+   * INTERLUDE_URL or the one on this machine.
+   */
+  urlIsAgents?: true;
+  /** It runs one session, and `--prompt` may have a first message for it. @see lib/runner/host/first-message.ts */
+  takesPrompt?: true;
   /** What `--help` prints. */
   help: string;
   /** Its flags beside `--agent`, `--session`, `--url` and `--token`. */
@@ -44,6 +50,8 @@ export interface PreparedRunner {
   about: AgentStatus & { kind: string };
   /** The component that hands events over, where the log is to tell what they say. */
   journal?: string;
+  /** It carries several sessions: each of those lines names its own. */
+  carriesMany?: true;
   /** Who goes on while the dashboard is away. */
   meanwhile: string;
   /** The agent, where none was named. */
@@ -62,8 +70,10 @@ export interface OpenedRunner {
   agentId: string;
   outbox: Outbox;
   logger: Logger;
+  /** For the agent before its first message; null if there is none. @see lib/runner/host/workspace-note.ts */
+  workspaceNote: string | null;
   /** Writes down what passes between the source and its agent, where `--record` asked for it. */
-  record?: (frame: WireFrame) => void;
+  record?: (fields: object) => void;
 }
 
 export interface RunningKind {

@@ -41,7 +41,7 @@ function renamed(lines: readonly RecordedLine[], mark: string): RecordedLine[] {
 
 /** By their times; an HTTP request and its answer stay together. */
 function interleaved(one: readonly RecordedLine[], other: readonly RecordedLine[]): RecordedLine[] {
-  const left = [[...one], [...other]] as const;
+  const left: [RecordedLine[], RecordedLine[]] = [[...one], [...other]];
   const merged: RecordedLine[] = [];
   while (left[0].length > 0 || left[1].length > 0) {
     const from = (left[0][0]?.at ?? Number.POSITIVE_INFINITY) <= (left[1][0]?.at ?? Number.POSITIVE_INFINITY) ? 0 : 1;

@@ -75,6 +75,14 @@ describe('what was asked of an agent', () => {
     ]);
   });
 
+  it.each([
+    ['queued', {}, 'The session was asked to end.'],
+    ['done', {}, 'The runner ends the session.'],
+    ['failed', { reason: 'it runs in a terminal' }, 'The session could not be ended (it runs in a terminal).'],
+  ])('says of the end of a session that is %s what became of it', (state, more, text) => {
+    expect(itemsOf(command(state, { type: 'session.end', ...more }))).toMatchObject([{ kind: 'notice', text }]);
+  });
+
   it('says so when it was given up and yet done', () => {
     const late = [
       command('queued'),

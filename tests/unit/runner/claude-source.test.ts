@@ -4,14 +4,16 @@ import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { VERBS } from '@/lib/runner/host/source';
 import type { ClaudeSdk, PermissionContext, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
-import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { ClaudeSource, type ClaudeSourceOptions } from '@/lib/runner/sources/claude/claude-source';
+import { playRecorded } from '../../support/recorded';
 import { MemorySurroundings } from '../../support/source-surroundings';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
 /** A source around an SDK that says what it is told to say and notes what is asked of it. */
-async function running() {
+async function running(more: Partial<ClaudeSourceOptions> = {}) {
   const around = new MemorySurroundings();
   const said: object[] = [];
+  const recorded: { src: string; msg: unknown }[] = [];
   let wake = () => {};
   let over = false;
   let interrupts = 0;
@@ -49,13 +51,18 @@ async function running() {
     inHand: [],
     env: { HOME: '/nowhere' },
     answerWithinMs: 60_000,
+    record: (fields) => recorded.push(fields),
     now: () => 1,
+    ...more,
   });
   await source.start();
   await until(() => options !== null);
   onTestFinished(() => source.close(0, 'the test is over'));
   return {
     source,
+    around,
+    recorded,
+    systemPrompt: () => options?.systemPrompt,
     openTurnId: () => around.openWork('s').turn?.runId as string,
     interrupts: () => interrupts,
     /** Resolves once the source has read them. */
@@ -171,4 +178,28 @@ describe('an answer', () => {
     expect(await agent.deliver('permission.decision', now)).toEqual({ state: 'done' });
     expect(await second).toMatchObject({ behavior: 'deny' });
   });
+});
+
+test('what it records, replayed, tells what it told', async () => {
+  const { source, around, recorded, say, ask, deliver } = await running();
+  const { init, assistant, result } = sdkMessages();
+  await say(init(['u1']), assistant('m1', [text('One')]));
+  const asked = ask('toolu_1', 'Bash', { command: 'ls' });
+  await deliver('permission.decision', { ...about('toolu_1', 'Bash', { command: 'ls' }), behavior: 'allow' });
+  await asked;
+  await say(assistant('m2', [text('Two')]), result({ user_message_uuids: ['u1'] }));
+  await source.close(0, 'closed');
+  const lines = recorded.map((fields) => ({ at: 1, fields: JSON.parse(JSON.stringify(fields)) }));
+  const replayed = playRecorded('claude', lines, null);
+  const shown = (events: readonly { type: string; name?: unknown }[]) => events.map(({ type, name }) => name ?? type);
+  expect(shown(replayed.map(({ event }) => event))).toEqual(shown(around.events));
+  expect(around.events.some(({ name }) => name === 'request:resolved')).toBe(true);
+});
+
+test.each([
+  ['is part of its instructions', 'Paths here are links.', { append: 'Paths here are links.' }],
+  ['is nothing where there is none', null, {}],
+])('the note on its workspace %s', async (_, workspaceNote, more) => {
+  const { systemPrompt } = await running({ workspaceNote });
+  expect(systemPrompt()).toEqual({ type: 'preset', preset: 'claude_code', ...more });
 });

@@ -67,6 +67,8 @@ async function shared(): Promise<SourceStage> {
       await until(() => around?.openWork(thread.id).turn === null);
     },
     goesOn: true,
+    // Of its own threads only.
+    sometimes: ['end'],
     features: kind.features,
   };
 }

@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { HeldPermissions } from '@/lib/runner/sources/hooks/held-permissions';
 import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
 import { PlayedTerminal } from '../../support/played-terminal';
 
 /** Turns that a stop hook holds, ours or another, and turns that nothing but the agent's own words opens. */
+
+const NEVER = new AbortController().signal;
 
 let terminal: PlayedTerminal;
 beforeEach(async () => {
@@ -253,11 +256,22 @@ describe('a turn that the model API failed', () => {
     const about = { session_id: 's', transcript_path: terminal.file, error: 'rate_limit', error_details: '429' };
     const input = text === null ? about : { ...about, last_assistant_message: text };
     const { mirror } = terminal;
-    const router = { mirror: () => mirror, owed: () => [], inbox: new MessageInbox(), log: () => undefined };
-    void routeHook({ event: 'StopFailure', input, pid: null, at: stoppedAt }, router);
+    const nothing = () => undefined;
+    const permissions = new HeldPermissions({ onChange: nothing, onAnswered: nothing, onLetGo: nothing });
+    const inbox = new MessageInbox();
+    const router = {
+      mirror: () => mirror,
+      owed: () => [],
+      inbox,
+      permissions,
+      offer: () => null,
+      log: nothing,
+    };
+    const call = { event: 'StopFailure', input, pid: null, at: stoppedAt, withinMs: null, signal: NEVER };
+    void routeHook(call, router);
     for (let look = 0; look < 3; look += 1) await terminal.pass(1_000);
-    const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } };
-    terminal.line('assistant', { id: 'mc', stop_reason: 'tool_use', content: [call] }, {}, stoppedAt - 300);
+    const use = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'ls' } };
+    terminal.line('assistant', { id: 'mc', stop_reason: 'tool_use', content: [use] }, {}, stoppedAt - 300);
     const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.txt' }];
     terminal.line('user', { role: 'user', content }, {}, stoppedAt - 200);
     terminal.says(WORDS, stoppedAt - 20, { isApiErrorMessage: true });
@@ -276,5 +290,41 @@ describe('a turn that the model API failed', () => {
     else terminal.isOver();
     await terminal.pass(10);
     expect(terminal.told.slice(0, 3)).toEqual(['RUN_STARTED', WORDS, 'RUN_ERROR']);
+  });
+});
+
+describe('a turn whose stop hook tells the agent something more', () => {
+  test('goes on: what is said then stands in it', async () => {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.says('Built.');
+    void terminal.mirror.offer({ messageIds: [], reason: 'You can listen.' }, terminal.claim());
+    await terminal.pass(50);
+    terminal.isTold('You can listen.');
+    await terminal.pass(6_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Built.']);
+    terminal.says('I listen.');
+    await terminal.pass(50);
+    terminal.mirror.stopped(null, 'I listen.', terminal.claim());
+    terminal.isOver();
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Built.', 'I listen.', 'RUN_FINISHED']);
+    expect(terminal.mirror.selfReport).toBe('idle');
+  });
+
+  test('goes on where that hook is somebody else’s, and ours let it end', async () => {
+    terminal.asks();
+    await terminal.pass(500);
+    terminal.says('Built.');
+    terminal.mirror.stopped(null, 'Built.', terminal.claim());
+    await terminal.pass(100);
+    terminal.isTold('Lint it, too.');
+    await terminal.pass(4_000);
+    terminal.says('Linted.');
+    await terminal.pass(50);
+    terminal.mirror.stopped(null, 'Linted.', terminal.claim());
+    terminal.isOver();
+    await terminal.pass(2_000);
+    expect(terminal.told).toEqual(['RUN_STARTED', 'Built.', 'Linted.', 'RUN_FINISHED']);
   });
 });

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import {
   HOOK_EVENTS,
   hasHooks,
-  hookCommand,
+  hookEntries,
   SettingsError,
   withHooks,
   withoutHooks,
 } from '@/lib/runner/hooks/hook-entries';
 
-const command = (event: string) => hookCommand("/opt/inter'lude/hook.sh", event, '/home/mara/.interlude');
+const entries = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude');
 
 /** What somebody's file may hold, formatted as only a person would. */
 const SETTINGS = [
@@ -37,14 +37,11 @@ const SETTINGS = [
 
 describe('hook entries', () => {
   test.each(SETTINGS)('are added behind what is there, and nothing else changes: %s', (text) => {
-    const installed = withHooks(text, command);
+    const installed = withHooks(text, entries);
     const [before, after] = [JSON.parse(text), JSON.parse(installed)];
     for (const event of HOOK_EVENTS) {
       const theirs = before.hooks?.[event] ?? [];
-      expect(after.hooks[event]).toEqual([
-        ...theirs,
-        { hooks: [{ type: 'command', command: command(event), timeout: 10 }] },
-      ]);
+      expect(after.hooks[event]).toEqual([...theirs, { hooks: [{ type: 'command', ...entries(event) }] }]);
       delete after.hooks[event];
       if (before.hooks) delete before.hooks[event];
     }
@@ -55,15 +52,15 @@ describe('hook entries', () => {
   });
 
   test.each(SETTINGS)('are there once, however often they are installed: %s', (text) => {
-    const once = withHooks(text, command);
-    expect(withHooks(once, command)).toBe(once);
-    const moved = withHooks(once, (event) => hookCommand('/elsewhere/hook.sh', event, '/data'));
+    const once = withHooks(text, entries);
+    expect(withHooks(once, entries)).toBe(once);
+    const moved = withHooks(once, hookEntries('/elsewhere/hook.sh', '/data'));
     expect(moved.match(/# interlude-hook"/g)).toHaveLength(HOOK_EVENTS.length);
     expect(moved).not.toContain('/opt/inter');
   });
 
   test.each(SETTINGS)('leave every byte as it was when they are taken out: %s', (text) => {
-    expect(withoutHooks(withHooks(text, command), text)).toBe(text);
+    expect(withoutHooks(withHooks(text, entries), text)).toBe(text);
     expect(withoutHooks(text)).toBe(text);
   });
 
@@ -84,7 +81,7 @@ describe('hook entries', () => {
       });
     fc.assert(
       fc.property(settings, (text) => {
-        const installed = withHooks(text, command);
+        const installed = withHooks(text, entries);
         expect(Object.keys(JSON.parse(installed).hooks)).toEqual(expect.arrayContaining([...HOOK_EVENTS]));
         expect(withoutHooks(installed, text)).toBe(text);
       }),
@@ -93,7 +90,7 @@ describe('hook entries', () => {
   });
 
   test('are taken out of a file that was changed since', () => {
-    const installed = withHooks('{\n  "model": "opus"\n}\n', command);
+    const installed = withHooks('{\n  "model": "opus"\n}\n', entries);
     const changed = installed
       .replace('"model": "opus"', '"model": "sonnet"')
       .replace(
@@ -107,6 +104,22 @@ describe('hook entries', () => {
     });
   });
 
+  test('let the agent wait longer for what can be answered elsewhere than the hook itself does, and change back', () => {
+    const plain = withHooks('{}', entries);
+    const patient = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude', 600);
+    const waits = JSON.parse(withHooks(plain, patient)).hooks;
+    const [{ command, timeout } = { command: '', timeout: 0 }] = waits.PermissionRequest[0].hooks;
+    expect(command).toMatch(/ PermissionRequest \S+ 600; fi; exit 0 # interlude-hook$/);
+    expect(timeout).toBeGreaterThan(605);
+    expect({ ...waits, PermissionRequest: null }).toEqual({ ...JSON.parse(plain).hooks, PermissionRequest: null });
+    expect(withHooks(withHooks(plain, patient), entries)).toBe(plain);
+  });
+
+  test.each(SETTINGS)('that wait go without a trace as well: %s', (text) => {
+    const patient = hookEntries('/opt/interlude/hook.sh', '/data', 600);
+    expect(withoutHooks(withHooks(text, patient), text)).toBe(text);
+  });
+
   test('are taken out of a group that somebody shares with them', () => {
     const shared = JSON.stringify({
       hooks: {
@@ -114,7 +127,7 @@ describe('hook entries', () => {
           {
             hooks: [
               { type: 'command', command: 'date' },
-              { type: 'command', command: command('Stop') },
+              { type: 'command', ...entries('Stop') },
             ],
           },
         ],
@@ -135,7 +148,7 @@ describe('hook entries', () => {
     ['{"hooks":[]}', 'has hooks that are not an object'],
     ['{"hooks":{"Stop":{}}}', 'has no list as hooks.Stop'],
   ])('are not put into %j, which %s', (text, why) => {
-    expect(() => withHooks(text, command)).toThrow(SettingsError);
-    expect(() => withHooks(text, command)).toThrow(why);
+    expect(() => withHooks(text, entries)).toThrow(SettingsError);
+    expect(() => withHooks(text, entries)).toThrow(why);
   });
 });

@@ -8,7 +8,9 @@ import { readRecording } from '@/lib/runner/replay/recording';
 import type { ClaudeMemory, HandedMessage } from '@/lib/runner/sources/claude/claude-memory';
 import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { kind as claudeKind } from '@/lib/runner/sources/claude/kind';
 import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
+import { kind as hooksKind } from '@/lib/runner/sources/hooks/kind';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import type { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
@@ -83,6 +85,7 @@ async function claude(): Promise<SourceStage> {
       await until(() => turnOf(around, 's') === null);
     },
     heard: () => heard,
+    features: claudeKind.features,
   };
 }
 
@@ -100,6 +103,8 @@ async function hooks(): Promise<SourceStage> {
       input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },
       pid: null,
       at: null,
+      withinMs: null,
+      signal: new AbortController().signal,
     });
   return {
     async open(surroundings) {
@@ -122,6 +127,8 @@ async function hooks(): Promise<SourceStage> {
       await until(() => turnOf(around, sessionId) === null);
     },
     goesOn: true,
+    sometimes: ['answer'],
+    features: hooksKind.features,
   };
 }
 

@@ -6,6 +6,7 @@ import type { WireEnd, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { compact, type Fields } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { endOf } from '@/lib/runner/host/end-session';
 import type { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
@@ -68,6 +69,7 @@ export class AcpSource implements Source {
     'wake-rule.set': 'ask for what you want with a message: ACP has nothing else that begins a turn',
     'question.answer': 'agents ask no questions over ACP, only for permissions',
   };
+  readonly end: NonNullable<Source['end']>;
   /** Only claude-agent-acp can. */
   stop?: Source['stop'];
   #memory: AcpMemory;
@@ -87,6 +89,7 @@ export class AcpSource implements Source {
     const { surroundings: around, memory, answerWithinMs, record, inHand } = options;
     this.#around = around;
     this.#memory = memory;
+    this.end = endOf(around);
     const { sessionId } = memory;
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });

@@ -62,6 +62,7 @@ export const kind: RunnerKind = {
     questions: { no: 'ACP agents ask for permissions; ACP has no other questions.' },
     messages: true,
     interrupt: true,
+    end: true,
     stop: { partly: 'Only claude-agent-acp can end a single background command.' },
     wake: { no: NO_WAKE },
     plans: true,

@@ -50,6 +50,7 @@ const QUOTED = 400;
 
 export class AgentApiSource implements Source {
   readonly refusals = {
+    'session.end': 'AgentAPI has no way to end its agent: end it where it was started',
     'task.stop': 'AgentAPI knows no background tasks',
     'task.wake': 'AgentAPI knows no background tasks',
     'wake-rule.set': 'AgentAPI knows no background tasks',

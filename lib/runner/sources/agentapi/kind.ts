@@ -47,6 +47,7 @@ export const kind: RunnerKind = {
       partly: 'A message waits until the screen stands still and asks nothing, because AgentAPI takes it only then.',
     },
     interrupt: { partly: 'A turn is interrupted by the Escape key, which some agents take otherwise.' },
+    end: { no: 'AgentAPI has no way to end its agent: end it where it was started.' },
     stop: { no: 'There are no tasks to stop.' },
     wake: { no: 'There are no tasks whose results it could be woken with.' },
     plans: { no: 'Plans are part of the agent’s words.' },

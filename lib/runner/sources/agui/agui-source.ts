@@ -69,6 +69,7 @@ const UNCERTAIN = `the runner was stopped before the agent had answered. ${CHECK
 
 export class AgUiSource implements Source {
   readonly refusals = {
+    'session.end': 'AG-UI has no way to end a session: the agent’s server keeps it',
     'task.wake': 'AG-UI has no way to wake an agent with the result of a task; write to it instead',
     'wake-rule.set': 'AG-UI has no way to wake an agent with the result of a task',
   };

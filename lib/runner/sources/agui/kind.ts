@@ -49,6 +49,7 @@ export const kind: RunnerKind = {
     interrupt: {
       partly: 'A turn that the agent began by itself can be interrupted if the server has an address for that.',
     },
+    end: { no: 'AG-UI has no way to end a session: the agent’s server keeps it.' },
     stop: { partly: 'Tasks can be stopped if the server has an address for that.' },
     wake: { no: 'AG-UI has no way to wake an agent with the result of a task; write to it instead.' },
     plans: { no: 'AG-UI has no plans; a server’s own activities are stored.' },

@@ -35,6 +35,15 @@ export interface UserMessage {
   uuid: string;
 }
 
+export function userMessage({ messageId, text }: { messageId: string; text: string }): UserMessage {
+  return {
+    type: 'user',
+    message: { role: 'user', content: [{ type: 'text', text }] },
+    parent_tool_use_id: null,
+    uuid: messageId,
+  };
+}
+
 export const PERMISSION_MODES = ['default', 'acceptEdits', 'bypassPermissions', 'plan', 'dontAsk', 'auto'] as const;
 export type PermissionMode = (typeof PERMISSION_MODES)[number];
 
@@ -59,7 +68,7 @@ export interface QueryOptions {
   permissionMode?: PermissionMode;
   allowDangerouslySkipPermissions?: boolean;
   settingSources: ('user' | 'project' | 'local')[];
-  systemPrompt: { type: 'preset'; preset: 'claude_code' };
+  systemPrompt: { type: 'preset'; preset: 'claude_code'; append?: string };
   includePartialMessages: true;
   /** Tasks are stopped one by one, so an interrupt spares subagents that run in the background. */
   perTaskStopAffordance: true;
@@ -71,6 +80,11 @@ export interface QueryOptions {
   allowedTools?: string[];
   canUseTool?: (tool: string, input: Record<string, unknown>, context: PermissionContext) => Promise<PermissionResult>;
   spawnClaudeCodeProcess: (request: SpawnRequest) => SpawnedProcess;
+}
+
+/** Claude Code's own instructions. @param more what it is to know besides, or null */
+export function systemPrompt(more: string | null): QueryOptions['systemPrompt'] {
+  return { type: 'preset', preset: 'claude_code', ...(more === null ? {} : { append: more }) };
 }
 
 const packageRoot = fileURLToPath(new URL('../../../..', import.meta.url));

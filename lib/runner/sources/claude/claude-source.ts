@@ -1,18 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { endOf } from '@/lib/runner/host/end-session';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
 import type { ClaudeMemory, HandedMessage } from './claude-memory';
-import type {
-  ClaudeQuery,
-  ClaudeSdk,
-  PermissionContext,
-  PermissionMode,
-  PermissionResult,
-  UserMessage,
+import {
+  type ClaudeQuery,
+  type ClaudeSdk,
+  type PermissionContext,
+  type PermissionMode,
+  type PermissionResult,
+  systemPrompt,
+  userMessage,
 } from './claude-sdk';
 import { Conversation } from './conversation';
 import { findConversation, readConversation } from './conversation-file';
@@ -47,8 +49,14 @@ export interface ClaudeSourceOptions {
   permissionMode?: PermissionMode | undefined;
   /** Makes the MCP server through which the agent has Interlude's tools; without it, it has none. */
   toolServer?: (call: CallTool) => Promise<unknown>;
+  /** Stands in the agent’s instructions: known before the first message, also after a compaction. */
+  workspaceNote?: string | null;
   /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
+  /** Writes down what passes between the Agent SDK and the runner. @see lib/adapters/claude/recording.ts */
+  record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
+  /** Why people can't end its session from the dashboard; without it, they can. */
+  endRefusal?: string;
   now?: () => number;
 }
 
@@ -69,10 +77,8 @@ export class ClaudeSource implements Source {
   readonly #started = new Set<string>();
   readonly #toldPids = new Set<number>();
   readonly elsewhere: string;
-  readonly refusals = {
-    'task.wake': 'Claude Code is told of its tasks and wakes by itself',
-    'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
-  };
+  readonly refusals: NonNullable<Source['refusals']>;
+  readonly end?: Source['end'];
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #cli: AgentProcess | null = null;
   #query: ClaudeQuery | null = null;
@@ -86,12 +92,22 @@ export class ClaudeSource implements Source {
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
     this.#around = options.surroundings;
-    const { sessionId } = options.memory;
+    const { memory, endRefusal } = options;
+    const { sessionId } = memory;
+    this.refusals = {
+      ...(endRefusal === undefined ? {} : { 'session.end': endRefusal }),
+      'task.wake': 'Claude Code is told of its tasks and wakes by itself',
+      'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
+    };
+    if (endRefusal === undefined) this.end = endOf(options.surroundings);
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#requests = new PendingRequests(sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
-    this.#input = new InputQueue((message) => this.#conversation.handed(message.uuid));
+    this.#input = new InputQueue((message) => {
+      this.#record('in', message);
+      this.#conversation.handed(message.uuid);
+    });
   }
 
   get sessions(): SessionFacts[] {
@@ -109,6 +125,8 @@ export class ClaudeSource implements Source {
       this.#conversation.notice('The runner was started again; the session goes on.');
       await this.#tellSurvivors();
     }
+    const { workspaceNote: note = null } = this.#options;
+    if (note !== null) this.#around.log('info', `the agent is told of its workspace: ${note}`);
     this.#conversation.remember({ running: true });
     await this.#giveAgain();
     this.#life = this.#live();
@@ -184,6 +202,7 @@ export class ClaudeSource implements Source {
       const exit = await this.#runOnce();
       this.#requests.cancelAll();
       const reason = exitText(exit);
+      this.#record(this.#ending.signal.aborted ? 'sdk.end' : 'sdk.error', reason);
       const { exitCode, signal } = exit;
       this.#observe({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
@@ -235,7 +254,7 @@ export class ClaudeSource implements Source {
   }
 
   async #queryOptions() {
-    const { env, controlFile = '/dev/null', model, permissionMode } = this.#options;
+    const { env, controlFile = '/dev/null', model, permissionMode, workspaceNote = null } = this.#options;
     const { cwd, conversationId, sessionId } = this.#conversation.memory;
     const file = await findConversation(env, conversationId);
     const isBegun = file !== null && (await readConversation(file, [])).begun;
@@ -253,7 +272,7 @@ export class ClaudeSource implements Source {
       ...(permissionMode === undefined ? {} : { permissionMode }),
       ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
       settingSources: ['user' as const, 'project' as const, 'local' as const],
-      systemPrompt: { type: 'preset' as const, preset: 'claude_code' as const },
+      systemPrompt: systemPrompt(workspaceNote),
       includePartialMessages: true as const,
       perTaskStopAffordance: true as const,
       ...(await this.#toolOptions()),
@@ -295,6 +314,7 @@ export class ClaudeSource implements Source {
       this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
       this.#around.changed();
     }
+    this.#record('sdk', message);
     this.#conversation.heard(message);
     if (type === 'command_lifecycle' && typeof uuid === 'string') this.#followed(uuid, state);
     this.#checkQuiet();
@@ -324,11 +344,14 @@ export class ClaudeSource implements Source {
     const { signal: _, suggestions: __, ...details } = context;
     // Asked anew under the same id, it is another request: the first is over before the second is told of.
     this.#requests.withdraw(requestId);
-    this.#conversation.asked({ ...details, tool, input, expiresAt: this.#now() + answerWithinMs });
+    const asked = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
+    this.#record('canUseTool', asked);
+    this.#conversation.asked(asked);
     const request = { tool, input, context };
-    const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) =>
-      this.#conversation.answered(requestId, answerOf(settled)),
-    );
+    const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) => {
+      this.#record('canUseTool.result', { toolUseID: requestId, ...answerOf(settled) });
+      this.#conversation.answered(requestId, answerOf(settled));
+    });
     return resultOf(decision, request);
   };
 
@@ -352,6 +375,10 @@ export class ClaudeSource implements Source {
     if (survivors.length === 0) return;
     for (const { pid } of survivors) this.#toldPids.add(pid);
     this.#conversation.notice(leftBehindText(survivors), 'warning');
+  }
+
+  #record(src: string, msg: unknown): void {
+    this.#options.record?.({ src, msg });
   }
 
   #observe(process: NonNullable<SessionFacts['process']>): void {
@@ -379,13 +406,4 @@ export class ClaudeSource implements Source {
       };
     });
   }
-}
-
-function userMessage({ messageId, text }: HandedMessage): UserMessage {
-  return {
-    type: 'user',
-    message: { role: 'user', content: [{ type: 'text', text }] },
-    parent_tool_use_id: null,
-    uuid: messageId,
-  };
 }

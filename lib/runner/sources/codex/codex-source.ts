@@ -4,6 +4,7 @@ import type { ToldEvent } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { endOf } from '@/lib/runner/host/end-session';
 import { isNothing } from '@/lib/runner/host/open-work';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
@@ -50,6 +51,7 @@ export interface OwnThread {
 /** How long a server may be away before what it was doing counts as ended. */
 const AWAY_MS = 10_000;
 const CLOSE_WITHIN_MS = 5_000;
+const IN_TERMINAL = 'it runs in your own Codex: leave the thread there (/quit)';
 const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how they end.';
 
 export class CodexSource implements Source {
@@ -62,6 +64,9 @@ export class CodexSource implements Source {
   readonly #sessions: CodexSessions;
   readonly #taken = new Map<string, true>();
   readonly #ending = new AbortController();
+  readonly refusals: NonNullable<Source['refusals']> = {};
+  /** Its own only: the operator's are theirs. */
+  readonly end?: Source['end'];
   #memory: ThreadMemory | null = null;
   #link: CodexLink | null = null;
   #process: SessionFacts['process'];
@@ -91,7 +96,11 @@ export class CodexSource implements Source {
       onTold: (events) => this.#told(events),
       onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.letGo(ids),
     });
-    if (options.own !== null) this.#process = { state: 'starting', pid: null, exitCode: null };
+    if (options.own === null) this.refusals = { 'session.end': IN_TERMINAL };
+    else {
+      this.#process = { state: 'starting', pid: null, exitCode: null };
+      this.end = endOf(options.around);
+    }
   }
 
   get sessions(): SessionFacts[] {

@@ -61,6 +61,7 @@ export const kind: RunnerKind = {
     questions: true,
     messages: true,
     interrupt: { partly: 'A command that runs when its turn is interrupted goes on in the background.' },
+    end: { partly: 'A session of a Codex in your own terminal is ended there.' },
     stop: true,
     wake: true,
     plans: true,

@@ -1,14 +1,16 @@
 import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import type { OwedReply } from '@/lib/runner/host/owed-replies';
+import type { HeldPermissions } from './held-permissions';
 import type { MessageInbox } from './message-inbox';
 import type { SessionMirror } from './session-mirror';
 import { stopDecision } from './stop-decision';
 
 /**
  * What each hook of an interactive session means for its mirror, and what the hook prints. The agent waits for the answer,
- * so everything is decided from memory; only that it is held is stored first, unless the disk is slow.
+ * so everything is decided from memory; only that it is held is stored first, unless the disk is slow. A hook that says
+ * how long it waits, beside a question in the terminal that stands meanwhile, is answered once a person has.
  *
  * @see the hooks' stdin, CLI 2.1.329: tests/fixtures/recordings/hooks
  */
@@ -17,18 +19,23 @@ export interface HookRouterOptions {
   mirror: (sessionId: string, file: string) => SessionMirror | null;
   owed: () => readonly OwedReply[];
   inbox: MessageInbox;
+  permissions: HeldPermissions;
+  /** What an agent is told of listening while it is idle; null if there is no need to. */
+  offer: (mirror: SessionMirror) => string | null;
   log: (level: 'debug' | 'info', message: string) => void;
 }
 
-export function routeHook({ event, input, pid, at }: HookCall, options: HookRouterOptions): string | Promise<string> {
+export function routeHook(call: HookCall, options: HookRouterOptions): string | Promise<string> {
+  const { event, input, pid, at, from = null } = call;
   const sessionId = textOf(input.session_id);
   const file = textOf(input.transcript_path);
   if (sessionId === null || file === null) return '';
   const mirror = options.mirror(sessionId, file);
   if (mirror === null) return '';
   mirror.heard(pid, file);
+  if (from !== null) mirror.startedAs(from);
   options.log('debug', `${event} ${sessionId}`);
-  const answer = ROUTES.get(event)?.(mirror, input, claimOf(input, at), options) ?? '';
+  const answer = ROUTES.get(event)?.(mirror, call, claimOf(input, at), options) ?? '';
   void mirror.step();
   return answer;
 }
@@ -40,7 +47,7 @@ export function claimOf(input: Fields, at: number | null): HookClaim {
 
 type Route = (
   mirror: SessionMirror,
-  input: Fields,
+  call: HookCall,
   claim: HookClaim,
   options: HookRouterOptions,
 ) => Promise<string> | undefined;
@@ -51,30 +58,45 @@ const STORED_MS = 300;
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
     'SessionStart',
-    (mirror, input, claim) => {
+    (mirror, { input }, claim) => {
       // After a compaction the same session goes on, in the middle of whatever it does.
       if (input.source !== 'compact') mirror.began(claim);
       return undefined;
     },
   ],
-  ['UserPromptSubmit', (mirror, _input, claim) => void mirror.prompted(claim)],
+  ['UserPromptSubmit', (mirror, _call, claim) => void mirror.prompted(claim)],
   ['Stop', stop],
-  ['StopFailure', (mirror, input, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
-  ['PreCompact', (mirror, _input, claim) => void mirror.report('compacting', claim)],
-  ['PostCompact', (mirror, _input, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
-  [
-    'PermissionRequest',
-    (mirror, input) => {
-      const tool = textOf(input.tool_name);
-      const title = `${tool === 'AskUserQuestion' ? 'A question' : `Use ${tool}`}: answer it in the terminal`;
-      if (tool !== null) mirror.asked(tool, fieldsOf(input.tool_input), { title, agentID: input.agent_id });
-      return undefined;
-    },
-  ],
-  ['SessionEnd', (mirror, input, claim) => void mirror.end(endOf(textOf(input.reason)), claim)],
+  ['StopFailure', (mirror, { input }, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
+  ['PreCompact', (mirror, _call, claim) => void mirror.report('compacting', claim)],
+  ['PostCompact', (mirror, _call, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
+  ['PermissionRequest', asked],
+  ['SessionEnd', (mirror, { input }, claim) => void mirror.end(endOf(textOf(input.reason)), claim)],
 ]);
 
-function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, inbox, log }: HookRouterOptions) {
+function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permissions }: HookRouterOptions) {
+  const { input, withinMs, signal } = call;
+  const tool = textOf(input.tool_name);
+  if (tool === null) return undefined;
+  const toolInput = fieldsOf(input.tool_input);
+  // Claude Code takes a decision from a hook, but not what was chosen.
+  const waitsMs = tool === 'AskUserQuestion' || mirror.isLeft ? null : withinMs;
+  // Once told, a title stays: where the request can be answered at first, it says nothing of that.
+  const what = tool === 'AskUserQuestion' ? 'A question' : `Use ${tool}`;
+  const title = waitsMs === null ? `${what}: answer it in the terminal` : what;
+  const expiresAt = waitsMs === null ? undefined : Date.now() + waitsMs;
+  const output =
+    waitsMs === null
+      ? undefined
+      : permissions.hold({
+          ...{ sessionId: mirror.sessionId, tool, input: toolInput, withinMs: waitsMs, signal },
+          suggestions: listOf(input.permission_suggestions),
+        });
+  mirror.asked(tool, toolInput, compact({ title, agentID: input.agent_id, expiresAt }));
+  return output;
+}
+
+function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, options: HookRouterOptions) {
+  const { owed, inbox, log } = options;
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
@@ -89,12 +111,16 @@ function stop(mirror: SessionMirror, input: Fields, claim: HookClaim, { owed, in
       !unseen.some((message) => message.messageId === messageId),
   );
   const replies = [...unseen, ...waiting.map((one) => ({ ...one, unseen: false }))];
-  const decision = stopDecision(replies, input.stop_hook_active === true);
+  const offer = options.offer(mirror);
+  const decision = stopDecision(replies, input.stop_hook_active === true, offer);
   if (decision === null) {
     mirror.stopped(null, text, claim);
     return undefined;
   }
-  log('info', `${mirror.sessionId} is held at the end of its turn: ${decision.messageIds.length} replies are owed`);
+  if (offer !== null) mirror.offeredToListen(true);
+  const owes = decision.messageIds.length;
+  const why = owes === 0 ? 'it is told that it can listen' : `${owes} replies are owed`;
+  log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
   return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }
 

@@ -3,10 +3,12 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
-import type { HookCall } from '@/lib/runner/control-port/routes';
+import type { HookCall, WaitCall } from '@/lib/runner/control-port/routes';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import type { Logger } from '@/lib/runner/logger/logger';
+import { HeldPermissions } from './held-permissions';
 import { claimOf, routeHook } from './hook-router';
+import { IdleMessages, IN_TERMINAL } from './idle-messages';
 import { MessageInbox } from './message-inbox';
 import { parseMirrorState } from './mirror-state';
 import { SessionMirror } from './session-mirror';
@@ -25,17 +27,24 @@ export interface HooksSourceOptions {
   sessionId?: string | undefined;
   /** For what is said by hooks themselves. */
   logger: Logger;
+  /** Agents are told, where they come to rest, how they can be reached while they are idle. */
+  offersToListen?: boolean;
 }
 
 const CURSOR = 'transcript:';
 const LOOK_MS = 200;
 const ALIVE_MS = 5_000;
-const IN_TERMINAL = 'this session runs in a terminal';
 
 export class HooksSource implements Source {
   readonly #options: HooksSourceOptions;
   readonly #around: SourceSurroundings;
   readonly #inbox = new MessageInbox();
+  readonly #idle: IdleMessages;
+  readonly #permissions = new HeldPermissions({
+    onChange: () => this.#around.changed(),
+    onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.answered(requestId, answer),
+    onLetGo: (sessionId, requestId) => this.#mirrors.get(sessionId)?.askedOnlyThere(requestId),
+  });
   readonly #mirrors = new Map<string, SessionMirror>();
   /** How far each session was told, also of those that have ended. */
   readonly #stored: Map<string, string>;
@@ -43,10 +52,11 @@ export class HooksSource implements Source {
 
   readonly refusals = {
     interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
+    'session.end': `${IN_TERMINAL}: end it there (/exit)`,
     'task.wake': 'Claude Code is told of its tasks and wakes by itself',
     'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
     'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
-    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and can only be answered there`,
+    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and is answered there`,
     'question.answer': `${IN_TERMINAL}: its questions are answered there`,
   };
 
@@ -57,6 +67,8 @@ export class HooksSource implements Source {
     userPrompt: (about: Fields) => this.#selfReport('busy', about),
     sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
     hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
+    wait: (call: WaitCall) => this.#idle.wait(call),
+    waitTaken: (claim: string) => this.#idle.taken(claim),
   };
 
   /** Goes on with the sessions that the source before this one followed: what went on while nobody looked is told now. */
@@ -65,8 +77,11 @@ export class HooksSource implements Source {
     for (const [name, value] of source.#stored) {
       const sessionId = name.slice(CURSOR.length);
       const state = parseMirrorState(value);
-      if (state !== null && !state.ended) source.#mirror(sessionId, state.file);
-      else if (state === null || !existsSync(state.file)) await source.#forget(sessionId);
+      if (state !== null && !state.ended) {
+        source.#mirror(sessionId, state.file);
+        source.#idle.recall(sessionId, state.waited);
+      }
+      if (state === null || (state.ended && !existsSync(state.file))) await source.#forget(sessionId);
     }
     return source;
   }
@@ -75,6 +90,11 @@ export class HooksSource implements Source {
     this.#options = options;
     this.#around = options.surroundings;
     this.#stored = stored;
+    this.#idle = new IdleMessages({
+      ...{ inbox: this.#inbox, mirrors: this.#mirrors, offers: options.offersToListen === true },
+      onChange: () => this.#around.changed(),
+      log: (level, message) => this.#around.log(level, message),
+    });
   }
 
   get sessions(): SessionFacts[] {
@@ -86,6 +106,7 @@ export class HooksSource implements Source {
         process: { state: 'running', pid: isLeft ? null : (process?.pid ?? null), exitCode: null },
         state,
         provider,
+        wakeable: this.#idle.isListening(sessionId),
       }));
   }
 
@@ -96,6 +117,8 @@ export class HooksSource implements Source {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#idle.close();
+    this.#permissions.letGo(null);
     // What the agent has been held with reaches it all the same: the next source says so.
     for (const mirror of this.#mirrors.values()) {
       this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInHand(messageId));
@@ -114,10 +137,27 @@ export class HooksSource implements Source {
       return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
     }
     if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
+    if (this.#idle.isListening(mirror.sessionId)) {
+      const outcome = this.#inbox.put(command);
+      this.#idle.handTo(mirror);
+      return await outcome;
+    }
+    mirror.offeredToListen(false);
     return this.#inbox.turnAway(
       messageId,
-      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends)`,
+      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends). While it is idle, it takes messages only if its agent listens`,
     );
+  }
+
+  /** Only while a hook waits for it. */
+  get answer() {
+    if (!this.#permissions.areAny) return undefined;
+    return async (command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> => {
+      // What was answered in the terminal by now is read first.
+      await this.#mirrors.get(command.sessionId ?? '')?.step();
+      const reason = await this.#permissions.answer(command);
+      return reason === null ? { state: 'done' } : { state: 'failed', reason };
+    };
   }
 
   async caughtUp(sessionId: string): Promise<void> {
@@ -133,6 +173,8 @@ export class HooksSource implements Source {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
       owed: () => this.#around.owed(),
       inbox: this.#inbox,
+      permissions: this.#permissions,
+      offer: (mirror) => this.#idle.offerTo(mirror),
       log: (level, message) => this.#around.log(level, message),
     });
     this.#around.changed();
@@ -155,10 +197,9 @@ export class HooksSource implements Source {
         return this.#around.emit(sessionId, outputs, [{ name, value }]);
       },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
-      onTurnEnded: () => {
-        const reason = `${IN_TERMINAL}, and its turn ended before the message could be handed over`;
-        this.#inbox.refuse(sessionId, reason, (messageId) => mirror.isInHand(messageId));
-      },
+      onTurnEnded: () => this.#idle.turnEnded(mirror),
+      onRequestOpened: (value) => this.#permissions.opened(sessionId, value),
+      onRequestResolved: (requestId) => this.#permissions.resolved(sessionId, requestId),
       log: (level, message) => this.#around.log(level, message),
     });
     this.#mirrors.set(sessionId, mirror);
@@ -204,6 +245,7 @@ export class HooksSource implements Source {
   #look(): void {
     for (const [sessionId, mirror] of this.#mirrors) {
       // Should it be resumed, what was stored of it is enough to go on.
+      if (mirror.isLeft) this.#idle.left(sessionId);
       if (mirror.isStill) this.#mirrors.delete(sessionId);
       else void mirror.step();
     }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { SWITCH } from '@/lib/runner/cli/flags';
 import { controlPath, HOOKS_CONTROL, readControlFile } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -11,13 +12,19 @@ Mirrors the Claude Code sessions in the terminals of this machine to the dashboa
 in place, once: ${interludeCommand(['hooks', 'install'])}
 Without this process the hooks do nothing.
 
-  --session ID   follow only this session of Claude Code; default: all of them
-  --agent ID     the agent to appear as; default: made of the machine's name
-  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --session ID         follow only this session of Claude Code; default: all of them
+  --agent ID           the agent to appear as; default: made of the machine's name
+  --no-offer           don't tell agents that they can listen for messages while they are idle
+  --url URL            the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token T            its token; default: INTERLUDE_TOKEN, else the one of this machine
 
-A message from the dashboard reaches the agent when its running turn ends; an idle terminal takes none. Permissions,
-questions and interrupts stay in the terminal.
+A message from the dashboard reaches the agent when its running turn ends. An idle terminal takes one while its agent
+listens, by a command that it runs in the background: it is told of that once, as it comes to rest, and again after a
+message was refused for want of it. That costs one more call of the model; --no-offer leaves it out. More on the command:
+  ${interludeCommand(['wait', '--help'])}
+Permissions can be answered in the dashboard where the hooks were installed with --permissions. Questions and interrupts
+stay in the terminal. When a session ends, the log says how many of its tool calls only gathered (signal context_ratio);
+INTERLUDE_CONTEXT_RATIO=off leaves that out.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -31,22 +38,33 @@ export const kind: RunnerKind = {
     taskEnds: true,
     taskOutput: true,
     subagents: true,
-    permissions: { no: 'Permissions are shown here and answered in the terminal.' },
+    permissions: {
+      partly:
+        'Permissions can be answered here where the hooks were installed with --permissions, else in the terminal.',
+    },
     questions: { no: 'Questions are shown here and answered in the terminal.' },
-    messages: { partly: 'A message reaches a terminal when its running turn ends; an idle terminal takes none.' },
+    messages: {
+      partly: 'A message reaches a terminal when its running turn ends; an idle one takes it while its agent listens.',
+    },
     interrupt: { no: 'A turn is interrupted in the terminal.' },
+    end: { no: 'A session is ended in the terminal (/exit).' },
     stop: { no: 'Tasks are stopped in the terminal (/tasks).' },
-    wake: { no: 'Claude Code wakes by itself when a background task ends, and need not be woken.' },
+    wake: { needless: 'Claude Code wakes by itself when a background task ends.' },
     plans: true,
     edits: true,
     catchUp: true,
     shared: true,
   },
   help: HELP,
-  async prepare({ flag, env, dataDir }) {
+  flags: { 'no-offer': SWITCH },
+  async prepare({ flag, has, usage, env, dataDir }) {
+    if (flag('record') !== undefined)
+      throw usage('Claude Code keeps its transcripts itself: nothing needs to be recorded');
     const controlFile = controlPath(dataDir, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
     return {
       about: { kind: 'hooks', source: 'claude-terminal', host: hostname(), agentGoesOn: true },
+      journal: 'hooks',
+      carriesMany: true,
       meanwhile: 'the agent goes on',
       agentId: `terminals@${hostname().split('.')[0]}`,
       isAlone: true,
@@ -59,7 +77,11 @@ export const kind: RunnerKind = {
           throw new CliError(EXIT.failed, problem);
         }
         return {
-          source: (surroundings) => HooksSource.open({ surroundings, sessionId: flag('session'), logger }),
+          source: (surroundings) =>
+            HooksSource.open({
+              ...{ surroundings, sessionId: flag('session'), logger },
+              offersToListen: !has('no-offer'),
+            }),
           greeting: `${agentId} follows the terminals of this machine; Ctrl-C ends it`,
         };
       },

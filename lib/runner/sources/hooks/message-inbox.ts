@@ -10,13 +10,16 @@ type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
  * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; but the
- * agent can be held when its turn ends, and be given the message then. So a message waits for the end of the running turn,
- * and is refused where none runs: an idle terminal would keep it for hours without a word.
+ * agent can be held when its turn ends, and be given the message then. So a message waits for the end of the running turn.
+ * Where none runs it is for the agent's wait, if one listens, and is refused otherwise: an idle terminal would keep it for
+ * hours without a word.
  */
 export class MessageInbox {
   /** Reported as failed: they are no longer owed, whatever the last answer of the server still says. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
+  /** Given back by who was to hand them over: nobody knows whether the agent has them. */
+  readonly #doubtful = new Map<string, true>();
 
   /** @returns once the agent has it, or will not get it */
   put(command: MessageCommand): Promise<CommandOutcome> {
@@ -33,7 +36,13 @@ export class MessageInbox {
         text: body.text,
         sentAt: createdAt,
         unseen: true,
+        again: this.#doubtful.has(body.messageId),
       }));
+  }
+
+  /** They were on their way, and it is not known whether they arrived. */
+  givenBack(messageIds: readonly string[]): void {
+    for (const id of messageIds) remember(this.#doubtful, id, true, MOST_REFUSED);
   }
 
   handedOver(messageIds: readonly string[]): void {

@@ -5,6 +5,7 @@ import { parseJson } from '@/lib/protocol/fields';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
+import type { WaitedMessage } from './waited-messages';
 
 /** Why a session is over, and whether somebody wanted it to be. */
 export interface SessionEnding {
@@ -32,6 +33,12 @@ const stop: z.ZodType<HeardStop> = z
 const offer: z.ZodType<Offer> = z
   .object({ messageIds: list(text), reason: text, moment: z.object(moment), since: orNull(time) })
   .transform((read) => ({ ...read, since: read.since ?? read.moment.at }));
+const waited: z.ZodType<WaitedMessage> = z.object({
+  claim: text,
+  messageIds: list(text),
+  at: time,
+  isShown: flag,
+});
 const closed: z.ZodType<ClosedTurn> = z.object({
   at: time,
   text: textOrNull,
@@ -70,9 +77,13 @@ const mirrorState = z.object({
   /** The session was told to have ended. */
   ended: flag,
   /** Requests that stood in the terminal. */
-  asks: list(z.object({ tool: text, input: z.unknown() })),
+  asks: list(z.object({ tool: text, input: z.unknown(), isHeld: flag })),
   /** What our stop hook holds the agent with and the transcript does not say yet. */
   offers: list(offer),
+  /** What a wait of the agent's was handed, until the transcript says that the agent has heard of its end. */
+  waited: list(waited),
+  /** The agent was told that it can listen while it is idle, and nobody has missed that since. */
+  wasOffered: flag,
   /** Messages put before the agent in the open turn. */
   handed: list(text),
   /** Whose hooks have called. Null before the first, and where it is not known. */

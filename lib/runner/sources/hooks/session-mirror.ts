@@ -1,12 +1,12 @@
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
 import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
 import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
-import { isStopFeedback, textIn } from '@/lib/adapters/claude/transcript-line';
+import { stopFeedbackIn } from '@/lib/adapters/claude/transcript-line';
 import { remember } from '@/lib/adapters/remember';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
-import { Offers } from './offers';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
 import { birthOf, type TerminalProcess } from './terminal-process';
@@ -29,14 +29,21 @@ export interface SessionMirrorOptions {
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onHandedOver: (messageIds: string[]) => void;
   onTurnEnded: () => void;
+  /** The terminal asks. @param value of the `request:opened` */
+  onRequestOpened?: (value: Fields) => void;
+  /** It was answered, or is not asked any more. */
+  onRequestResolved?: (requestId: string) => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
   now?: () => number;
 }
 
 /** How long a session that has ended is still watched for what it writes. */
 const LATE_MS = 10_000;
-/** Most messages that are remembered as read, or as answered. */
-const MOST_MESSAGES = 1_000;
+/** Most requests that are remembered as they were told. */
+const MOST_REQUESTS = 64;
+
+/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.329; also `sdk-cli`, `sdk-ts` */
+const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
 
@@ -51,15 +58,13 @@ export class SessionMirror {
   #isRecalling = false;
   #lastLineAt = 0;
   #provider: string | null = null;
+  #isInteractive = false;
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
-  readonly #offers = new Offers();
-  /** Put before the agent since somebody looks, or in the turn that was open then. */
-  readonly #reached = new Map<string, true>();
-  #handedAt = 0;
-  /** Answered by a turn that finished: no longer owed, whatever the last answer of the server still says. */
-  readonly #answered = new Map<string, true>();
+  readonly #messages: MessagesUnderway;
+  /** Of open requests: what they were told with. */
+  readonly #requests = new Map<string, Fields>();
   #work: Promise<void>;
 
   constructor(options: SessionMirrorOptions) {
@@ -68,6 +73,7 @@ export class SessionMirror {
     this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
+    this.#messages = new MessagesUnderway(this.#state);
     this.#report = new SelfReport(this.#now());
     this.#files = new TranscriptFiles({
       read: this.#state,
@@ -117,9 +123,18 @@ export class SessionMirror {
     return this.#provider;
   }
 
+  /** Somebody sits before it. `claude -p` would go on until all that it runs in the background has ended. */
+  get isInteractive(): boolean {
+    return this.#isInteractive;
+  }
+
   /** A turn goes on, so its end will come and with it the stop hook. */
   get isBusy(): boolean {
     return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.says === 'busy');
+  }
+
+  get messages(): MessagesUnderway {
+    return this.#messages;
   }
 
   /** Whether the message was typed in the terminal: it is answered there. */
@@ -129,13 +144,12 @@ export class SessionMirror {
 
   /** Messages that are before the agent, are about to be, or were and have been answered. */
   isInHand(messageId: string): boolean {
-    const { handed } = this.#state;
-    return this.#offers.has(messageId) || handed.includes(messageId) || this.#answered.has(messageId);
+    return this.#messages.has(messageId, this.#now());
   }
 
   /** Whether the transcript says that it was put before the agent. */
   wasHandedOver(messageId: string): boolean {
-    return this.#reached.has(messageId);
+    return this.#messages.hasReached(messageId);
   }
 
   /** A hook of this session ran. */
@@ -146,6 +160,11 @@ export class SessionMirror {
       this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
       this.#state.file = file;
     }
+  }
+
+  /** @param entrypoint by the environment of a hook, or a line of the transcript, which may come later */
+  startedAs(entrypoint: string): void {
+    this.#isInteractive = entrypoint === CLI;
   }
 
   /** Looked up while the hook waits, so the process is still there. The same pid may by now be another process. */
@@ -196,7 +215,7 @@ export class SessionMirror {
   stopped(failure: string | null = null, text: string | null = null, claim?: HookClaim): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
     this.#report.heard('idle', moment.at, heardAt);
-    this.#offers.withdraw(moment);
+    this.#messages.offers.withdraw(moment);
     this.#do(() => {
       this.#adapter.announced({ ...moment, heardAt, text, failure });
       this.#tell([], true);
@@ -217,17 +236,54 @@ export class SessionMirror {
   async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
     const [moment, since] = [this.#momentOf(claim), this.#now()];
     this.#report.heard('busy', moment.at, since);
-    this.#offers.put({ messageIds, reason, moment, since });
+    this.#messages.offers.put({ messageIds, reason, moment, since });
+    await this.keep();
+  }
+
+  /** The agent knows that it can listen while it is idle. */
+  get wasOfferedToListen(): boolean {
+    return this.#state.wasOffered;
+  }
+
+  /** @param isOffered false: somebody has missed that it listens */
+  offeredToListen(isOffered: boolean): void {
+    this.#state.wasOffered = isOffered;
+  }
+
+  /**
+   * Does it behind what was begun.
+   * @returns once what it changed of the messages is stored
+   */
+  async keep(change: (messages: MessagesUnderway, now: number) => void = () => {}): Promise<void> {
     const told: (void | Promise<void>)[] = [];
-    this.#do(() => void told.push(this.#tell([], true)));
+    this.#do(() => {
+      change(this.#messages, this.#now());
+      told.push(this.#tell([], true));
+    });
     await this.#work;
     await told[0];
   }
 
-  asked(tool: string, input: unknown, about: object): void {
+  /** @param about with `expiresAt`, it can be answered elsewhere until then */
+  asked(tool: string, input: unknown, about: Fields): void {
     this.#do(() => {
-      this.#state.asks.push({ tool, input });
-      this.#tell(this.#adapter.permissionAsked(tool, input, fieldsOf(about), this.#now()));
+      this.#state.asks.push({ tool, input, isHeld: about.expiresAt !== undefined });
+      this.#tell(this.#adapter.permissionAsked(tool, input, about, this.#now()));
+    });
+  }
+
+  /** It was answered elsewhere. */
+  answered(requestId: string, answer: Fields): void {
+    this.#do(() => void this.#tell(this.#adapter.permissionAnswered(requestId, answer, this.#now()), true));
+  }
+
+  /** From now on it can only be answered in the terminal: told again, without a time by which it is over. */
+  askedOnlyThere(requestId: string): void {
+    this.#do(() => {
+      const { expires_at: _, ...value } = this.#requests.get(requestId) ?? {};
+      if (value.request_id !== requestId) return;
+      const event = { type: 'CUSTOM', name: CUSTOM.requestOpened, value };
+      void this.#options.emit([{ occurredAt: this.#now(), event }], structuredClone(this.#state));
     });
   }
 
@@ -278,7 +334,7 @@ export class SessionMirror {
     if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isStuck(still)) {
       this.#options.log('warn', `session ${this.sessionId} reported busy but does nothing: it is taken to be idle`);
       this.#report.concluded(now);
-      this.#offers.drop();
+      this.#messages.offers.drop();
     }
     if (this.#ending !== null && isOver) {
       const { reason, isAsked } = this.#ending;
@@ -287,7 +343,7 @@ export class SessionMirror {
       if (this.#state.ended) return;
       this.#state.ended = true;
       this.#ended = { reason, isAsked, at: now };
-      this.#offers.drop();
+      this.#messages.offers.drop();
       this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
     }
     // Its last words came behind its end: they are told, and the session has ended all the same.
@@ -306,54 +362,67 @@ export class SessionMirror {
       reportedAt: this.#report.heardAt,
       leftAt: this.#ending?.at ?? null,
       lacksLastWords: this.#adapter.lacksLastWords || (saidNone && !this.#adapter.hasSaidLastWord),
-      isHeld: this.#offers.areOpen,
-      heldSince: this.#offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
-      handedAt: this.#handedAt,
+      isHeld: this.#messages.offers.areOpen,
+      heldSince: this.#messages.offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
+      handedAt: this.#messages.handedAt,
     };
   }
 
   #lines(lines: readonly TranscriptLine[]): void {
     const outputs = lines.flatMap(({ fields, key }) => {
       this.#provider = claudeVersion(fields.version) ?? this.#provider;
-      if (!this.#isRecalling && isStopFeedback(fields)) this.#handOver(textIn(fields));
-      return this.#adapter.read(fields, key, this.#now());
+      const entrypoint = textOf(fields.entrypoint);
+      if (entrypoint !== null) this.startedAs(entrypoint);
+      const feedback = this.#isRecalling ? null : stopFeedbackIn(fields);
+      if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
+      const events = this.#adapter.read(fields, key, this.#now());
+      // By now the turn is open in which the agent hears of it.
+      this.#handOver(this.#messages.waited.read(fields));
+      return events;
     });
     if (this.#isRecalling) return;
     this.#lastLineAt = this.#now();
     this.#tell(outputs, true);
   }
 
-  #handOver(feedback: string): void {
-    const ids = this.#offers.take(feedback);
+  #handOver(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    this.#state.handed.push(...ids);
-    for (const id of ids) remember(this.#reached, id, true, MOST_MESSAGES);
-    this.#handedAt = this.#now();
+    this.#messages.handedOver(ids, this.#now());
     this.#adapter.handedOver(ids);
-    this.#options.onHandedOver(ids);
+    this.#options.onHandedOver([...ids]);
   }
 
   #tell(outputs: TimedEvent[], moved = false): void | Promise<void> {
     for (const { event } of outputs) {
       const value = fieldsOf(event.value);
-      if (event.name === CUSTOM.requestResolved) this.#state.asks.shift();
-      if (event.name === CUSTOM.requestOpened) this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
+      if (event.name === CUSTOM.requestResolved) this.#resolved(value);
+      if (event.name === CUSTOM.requestOpened) this.#opened(value);
       if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') continue;
       const isAnswer = event.type === 'RUN_FINISHED' && fieldsOf(event.outcome).type === 'success';
-      if (isAnswer) for (const id of this.#state.handed) remember(this.#answered, id, true, MOST_MESSAGES);
-      this.#state.handed = [];
+      this.#messages.turnEnded(isAnswer, (moment) => !this.#adapter.stops.isAhead(moment));
       this.#state.asks = [];
-      this.#offers.drop((moment) => !this.#adapter.stops.isAhead(moment));
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
-    this.#state.offers = [...this.#offers.open];
+    Object.assign(this.#state, this.#messages.state);
     const { stops, unheard, prompts } = this.#adapter.stops.state;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
     if (outputs.length > 0 || moved) return this.#options.emit(outputs, structuredClone(this.#state));
+  }
+
+  #opened(value: Fields): void {
+    this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
+    remember(this.#requests, `${value.request_id}`, value, MOST_REQUESTS);
+    this.#options.onRequestOpened?.(value);
+  }
+
+  #resolved({ request_id: requestId }: Fields): void {
+    this.#state.asks.shift();
+    this.#requests.delete(`${requestId}`);
+    this.#options.onRequestResolved?.(`${requestId}`);
   }
 
   /** Brings the adapter to where the mirror before this one stood; the events of that have been told. */
@@ -368,10 +437,14 @@ export class SessionMirror {
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
-    for (const { tool, input } of was.asks) this.#adapter.permissionAsked(tool, input, {}, now);
+    const asked = was.asks.flatMap(({ tool, input, isHeld }) => {
+      const again = this.#adapter.permissionAsked(tool, input, {}, now);
+      // The hook that waited for an answer went with the companion before this one.
+      return isHeld ? again : [];
+    });
     this.#adapter.handedOver(was.handed);
-    for (const id of was.handed) remember(this.#reached, id, true, MOST_MESSAGES);
-    this.#offers.recall(was.offers, now);
+    this.#messages.recall(was, now);
+    this.#tell(asked);
   }
 
   #do(work: () => void | Promise<void>): void {

@@ -8,6 +8,8 @@ import type { OwedReply } from '@/lib/runner/host/owed-replies';
 export interface WaitingMessage extends Omit<OwedReply, 'sessionId'> {
   /** The agent has not seen the message: it is shown whole. Else its first line reminds of it. */
   unseen: boolean;
+  /** It was on its way to the agent before, and may have got there. */
+  again?: boolean;
 }
 
 export interface StopDecision {
@@ -22,27 +24,45 @@ export interface StopDecision {
 const MOST_AT_ONCE = 10;
 const LONGEST_LINE = 300;
 
-/** @returns null when the agent may rest */
-export function stopDecision(owed: readonly WaitingMessage[], stopHookActive: boolean): StopDecision | null {
-  if (stopHookActive || owed.length === 0) return null;
+/**
+ * @param offer what else it is told where it is held anyway, or once by itself
+ * @returns null when the agent may rest
+ */
+export function stopDecision(
+  owed: readonly WaitingMessage[],
+  stopHookActive: boolean,
+  offer: string | null = null,
+): StopDecision | null {
+  if (stopHookActive) return null;
+  if (owed.length === 0) return offer === null ? null : offered(offer);
+  const { text, messageIds } = askedFor(owed);
+  const reason = offer === null ? text : `${text}\n\n${offer}`;
+  return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
+}
+
+/** Not a block: the terminal shows it as something a hook says. */
+function offered(additionalContext: string): StopDecision {
+  const hookSpecificOutput = { hookEventName: 'Stop', additionalContext };
+  return { output: JSON.stringify({ hookSpecificOutput }), reason: additionalContext, messageIds: [] };
+}
+
+/** What an agent is told of messages that wait for it. */
+export function askedFor(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
   const asked = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
-  const reason = [
+  const text = [
     asked.length === 1 ? 'Someone waits for a reply from you:' : `${asked.length} messages wait for a reply from you:`,
     ...asked.map(item),
     ...(owed.length > asked.length ? [`(${owed.length - asked.length} more follow later.)`] : []),
     'Reply in your next message, in plain text: it is shown to them as your answer. Say so in one sentence when no answer is needed.',
   ].join('\n\n');
-  return {
-    output: JSON.stringify({ decision: 'block', reason }),
-    reason,
-    messageIds: asked.map(({ messageId }) => messageId),
-  };
+  return { text, messageIds: asked.map(({ messageId }) => messageId) };
 }
 
-function item({ from, sentAt, text, unseen }: WaitingMessage): string {
+function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): string {
   const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
   const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
-  if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC:\n${text}`;
+  const maybe = again ? ' (it may have reached you before)' : '';
+  if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
   return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
 }

@@ -41,6 +41,7 @@ const ELSEWHERE = 'this runner does not follow that session';
 
 export class OpencodeSource implements Source {
   readonly refusals = {
+    'session.end': 'OpenCode’s server is not the runner’s, and keeps its sessions',
     'task.wake': 'OpenCode tells its agent of ended subagents by itself',
     'wake-rule.set': 'OpenCode tells its agent of ended subagents by itself',
   };

@@ -1,0 +1,77 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { OPERATOR } from '@/lib/protocol/commands';
+import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { CommandOf, SourceSurroundings } from './source';
+
+/**
+ * What the person who starts a runner says to its agent with `--prompt`: a message of the operator’s like any other, said
+ * by the runner itself, so that it needs no server.
+ *
+ * Ordering: the session’s log has it before the agent does.
+ * Failure: that it was told, and that the agent has it, is stored. A runner that follows a kill tells it no second time
+ * and hands it over as one that was begun (`again`); one that is started again for the same session with the same text
+ * does nothing.
+ */
+export interface FirstMessageAsked {
+  sessionId: string;
+  text: string;
+}
+
+export interface FirstMessageOptions {
+  surroundings: Pick<SourceSurroundings, 'cursors' | 'emit' | 'log'>;
+  say: (command: CommandOf<'message'>, again: boolean) => Promise<CommandOutcome>;
+  now?: () => number;
+}
+
+interface Kept {
+  messageId: string;
+  /** Of the text: with another one it is another message. */
+  digest: string;
+  isTaken: boolean;
+}
+
+/** Longer than anybody waits for it. */
+const EXPIRY_MS = 7 * 24 * 60 * 60_000;
+
+/** Resolves once the agent has it, or will not take it. Never rejects. */
+export async function sayFirst(asked: FirstMessageAsked, options: FirstMessageOptions): Promise<void> {
+  const { surroundings, say, now = Date.now } = options;
+  const { sessionId, text } = asked;
+  const name = `first-message:${sessionId}`;
+  const cursor = (kept: Kept): Cursor => ({ name, value: JSON.stringify(kept) });
+  const digest = createHash('sha256').update(text).digest('base64url');
+  try {
+    const before = keptIn((await surroundings.cursors(name)).get(name));
+    const isAgain = before?.digest === digest;
+    if (isAgain && before.isTaken)
+      return surroundings.log('info', 'what --prompt says was said in this session before');
+    const message = isAgain ? before : { messageId: randomUUID(), digest, isTaken: false };
+    const { messageId } = message;
+    const at = now();
+    if (!isAgain) await surroundings.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
+    const about = { id: messageId, type: 'message' as const, sessionId, createdAt: at, expiresAt: at + EXPIRY_MS };
+    const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
+    if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'it did not say why');
+    await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    surroundings.log('warn', `the agent did not take what --prompt says: ${why}; the next run tries again`);
+  }
+}
+
+function messageEvents(messageId: string, text: string, occurredAt: number): TimedEvent[] {
+  return [
+    { occurredAt, event: { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: OPERATOR.id } },
+    { occurredAt, event: { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text } },
+    { occurredAt, event: { type: 'TEXT_MESSAGE_END', messageId } },
+  ];
+}
+
+function keptIn(stored: string | undefined): Kept | null {
+  const { messageId, digest, isTaken } = fieldsOf(parseJson(stored ?? ''));
+  const [id, of] = [textOf(messageId), textOf(digest)];
+  return id === null || of === null ? null : { messageId: id, digest: of, isTaken: isTaken === true };
+}

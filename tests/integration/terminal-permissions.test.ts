@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AgentDetail, RequestItem } from '@/lib/protocol/read-models';
+import { overHttp } from '../support/over-http';
+import { inProcessServer, type ServerTarget } from '../support/server-target';
+import { playedTerminals } from '../support/terminal-companion';
+
+/** What a terminal asks permission for, answered in the dashboard: by the hook that tells of it and waits. */
+
+let server: ServerTarget;
+let http: Awaited<ReturnType<typeof overHttp>>;
+beforeAll(async () => {
+  server = await inProcessServer();
+  http = await overHttp(server);
+});
+afterAll(async () => {
+  await http.close();
+  await server.close();
+});
+
+const { atWork, read, turnsOf, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
+
+/** A terminal that asks. @param within seconds that its hook waits; 0: as it is installed without --permissions */
+async function asking(within = 30, command = 'rm -r build') {
+  const agentId = randomUUID();
+  const one = await atWork(agentId);
+  const { sessionId, hook, say } = one;
+  const [id, input] = [`toolu_${randomUUID()}`, { command, description: 'Clean' }];
+  const call = { type: 'tool_use', id, name: 'Bash', input };
+  say({ type: 'assistant', message: { id: randomUUID(), stop_reason: 'tool_use', content: [call] } });
+  const suggestions = [
+    { type: 'addRules', rules: [{ toolName: 'Bash', ruleContent: 'rm:*' }], destination: 'session' },
+  ];
+  const about = { tool_name: 'Bash', tool_input: input, permission_suggestions: suggestions };
+  const printed = hook('PermissionRequest', about, within);
+  const request = async () =>
+    (await turnsOf(sessionId))
+      .flatMap(({ items }) => items)
+      .find((item): item is RequestItem => item.kind === 'request' && item.id === id);
+  const opened = await eventually(request);
+  const takes = async () => ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
+  if (within > 0) await eventually(async () => (await takes()).includes('permission.decision'));
+  /** The tool has run, or not. */
+  const returned = (isDenied = false) => {
+    const content = [{ type: 'tool_result', tool_use_id: id, content: 'ok', is_error: isDenied }];
+    const permissionDecision = { decision: isDenied ? 'reject' : 'accept', source: 'user_temporary' };
+    say({ type: 'user', message: { role: 'user', content }, permissionDecision });
+  };
+  const answer = (more: object, status?: number) =>
+    post(`/sessions/${sessionId}/requests/${id}`, { clientId: randomUUID(), ...more }, status);
+  return { ...one, id, input, suggestions, printed, request, opened, takes, returned, answer };
+}
+
+const decisionIn = (printed: string) => JSON.parse(printed).hookSpecificOutput;
+
+describe('a permission whose hook waits', () => {
+  test('is allowed in the dashboard, and that is told before the tool has run', async () => {
+    const { answer, printed, request, opened, takes } = await asking();
+    expect(opened).toMatchObject({ outcome: null, title: 'Use Bash' });
+    expect(opened.expiresAt).toBeGreaterThan(Date.now() + 20_000);
+    await answer({ behavior: 'allow', digest: opened.digest });
+    expect(decisionIn(await printed)).toEqual({ hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } });
+    await eventually(async () => (await request())?.outcome === 'allowed');
+    await eventually(async () => !(await takes()).includes('permission.decision'));
+  });
+
+  test('is denied with what the person said, and not told twice when the terminal says so too', async () => {
+    const { answer, printed, request, returned } = await asking();
+    await answer({ behavior: 'deny', message: 'Not that folder.' });
+    expect(decisionIn(await printed).decision).toEqual({ behavior: 'deny', message: 'Not that folder.' });
+    returned(true);
+    await eventually(async () => (await request())?.outcome === 'denied');
+    expect(await request()).toMatchObject({ message: 'Not that folder.' });
+  });
+
+  test('is not asked for again where the person said so: with what the terminal offers for that', async () => {
+    const { answer, printed, suggestions } = await asking();
+    await answer({ behavior: 'allow', remember: true });
+    expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedPermissions: suggestions });
+  });
+
+  test('is over for the dashboard once it was answered in the terminal', async () => {
+    const { answer, printed, request, returned } = await asking();
+    returned();
+    expect(await printed).toBe('');
+    await eventually(async () => (await request())?.outcome === 'allowed');
+    await answer({ behavior: 'deny' }, 409);
+  });
+
+  test('is one for the terminal only when nobody has answered in time, and stays open there', async () => {
+    const { printed, request, takes, returned } = await asking(1);
+    expect(await printed).toBe('');
+    const left = await eventually(async () => {
+      const now = await request();
+      return now?.expiresAt === null && now;
+    });
+    expect(left.outcome).toBeNull();
+    await eventually(async () => !(await takes()).includes('permission.decision'));
+    returned();
+    await eventually(async () => (await request())?.outcome === 'allowed');
+  });
+
+  test('is one for the terminal only after its companion was stopped and is back', async () => {
+    const { printed, request, disconnect, connect } = await asking();
+    const cut = printed.then(
+      (output) => output,
+      () => '',
+    );
+    await disconnect();
+    expect(await cut).toBe('');
+    await connect();
+    await eventually(async () => (await request())?.expiresAt === null);
+    expect(await request()).toMatchObject({ outcome: null });
+  });
+
+  test('runs nothing else than what was shown: an answer to other input is refused', async () => {
+    const { answer, printed, opened, returned, request } = await asking();
+    const other = `${opened.digest?.slice(0, -1)}${opened.digest?.endsWith('0') ? '1' : '0'}`;
+    await answer({ behavior: 'allow', digest: other }, 409);
+    expect((await request())?.outcome).toBeNull();
+    returned();
+    expect(await printed).toBe('');
+  });
+});
+
+test('a permission whose hook does not wait is answered in the terminal only', async () => {
+  const { printed, opened, takes } = await asking(0);
+  expect(await printed).toBe('');
+  expect(opened).toMatchObject({ expiresAt: null, title: 'Use Bash: answer it in the terminal' });
+  expect(await takes()).not.toContain('permission.decision');
+});
+
+test('a question is answered in the terminal, however long its hook waits', async () => {
+  const { sessionId, hook } = await atWork();
+  const about = { tool_name: 'AskUserQuestion', tool_input: { questions: [] } };
+  expect(await hook('PermissionRequest', about, 30)).toBe('');
+  expect(sessionId).not.toBe('');
+});

@@ -1,0 +1,70 @@
+/**
+ * The real agents for the tests that run them: pinned, each in a folder of its own below the cache, installed once and
+ * only when these tests are asked for. Node 22 is among them, as a package, for the agents that want it.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../../lib/launch/root.mjs';
+import { say } from '../../lib/launch/say.mjs';
+
+/**
+ * By the name of the folder. npm takes an older version without a word where the newest does not fit the Node that
+ * runs, so each has its version.
+ *
+ * @type {Record<string, { spec: string, megabytes: number }>}
+ */
+export const REAL_AGENTS = {
+  node22: { spec: `node-${process.platform}-${process.arch}@22.23.3`, megabytes: 185 },
+  codex: { spec: '@openai/codex@0.169.0', megabytes: 404 },
+  opencode: { spec: 'opencode-ai@1.18.33', megabytes: 354 },
+  'claude-acp': { spec: '@agentclientprotocol/claude-agent-acp@0.100.0', megabytes: 392 },
+  qwen: { spec: '@qwen-code/qwen-code@0.24.4', megabytes: 144 },
+  gemini: { spec: '@google/gemini-cli@0.61.0', megabytes: 100 },
+  copilotkit: { spec: '@copilotkit/runtime@1.75.0', megabytes: 329 },
+};
+
+const LIMIT_MS = 300_000;
+const MARK = '.installed';
+
+/**
+ * @param {readonly string[]} names
+ * @returns {Promise<{ folder: string, missing: string[] }>} `missing`: those that can't be had, each with why
+ */
+export async function ensureRealAgents(names) {
+  const folder = process.env.INTERLUDE_TEST_AGENTS_DIR ?? join(root, 'node_modules', '.cache', 'interlude-real-agents');
+  const missing = [];
+  for (const name of names) {
+    const trouble = await install(name, join(folder, name));
+    if (trouble !== null) missing.push(`${name}: ${trouble}`);
+  }
+  return { folder, missing };
+}
+
+/**
+ * @param {string} name
+ * @param {string} home
+ * @returns {Promise<string | null>} why it can't be had, or null
+ */
+async function install(name, home) {
+  const agent = REAL_AGENTS[name];
+  if (agent === undefined) return 'nobody knows it';
+  const { spec, megabytes } = agent;
+  const mark = join(home, MARK);
+  if (existsSync(mark) && (await readFile(mark, 'utf8')) === spec) return null;
+  say(`installing ${spec} for its tests (about ${megabytes} MB)`);
+  await rm(home, { recursive: true, force: true });
+  await mkdir(home, { recursive: true });
+  await writeFile(join(home, 'package.json'), '{"private":true}');
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', '--save-exact'];
+  try {
+    await promisify(execFile)('npm', ['install', ...options, spec], { cwd: home, timeout: LIMIT_MS });
+  } catch (error) {
+    const { stderr, message } = /** @type {Error & { stderr?: string }} */ (error);
+    return `${spec} can't be installed: ${(stderr || message).trim().split('\n')[0]}`;
+  }
+  await writeFile(mark, spec);
+  return null;
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import type { MessageItem, Turn } from '@/lib/protocol/read-models';
+import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
+import type { ServerTarget } from './server-target';
+import { tempDir } from './temp-dir';
+import { writeLine } from './terminal-recording';
+
+type CompanionOptions = Partial<Parameters<typeof HooksSource.open>[0]>;
+
+export interface Terminal {
+  home: string;
+  /** Starts a companion, where none runs. */
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  /**
+   * @param pid whose process runs the hook; this one's without it
+   * @param within seconds that it waits for an answer
+   */
+  hook(event: string, input: Record<string, unknown>, pid?: number, within?: number): Promise<string>;
+  /** What the companion itself says is owed. */
+  owed(): Promise<unknown>;
+}
+
+/** Terminals that are played (hooks and lines of transcripts), with the real companion in front of the real server. */
+export function playedTerminals(target: () => { server: ServerTarget; url: string }) {
+  async function terminal(agentId: string = randomUUID(), how: CompanionOptions = {}): Promise<Terminal> {
+    const home = await tempDir();
+    const controlFile = controlPath(home, 'hooks');
+    const { server, url } = target();
+    const endpoint = async () => ({ url, token: server.token });
+    let close: (() => Promise<void>) | null = null;
+    const one: Terminal = {
+      home,
+      async connect() {
+        const host = await RunnerHost.open({
+          about: { kind: 'hooks', source: 'claude-terminal', agentGoesOn: true },
+          ...{ meanwhile: 'the agent goes on', journal: 'hooks', carriesMany: true },
+          openOutbox: (listeners) => Outbox.open(join(home, 'outbox.db'), { agentId, ...listeners }),
+          ...{ endpoint, dataDir: home, level: undefined },
+          controlFile: () => controlFile,
+        });
+        await host.start((surroundings) => HooksSource.open({ surroundings, logger: host.logger, ...how }));
+        close = async () => void (await host.close(0, 5_000));
+      },
+      async disconnect() {
+        const closing = close;
+        close = null;
+        await closing?.();
+      },
+      async hook(event, input, pid = process.pid, within = 0) {
+        const control = await readControlFile(controlFile);
+        const headers = { authorization: `Bearer ${control?.secret}` };
+        const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}&within=${within}`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(input),
+        });
+        expect(response.status).toBe(200);
+        return await response.text();
+      },
+      async owed() {
+        const control = await readControlFile(controlFile);
+        const headers = { authorization: `Bearer ${control?.secret}` };
+        return await (await fetch(`${control?.url}/reply-obligations`, { headers })).json();
+      },
+    };
+    onTestFinished(() => one.disconnect());
+    await one.connect();
+    return one;
+  }
+
+  const read = async (path: string) => (await target().server.get(`/api/v1${path}`)).json();
+  const turnsOf = async (sessionId: string): Promise<Turn[]> =>
+    ((await read(`/sessions/${sessionId}/transcript?limit=100`)) as { turns?: Turn[] }).turns ?? [];
+  const texts = (turns: readonly Turn[]) =>
+    turns.flatMap(({ items }) =>
+      items.filter((item): item is MessageItem => item.kind === 'message').map(({ text }) => text),
+    );
+
+  async function post(path: string, body: object, status = 202): Promise<Record<string, string>> {
+    const { server } = target();
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+    const response = await server.send(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(response.status).toBe(status);
+    return (await response.json()) as Record<string, string>;
+  }
+
+  async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
+    for (const deadline = Date.now() + 10_000; ; ) {
+      const found = await look();
+      if (found) return found;
+      if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** A terminal session in the middle of a turn. */
+  async function atWork(agentId?: string, pid?: number, how?: CompanionOptions) {
+    const one = await terminal(agentId, how);
+    const sessionId = randomUUID();
+    const file = join(one.home, `${sessionId}.jsonl`);
+    const say = (line: object) =>
+      writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), entrypoint: 'cli', ...line }) });
+    const hook = (event: string, more: object = {}, within = 0) =>
+      one.hook(event, { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more }, pid, within);
+    const assistant = (text: string, stop_reason: string | null = null) =>
+      say({
+        type: 'assistant',
+        message: { id: `msg_${randomUUID()}`, stop_reason, content: [{ type: 'text', text }] },
+      });
+    const prompt = (text: string) =>
+      say({ type: 'user', message: { role: 'user', content: text }, origin: { kind: 'human' } });
+    await hook('SessionStart', { source: 'startup' });
+    await hook('UserPromptSubmit', { prompt: 'Build it' });
+    prompt('Build it');
+    await eventually(async () => texts(await turnsOf(sessionId)).includes('Build it'));
+    return { ...one, sessionId, say, hook, assistant, prompt };
+  }
+
+  return { terminal, atWork, read, turnsOf, texts, post, eventually };
+}

@@ -1,0 +1,89 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { ArrangePopover } from '@/components/sessions/arrange-popover';
+import { EndSession } from '@/components/sessions/end-session';
+import { LivenessProvider } from '@/components/ui/liveness';
+import { aSession } from './rows';
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const button = (name: string) => screen.getByRole('button', { name });
+const press = (name: string) => act(async () => fireEvent.click(button(name)));
+
+describe('ending a session', () => {
+  let asked: unknown[];
+  let answer: () => Response;
+  const onAsked = vi.fn();
+  beforeEach(() => {
+    asked = [];
+    onAsked.mockReset();
+    answer = () => Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+    vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+      asked.push([url, init.method]);
+      return answer();
+    });
+    render(<EndSession sessionId="s/1" onAsked={onAsked} />);
+  });
+
+  it('is asked of the server only once it was confirmed, where it stands', async () => {
+    await press('End session…');
+    expect(asked).toEqual([]);
+    expect(document.activeElement).toBe(button('End it now'));
+    await press('End it now');
+    expect(asked).toEqual([['/api/v1/sessions/s%2F1/end', 'POST']]);
+    expect(onAsked).toHaveBeenCalledOnce();
+  });
+
+  it('can be left, and the keys go on where they were', async () => {
+    await press('End session…');
+    await press('Keep it');
+    expect(document.activeElement).toBe(button('End session…'));
+    expect(asked).toEqual([]);
+  });
+
+  it('says why the server refuses, and can be tried again', async () => {
+    answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
+    await press('End session…');
+    await press('End it now');
+    expect(screen.getByRole('alert').textContent).toBe('The session has ended.');
+    expect(onAsked).not.toHaveBeenCalled();
+    await press('End it now');
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe('the menu of a session', () => {
+  const offers = (status: Record<string, unknown> | null, stoppedAt: number | null = null, isAway = false) => {
+    const { unmount } = render(
+      <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} heardAt={null}>
+        <RefusalsProvider status={status}>
+          <ArrangePopover session={aSession()} button={{ current: null }} onClose={() => {}} />
+        </RefusalsProvider>
+      </LivenessProvider>,
+    );
+    const found = screen.queryByRole('button', { name: 'End session…' }) !== null;
+    unmount();
+    return found;
+  };
+
+  it('offers to end it where its runner says that it does', () => {
+    expect(offers({ takes: ['message', 'session.end'] })).toBe(true);
+  });
+
+  it.each([
+    ['a runner that does not', { takes: ['message'] }, null, false],
+    ['an older runner, which names nothing that it acts on', {}, null, false],
+    ['a runner that is away', { takes: ['session.end'] }, null, true],
+    ['a session of which nothing is heard any more', { takes: ['session.end'] }, 1_000, false],
+  ] as [string, Record<string, unknown>, number | null, boolean][])(
+    'does not offer that of %s',
+    (_what, status, stoppedAt, isAway) => {
+      expect(offers(status, stoppedAt, isAway)).toBe(false);
+    },
+  );
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
+import { readInsight } from '@/lib/protocol/insight';
+import { isFailure } from '@/lib/protocol/signals';
+import { ContextRatio, tellsContextRatio } from '@/lib/runner/host/context-ratio';
+import type { LogAbout } from '@/lib/runner/logger/log-line';
+
+const timed = (...events: AgUiEvent[]): TimedEvent[] => events.map((event) => ({ occurredAt: 7, event }));
+const call = (toolCallName: string, more: object = {}): AgUiEvent => ({
+  type: 'TOOL_CALL_START',
+  toolCallId: toolCallName,
+  toolCallName,
+  ...more,
+});
+const ended = (value: object = { reason: 'it was left' }): AgUiEvent => ({
+  type: 'CUSTOM',
+  name: 'session:ended',
+  value,
+});
+
+/** A runner that counts, and whose cursors outlive it. */
+function runner(stored = new Map<string, string>()) {
+  const told: { message: string; about: LogAbout }[] = [];
+  const ratio = new ContextRatio({ tell: (message, about) => void told.push({ message, about }) });
+  const store = (cursors: readonly { name: string; value: string | null }[]) => {
+    for (const { name, value } of cursors) value === null ? stored.delete(name) : stored.set(name, value);
+  };
+  return {
+    told,
+    stored,
+    recall: () =>
+      ratio.recall({ cursors: async (prefix) => new Map([...stored].filter(([name]) => name.startsWith(prefix))) }),
+    passed: (sessionId: string, ...events: AgUiEvent[]) => store(ratio.passed(sessionId, timed(...events))),
+    left: (reason: string) => store(ratio.left(reason, 9)),
+  };
+}
+
+describe('the share of tool calls that only gathered', () => {
+  test('is told once as the session ends, with why it ended', () => {
+    const { passed, told, stored } = runner();
+    passed('s', call('Read'), call('Bash'));
+    passed('s', call('Grep'), call('Edit', { subagentRunId: 'a' }), ended());
+    passed('s', ended());
+    expect(told.map(({ about }) => about)).toEqual([
+      {
+        at: 7,
+        insight: {
+          signal: 'context_ratio',
+          value: 0.5,
+          outcome: 'ended',
+          source: 'session',
+          sessionId: 's',
+          detail: '2 of 4 tool calls only read, listed or searched. The session’s end: it was left',
+        },
+      },
+    ]);
+    expect(stored.size).toBe(0);
+  });
+
+  test('counts what subagents call, and the tools of other agents by their own names', () => {
+    const { passed, told } = runner();
+    const gathers = ['LS', 'web_fetch', 'WebSearch', 'read_file', 'list', 'search', 'Glob', 'view_image'];
+    passed('s', ...gathers.map((name) => call(name, { subagentRunId: 'sub' })), call('apply_patch'), call(''), ended());
+    expect(told[0]?.about.insight?.value).toBe(0.8);
+  });
+
+  test('is not told where no tool was called', () => {
+    const { passed, left, told } = runner();
+    passed('s', { type: 'RUN_STARTED', threadId: 's', runId: 'r' }, ended());
+    left('the runner was stopped');
+    expect(told).toEqual([]);
+  });
+
+  test('goes on over a kill: what was counted before it counts, once', async () => {
+    const first = runner();
+    first.passed('s', call('Read'), call('Read'));
+    first.passed('other', call('Bash'));
+    const second = runner(first.stored);
+    await second.recall();
+    second.passed('s', call('Bash'), call('Bash'), ended({ reason: 'killed', exitCode: 137 }));
+    expect(second.told.map(({ about }) => [about.insight?.value, about.insight?.outcome])).toEqual([[0.5, 'crashed']]);
+    expect([...second.stored.keys()]).toEqual(['tool-calls:other']);
+  });
+
+  test('is told of sessions that nobody said to have ended when their runner ends', () => {
+    const { passed, left, told, stored } = runner();
+    passed('s', call('Read'));
+    left('the runner was stopped');
+    expect(told[0]?.about.insight).toMatchObject({ value: 1, outcome: 'left' });
+    expect(stored.size).toBe(0);
+  });
+
+  test('asks for nobody’s look, however the session ended', () => {
+    const { passed, told } = runner();
+    for (const value of [{}, { exitCode: 1 }, { signal: 'SIGKILL' }]) passed('s', call('Read'), ended(value));
+    const read = told.map(({ about }) => readInsight(about.insight));
+    expect(read.map((insight) => insight !== null && isFailure(insight, 'info'))).toEqual([false, false, false]);
+  });
+
+  test('can be switched off', () => {
+    expect([{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(tellsContextRatio)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { sayFirst } from '@/lib/runner/host/first-message';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+/** One runner after another for the same session. */
+function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
+  const surroundings = new MemorySurroundings();
+  const said: { messageId: string; text: string; again: boolean }[] = [];
+  return {
+    surroundings,
+    said,
+    run: (text: string, around = surroundings) =>
+      sayFirst(
+        { sessionId: 's', text },
+        {
+          surroundings: around,
+          say: async ({ body: { messageId, text: words } }, again) => {
+            said.push({ messageId, text: words, again });
+            return outcome();
+          },
+        },
+      ),
+    told: () => surroundings.events.filter(({ type }) => type === 'TEXT_MESSAGE_START'),
+  };
+}
+
+describe('what --prompt says', () => {
+  test('is told as a message of the operator, and then handed over under the same id', async () => {
+    const { run, said, told, surroundings } = sayer();
+    await run('Build it.');
+    expect(told()).toEqual([
+      { type: 'TEXT_MESSAGE_START', messageId: said[0]?.messageId, role: 'user', name: 'operator' },
+    ]);
+    expect(surroundings.events.map(({ delta }) => delta).filter(Boolean)).toEqual(['Build it.']);
+    expect(said).toMatchObject([{ text: 'Build it.', again: false }]);
+  });
+
+  test('is not repeated by a runner that is started again for the session; another text is another message', async () => {
+    const { run, said, told } = sayer();
+    await run('Build it.');
+    await run('Build it.');
+    expect(said).toHaveLength(1);
+    await run('Test it.');
+    expect(said.map(({ text, again }) => [text, again])).toEqual([
+      ['Build it.', false],
+      ['Test it.', false],
+    ]);
+    expect(told()).toHaveLength(2);
+  });
+
+  test('is told once over a kill before the agent had it, and then handed over as one that was begun', async () => {
+    const { run, said, told } = sayer(() => {
+      if (said.length === 1) throw new Error('killed');
+      return { state: 'delivered' };
+    });
+    await run('Build it.');
+    await run('Build it.');
+    await run('Build it.');
+    expect(told()).toHaveLength(1);
+    expect(said.map(({ again }) => again)).toEqual([false, true]);
+    expect(new Set(said.map(({ messageId }) => messageId)).size).toBe(1);
+  });
+
+  test('is tried again by the next runner where the agent would not take it', async () => {
+    let isRefused = true;
+    const { run, said } = sayer(() =>
+      isRefused ? { state: 'failed', reason: 'it has ended' } : { state: 'delivered' },
+    );
+    await run('Build it.');
+    isRefused = false;
+    await run('Build it.');
+    await run('Build it.');
+    expect(said).toHaveLength(2);
+  });
+});

@@ -1,0 +1,69 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readFoundAgents } from '@/lib/protocol/found-agent';
+import { findAgents } from '@/lib/runner/sources/found-agents';
+import { KIND_SIGNS } from '@/lib/runner/sources/kind-signs';
+import { KINDS } from '@/lib/runner/sources/kinds';
+import { tempDir } from '../../support/temp-dir';
+
+async function machine() {
+  const home = await tempDir();
+  const bin = join(home, 'bin');
+  await mkdir(bin);
+  const env = { HOME: home, PATH: `relative:${bin}:/nowhere` };
+  return {
+    env,
+    home,
+    bin,
+    async program(name: string, mode = 0o755) {
+      await writeFile(join(bin, name), '');
+      await chmod(join(bin, name), mode);
+    },
+  };
+}
+
+test('nothing is offered on a machine without agents', async () => {
+  expect(await findAgents((await machine()).env)).toEqual([]);
+  expect(await findAgents({})).toEqual([]);
+});
+
+test('programs are found on the PATH, each with the command that connects it', async () => {
+  const { env, bin, program } = await machine();
+  await program('gemini');
+  await program('opencode');
+  await program('qwen', 0o644);
+  await mkdir(join(bin, 'codex'));
+  expect(await findAgents(env)).toMatchObject([
+    { kind: 'opencode', at: join(bin, 'opencode') },
+    { kind: 'acp', title: 'Gemini CLI', commands: ['runner acp -- gemini --acp'] },
+  ]);
+});
+
+test('a terminal’s socket and settings are found, where a variable moves them too, and what is connected alike is offered once', async () => {
+  const { env, home, program } = await machine();
+  await program('codex');
+  const socket = join(home, 'elsewhere/app-server-control');
+  await mkdir(socket, { recursive: true });
+  await writeFile(join(socket, 'app-server-control.sock'), '');
+  await mkdir(join(home, '.claude/projects'), { recursive: true });
+  const found = await findAgents({ ...env, CODEX_HOME: join(home, 'elsewhere') });
+  expect(found.map(({ title }) => title)).toEqual(['Claude Code in your terminals', 'Codex in your terminals']);
+  expect(found[1]?.at).toBe(join(socket, 'app-server-control.sock'));
+});
+
+test('every sign is of a kind that there is, and its commands are of that kind', () => {
+  for (const [kind, signs] of Object.entries(KIND_SIGNS)) {
+    expect(Object.keys(KINDS)).toContain(kind);
+    for (const { commands } of signs) expect(commands.at(-1)).toMatch(new RegExp(`^runner ${kind}\\b`));
+  }
+});
+
+test('what is found reaches the page whole, and rubbish in its place is nothing', async () => {
+  const { env, program } = await machine();
+  await program('gemini');
+  const found = await findAgents(env);
+  expect(readFoundAgents(JSON.stringify(found))).toEqual(found);
+  expect(readFoundAgents(undefined)).toEqual([]);
+  expect(readFoundAgents('[{"kind":"x"},3]')).toEqual([]);
+});

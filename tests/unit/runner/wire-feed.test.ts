@@ -1,0 +1,101 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { WireAdapter, WireFrame } from '@/lib/adapters/wire';
+import { SessionWriter } from '@/lib/adapters/writer/session-writer';
+import { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+/** Begins a turn at `begin`, says what it is given, and takes ten seconds of silence for the end. */
+function adapter(): WireAdapter {
+  let runs = 0;
+  const writers = new Map<string, SessionWriter>();
+  let due: { at: number; writer: SessionWriter } | null = null;
+  return {
+    get dueAt() {
+      return due?.at ?? null;
+    },
+    read({ msg }, now) {
+      const { session, begin, say } = msg as { session: string; begin?: string; say?: string };
+      const writer =
+        writers.get(session) ?? new SessionWriter({ sessionId: session, newRunId: () => `${session}-r${++runs}` });
+      writers.set(session, writer);
+      writer.at(now);
+      if (begin !== undefined) writer.begin({ kind: 'user', userMessageIds: [begin] });
+      if (say !== undefined) writer.speaker().say('text', null, say);
+      due = { at: now + 10_000, writer };
+      return writer.take();
+    },
+    elapsed(now) {
+      if (due === null || due.at > now) return [];
+      const { writer, at } = due;
+      due = null;
+      writer.at(at);
+      writer.finish({ kind: 'success' }, { isInferred: true });
+      return writer.take();
+    },
+    ended: (end, now) =>
+      [...writers.values()].flatMap((writer) => {
+        writer.at(now);
+        writer.end(end);
+        return writer.take();
+      }),
+  };
+}
+
+function stage() {
+  const around = new MemorySurroundings();
+  const recorded: WireFrame[] = [];
+  const answered: [string, readonly string[]][] = [];
+  const feed = new WireFeed({
+    adapter: adapter(),
+    around,
+    record: (frame) => recorded.push(frame),
+    onAnswered: (sessionId, ids) => answered.push([sessionId, ids]),
+  });
+  onTestFinished(() => feed.close());
+  const types = () => around.told.map(({ sessionId, event }) => `${sessionId} ${event.type}`);
+  return { around, recorded, answered, feed, types };
+}
+
+test('a frame is recorded, told and stored with the place behind it, in one go', async () => {
+  const { feed, around, recorded } = stage();
+  const frame = { dir: 'in', msg: { session: 'a', begin: 'm1', say: 'Hi' } } as const;
+  await feed.pass(frame, [{ name: 'place', value: '7' }]);
+  expect(recorded).toEqual([frame]);
+  expect(around.stored.get('place')).toBe('7');
+  const text = around.events.find(({ type }) => type === 'TEXT_MESSAGE_START');
+  expect(text?.metadata?.interlude?.replyTo).toEqual(['m1']);
+});
+
+test('a place is stored even if the frame says nothing', async () => {
+  const { feed, around } = stage();
+  await feed.pass({ dir: 'in', msg: { session: 'a' } }, [{ name: 'place', value: '8' }], 'a');
+  expect(around.stored.get('place')).toBe('8');
+});
+
+test('what silence says is told when it is due, and names the messages that it answers', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { feed, types, answered } = stage();
+  await feed.pass({ dir: 'in', msg: { session: 'a', begin: 'm1' } });
+  await vi.advanceTimersByTimeAsync(9_000);
+  await feed.pass({ dir: 'in', msg: { session: 'a', say: 'x' } });
+  await vi.advanceTimersByTimeAsync(9_900);
+  expect(types()).not.toContain('a RUN_FINISHED');
+  await vi.advanceTimersByTimeAsync(200);
+  expect(types().at(-1)).toBe('a RUN_FINISHED');
+  expect(answered).toEqual([['a', ['m1']]]);
+});
+
+test('closed, it is silent for good', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { feed, types } = stage();
+  await feed.pass({ dir: 'in', msg: { session: 'a', begin: 'm1' } });
+  feed.close();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(types()).toEqual(['a RUN_STARTED']);
+});

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { workspaceNote } from '@/lib/runner/host/workspace-note';
+
+const note = (value: unknown) => workspaceNote(JSON.stringify(value));
+
+describe('the note on a workspace', () => {
+  test('names the links into the main checkout, and what writing through them does', () => {
+    const { text, problem } = note({
+      mode: 'worktree',
+      deps: 'symlink',
+      symlinks: ['node_modules', { path: 'apps/web/.env', target: '/main/apps/web/.env' }],
+    });
+    expect(problem).toBeNull();
+    expect(text).toContain('(mode: "worktree", dependencies: "symlink")');
+    expect(text).toContain('\n- "node_modules"\n- "apps/web/.env"\n');
+    expect(text).toContain('you change in the main checkout');
+  });
+
+  test('is none where there are no links, or no variable', () => {
+    for (const variable of [undefined, '', ' ', '{}', '{"mode":"worktree","symlinks":[]}']) {
+      expect(workspaceNote(variable)).toEqual({ text: null, problem: null });
+    }
+  });
+
+  test.each([['nonsense'], ['[]'], ['"x"'], ['{"symlinks":"node_modules"}'], [`"${'x'.repeat(300_000)}"`]])(
+    'says in a sentence what is wrong with %.20s, and nothing to the agent',
+    (variable) => {
+      const { text, problem } = workspaceNote(variable);
+      expect(text).toBeNull();
+      expect(problem).toMatch(/^INTERLUDE_WORKSPACE is [^\n]{10,200}$/);
+    },
+  );
+
+  test('leaves out what is no path, and says so', () => {
+    const { text, problem } = note({ symlinks: [7, 'dist', {}, null] });
+    expect(text).toContain('- "dist"\n');
+    expect(problem).toContain('3 of the "symlinks"');
+  });
+
+  test('is bounded, and no path can pass for words of it', () => {
+    const many = note({ mode: 'm'.repeat(900), symlinks: Array.from({ length: 3_000 }, (_, at) => `p${at}\nIgnore`) });
+    expect(many.text?.length).toBeLessThan(15_000);
+    expect(many.text).toContain('- and 2950 more');
+    expect(many.text).not.toMatch(/^Ignore/m);
+  });
+
+  test('comes of anything without a throw', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (variable) => {
+        const { text, problem } = workspaceNote(variable);
+        expect([text, problem].every((one) => one === null || one.length > 0)).toBe(true);
+      }),
+    );
+  });
+});
