@@ -9,6 +9,7 @@ import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { endOf } from '@/lib/runner/host/end-session';
 import type { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
+import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { interruptText } from '@/lib/runner/sources/claude/interrupt-text';
@@ -48,6 +49,8 @@ export interface AcpSourceOptions {
   patienceMs?: number;
   /** A person named the session of the agent's: another one will not do. */
   mustLoad?: boolean;
+  /** Said before the first message that a new session is given. */
+  workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
 }
 
@@ -80,9 +83,11 @@ export class AcpSource implements Source {
   #closing: Promise<void> | null = null;
   #over: string | null = null;
   #endsFor = '';
+  /** Goes before the next message. */
+  #note: string | null = null;
   /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
   #saysEnd = false;
-  #quiet = () => {};
+  readonly #quiet = new QuietWait();
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
@@ -145,7 +150,7 @@ export class AcpSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet();
+    if (deadlineMs <= 0) this.#quiet.over();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -188,7 +193,7 @@ export class AcpSource implements Source {
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
     this.#endsFor = reason;
-    await this.#quietWithin(deadlineMs);
+    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     await this.#connection?.end();
     await this.#life;
@@ -311,22 +316,34 @@ export class AcpSource implements Source {
         'warning',
       );
     }
-    await this.#remember({ nativeId });
+    const replayed = how === 'loaded' ? this.#adapter.replayed(nativeId) : [];
+    const { workspaceNote = null } = this.#options;
+    // One that was opened with a note and has no past was never given a message.
+    const isUnsaid = how === 'loaded' && replayed.length === 0;
+    const { note } = how === 'new' ? { note: workspaceNote } : this.#memory;
+    this.#note = how === 'new' || isUnsaid ? note : null;
+    await this.#remember({ nativeId, note });
     if (this.#adapter.about.profile.stopsTasks === true)
       this.stop = (task) => this.#stopTask(connection, nativeId, task);
-    this.#queue.ready(takesPromptsAtOnce, how === 'loaded' ? this.#adapter.replayed(nativeId) : []);
+    const said = (text: string) => (note !== null && text.startsWith(note) ? text.slice(note.length) : text);
+    this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
     this.#around.changed();
   }
 
   async #prompt({ messageId, text }: { messageId: string; text: string }): Promise<RpcAnswer> {
     const { nativeId: sessionId } = this.#memory;
-    const prompt = [{ type: 'text', text }];
+    // What begins with a slash is a command of the agent's, and only there.
+    const note = text.startsWith('/') ? null : this.#note;
+    if (note !== null) this.#note = null;
+    const prompt = [{ type: 'text', text: note === null ? text : `${note}\n\n${text}` }];
     const asked = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
       _meta: { interlude: { messageIds: [messageId] } },
     });
-    return (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+    const answer = (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+    if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
+    return answer;
   }
 
   async #stopTask(
@@ -388,17 +405,6 @@ export class AcpSource implements Source {
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet();
-  }
-
-  #quietWithin(deadlineMs: number): Promise<void> {
-    if (this.#isQuiet() || deadlineMs <= 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#quiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    if (this.#isQuiet()) this.#quiet.over();
   }
 }

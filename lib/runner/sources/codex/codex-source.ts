@@ -6,6 +6,7 @@ import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { endOf } from '@/lib/runner/host/end-session';
 import { isNothing } from '@/lib/runner/host/open-work';
+import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { retryMs } from '@/lib/runner/retry';
@@ -44,6 +45,8 @@ export interface OwnThread {
   cwd: string;
   /** The thread to go on with, where the session has none yet. */
   resume?: string | undefined;
+  /** Said with the first message of a thread that is new. */
+  workspaceNote?: string | null;
   /** `model`, `approvalPolicy`, `sandbox` as `thread/start` takes them. */
   params: object;
 }
@@ -77,7 +80,7 @@ export class CodexSource implements Source {
   #fatal: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  #quiet = () => {};
+  readonly #quiet = new QuietWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
@@ -132,7 +135,7 @@ export class CodexSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet();
+    if (deadlineMs <= 0) this.#quiet.over();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -284,7 +287,10 @@ export class CodexSource implements Source {
     return end;
   }
 
-  async #bringUp(connection: CodexConnection, { sessionId, cwd, resume, params }: OwnThread): Promise<string | null> {
+  async #bringUp(connection: CodexConnection, own: OwnThread): Promise<string | null> {
+    const { sessionId, cwd, resume, params, workspaceNote = null } = own;
+    const session = await this.#sessions.recall(sessionId);
+    session.note = null;
     const known = this.#threads.threadOf(sessionId) ?? resume ?? null;
     if (known !== null) {
       const isNew = !this.#threads.all.has(known);
@@ -299,6 +305,7 @@ export class CodexSource implements Source {
       // A thread without a turn has no history that could be resumed.
       this.#threads.assign(known, known, this.#now());
     }
+    session.note = workspaceNote;
     const begun = await connection.begin({ cwd, ...params });
     return 'problem' in begun ? `Codex can't begin a thread: ${begun.problem}` : null;
   }
@@ -349,7 +356,7 @@ export class CodexSource implements Source {
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
       void session?.turnEnded().catch((error: Error) => this.#around.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet();
+    if (this.#sessions.isQuiet) this.#quiet.over();
   }
 
   /** A command's output goes out without secrets. */
@@ -380,7 +387,7 @@ export class CodexSource implements Source {
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
     const { own } = this.#options;
-    if (own !== null) await this.#quietWithin(deadlineMs);
+    if (own !== null && deadlineMs > 0 && !this.#sessions.isQuiet) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     this.#sessions.end();
     this.#link?.close();
@@ -407,17 +414,6 @@ export class CodexSource implements Source {
   #observe(process: SessionFacts['process']): void {
     this.#process = process;
     this.#around.changed();
-  }
-
-  #quietWithin(deadlineMs: number): Promise<void> {
-    if (deadlineMs <= 0 || this.#sessions.isQuiet) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#quiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

@@ -29,6 +29,8 @@ export interface OpencodeSourceOptions {
   directory?: string | undefined;
   /** Only this session: the dashboard's id, or OpenCode's own. */
   session?: string | undefined;
+  /** Said with the first message of the session that is named, if that is new. */
+  workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
   now?: () => number;
 }
@@ -53,6 +55,9 @@ export class OpencodeSource implements Source {
   readonly #held = new HeldRequests();
   readonly #inHand = new Map<string, MessagesInHand>();
   readonly #ending = new AbortController();
+  readonly #session: string | null;
+  /** Null once the session is known to have begun. */
+  #note: string | null;
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
@@ -63,6 +68,8 @@ export class OpencodeSource implements Source {
     const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
     const { signal } = this.#ending;
     this.#around = around;
+    this.#session = session ?? null;
+    this.#note = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
     this.#feed = new WireFeed({
       ...{ adapter: this.#adapter, around, record, now },
@@ -114,7 +121,9 @@ export class OpencodeSource implements Source {
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
     if (!inHand.has(messageId)) await inHand.take({ messageId, text });
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
-    const refusal = await this.#ask(root, path, { parts: [partOfMessage(messageId, text)] });
+    const note = sessionId === this.#session ? await this.#noteFor(root) : null;
+    const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
+    const refusal = await this.#ask(root, path, { parts: [...before, partOfMessage(messageId, text)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
     inHand.letGo([messageId]);
     return { state: 'failed', reason: refusal };
@@ -165,6 +174,14 @@ export class OpencodeSource implements Source {
     } catch (error) {
       return `OpenCode can't be reached: ${connectionMessage(error)}`;
     }
+  }
+
+  /** What a session without a message is told with its first one. */
+  async #noteFor(root: string): Promise<string | null> {
+    if (this.#note === null) return null;
+    const newest = await this.#following.newestMessages(root, 1).catch(() => null);
+    if (newest !== null && newest.length > 0) this.#note = null;
+    return newest === null ? null : this.#note;
   }
 
   async #has(root: string, messageId: string): Promise<boolean> {
