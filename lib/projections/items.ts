@@ -272,7 +272,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.requestResolved]: foldResolved,
   [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
-    const reason = pickText(value, 'reason');
+    const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
     const isSaid = reason?.includes(`code ${code}`) === true;
     const how = code === null || isSaid ? '' : ` with exit code ${code}`;
     const text = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;

@@ -20,16 +20,12 @@ test('--help names every command and --version', async () => {
 });
 
 test('the help of a runner is that of the kind that was named; what stands behind -- is the agent’s', async () => {
-  const kinds = Object.keys(KINDS);
   const all = (await runCli(['runner', '--help'])).stdout;
-  for (const kind of kinds) {
-    const { exitCode, stdout } = await runCli(['runner', kind, '--help']);
-    expect(exitCode).toBe(0);
-    expect(stdout.match(/^Usage: /gm)).toHaveLength(1);
-    expect(stdout).toContain(`runner ${kind}`);
-    expect((await runCli(['help', 'runner', kind])).stdout).toBe(stdout);
-    expect(all).toMatch(new RegExp(`^  ${kind} +\\S`, 'm'));
-  }
+  for (const kind of Object.keys(KINDS)) expect(all).toMatch(new RegExp(`^  ${kind} +\\S`, 'm'));
+  const { exitCode, stdout } = await runCli(['runner', 'codex', '--help']);
+  expect(exitCode).toBe(0);
+  expect(stdout.match(/^Usage: .+ runner codex /gm)).toHaveLength(1);
+  expect((await runCli(['help', 'runner', 'codex'])).stdout).toBe(stdout);
   const end = await runCli(['runner', 'acp', '--', 'no-such-agent', '--help'], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end).toEqual({
     exitCode: 3,

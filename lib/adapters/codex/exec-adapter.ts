@@ -14,18 +14,23 @@ import { keptValue } from './kept-value';
 export class ExecAdapter implements WireAdapter {
   readonly dueAt = null;
   readonly #options: WireAdapterOptions;
-  #writer: SessionWriter;
+  #known: SessionWriter | null = null;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
-    this.#writer = this.#writerOf('exec');
+  }
+
+  /** Its first line names the thread: only what has none is a session without a name. */
+  get #writer(): SessionWriter {
+    this.#known ??= this.#writerOf('exec');
+    return this.#known;
   }
 
   read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
     const msg = withinReason(given, true);
     if (dir !== 'in' || !isObject(msg)) return [];
-    const before = this.#writer.take();
-    if (msg.type === 'thread.started') this.#writer = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
+    const before = this.#known?.take() ?? [];
+    if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
     this.#writer.at(now);
     this.#line(msg);
     return [...before, ...this.#writer.take()];

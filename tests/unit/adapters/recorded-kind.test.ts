@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { frameReader } from '@/lib/adapters/recorded-kind';
 import type { WireEnd } from '@/lib/adapters/wire';
+import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /** How an adapter is told of the line that ends a recording. */
 function endOf(exit: object): WireEnd | undefined {
@@ -33,3 +34,16 @@ test.each([
 ])('an agent that was stopped as the recording was over has not failed: %j', (exit, end) => {
   expect(endOf(exit)).toEqual(end);
 });
+
+test.each(['acp', 'agentapi', 'agui', 'codex', 'opencode'])(
+  'the session that a replay is asked for, the first of a recording of %s, is told of',
+  (kind) => {
+    for (const name of recordingsOf(kind)) {
+      const told = playRecorded(kind, recordedLines(kind, name));
+      expect(
+        told.map(({ sessionId }) => sessionId),
+        name,
+      ).toContain('s1');
+    }
+  },
+);

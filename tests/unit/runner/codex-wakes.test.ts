@@ -95,3 +95,24 @@ test('a runner that ends while it waits for Codex says so, and no more', async (
   expect(around.logged).toEqual(['warn the agent was not woken: the runner has ended']);
   expect([...around.stored.values()].join('')).toContain('"isDue":true');
 });
+
+test('a wake whose arrival a killed runner did not hear of is told again as the same one', async () => {
+  const around = new MemorySurroundings();
+  const lost: Wake[] = [];
+  const before = await wakes(around, (wake) => {
+    lost.push(wake);
+    around.deafen();
+    return new Promise(() => undefined);
+  });
+  await before.wakes.setRule('command-ended');
+  before.starts('a');
+  before.starts('b');
+  before.ends('a');
+  await before.passes();
+  const after = await wakes(new MemorySurroundings(undefined, around));
+  after.ends('b');
+  await after.passes();
+  await after.passes();
+  expect(after.sent.map(({ taskIds }) => taskIds)).toEqual([['a'], ['b']]);
+  expect(after.sent[0]?.clientId).toBe(lost[0]?.clientId);
+});

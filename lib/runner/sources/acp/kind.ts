@@ -25,6 +25,7 @@ address of the session.
   --resume ID             continue a session: the dashboard's id, or the agent's own
   --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
   --agent ID              the agent to appear as; default: made of the program, the folder's name and the machine
+  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --cwd DIR               the folder to work in; default: this one
   --mode ID               the mode to work in, of those the agent offers
   --model ID              the model, of those the agent offers

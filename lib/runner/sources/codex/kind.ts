@@ -33,6 +33,7 @@ its threads is a session; the terminal goes on as it is. Else, or with --start, 
   --approval-policy P     ${POLICIES.join(', ')}; default: Codex's
   --sandbox MODE          ${SANDBOXES.join(', ')}; default: Codex's
   --agent ID              the agent to appear as; default: made of the machine's name, or the folder's
+  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --end-within S          seconds a Codex that was started may go on after Ctrl-C; default 30
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine

@@ -10,6 +10,8 @@ export interface EndedTask {
   output: string;
   /** The rule has to wake the agent for it, and has not yet. */
   isDue: boolean;
+  /** It is part of the wake that was sent last, and nobody knows yet whether that arrived. */
+  isSent?: boolean;
 }
 
 /** What is sent to Codex so that it begins a turn. */

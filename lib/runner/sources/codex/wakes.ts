@@ -144,7 +144,7 @@ export class Wakes {
 
   async #fire(): Promise<void> {
     this.#timer = undefined;
-    const due = this.#ended.filter(({ isDue }) => isDue).slice(0, MAX_WOKEN_FOR);
+    const due = await this.#dueTogether();
     if (due.length === 0) return;
     const { state, reason } = await this.#send(wakeFor('rule', due));
     if (state === 'failed') {
@@ -152,10 +152,21 @@ export class Wakes {
       return;
     }
     const done = new Set(due.map(({ id }) => id));
-    this.#ended = this.#ended.map((one) => (done.has(one.id) ? { ...one, isDue: false } : one));
+    this.#ended = this.#ended.map((one) => (done.has(one.id) ? { ...one, isDue: false, isSent: false } : one));
     this.#inARow += 1;
     await this.#around.emit(this.#sessionId, [], [this.#cursor(), this.#rowCursor()]);
     this.goOn();
+  }
+
+  /** Stored before they are sent: told again by the next process, it has to be the same wake, whatever is due by then. */
+  async #dueTogether(): Promise<EndedTask[]> {
+    const due = this.#ended.filter(({ isDue }) => isDue);
+    const sent = due.filter(({ isSent }) => isSent === true);
+    if (due.length === 0 || sent.length > 0) return sent;
+    const some = new Set(due.slice(0, MAX_WOKEN_FOR).map(({ id }) => id));
+    this.#ended = this.#ended.map((one) => (some.has(one.id) ? { ...one, isSent: true } : one));
+    await this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+    return this.#ended.filter(({ id }) => some.has(id));
   }
 
   #personSpoke(): void {

@@ -29,6 +29,7 @@ started without --port can't be reached.
                         same session is not repeated
   --password-file FILE  where the server's password is; default: OPENCODE_SERVER_PASSWORD, or the one in --url
   --agent ID            the agent to appear as; default: made of the machine's name and the port
+  --record FILE         write down what passes between it and the agent, without secrets, for "replay"
   --dashboard URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T             the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
 
