@@ -129,7 +129,10 @@ test('killed in mid-turn and started again, the demo goes on with its agent’s 
   const second = startCli(['demo', '--speed', '10'], env);
   onTestFinished(() => void second.process.kill('SIGKILL'));
   await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('started again')));
-  expect(requests(await operator.turns())).toMatchObject([{ outcome: 'cancelled' }]);
+  // A list that was told late may have ended it for a moment before; it is open again with the next, and then cancelled.
+  const asked = requests(await operator.turns());
+  expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });
+  expect(asked.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
   expect((await operator.session())?.state).not.toMatch(/working|waiting/);
   await operator.send('Hello?');
   await operator.until('an answer', (turns) =>
