@@ -9,7 +9,7 @@ import type {
 } from '@/lib/protocol/agent-state';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, SETTLED_MS, STARTING_MS } from '@/lib/protocol/limits';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
-import { hasBrokenOff } from '@/lib/protocol/session-standing';
+import { hasBrokenOff, lastFailure } from '@/lib/protocol/session-standing';
 
 /** All that a session's state follows from, besides the time. */
 export interface StateFacts {
@@ -227,7 +227,7 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
   const { state, reason, evidence: found, dueAt } = resolveState(session, now);
   const isSame = JSON.stringify(found) === JSON.stringify(session.evidence);
   const evidence = isSame ? session.evidence : found;
-  const failedAt = failedSince(session.observations, state, evidence);
+  const failedAt = failedSince(session.observations, state);
   const isEntered =
     state !== session.state || evidence.turnId !== session.evidence.turnId || (failedAt ?? 0) > session.stateSince;
   // a failure is the same, whatever the session was meanwhile
@@ -237,9 +237,9 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
   return isUnchanged ? session : { ...session, ...next };
 }
 
-/** When the server learned of the failure that a state is about; null if it is about none. */
-function failedSince(observations: Observations, state: SessionState, { source }: StateEvidence): number | null {
-  if (state === 'failed') return sourceOf(observations, source)?.observedAt ?? null;
+/** When the server learned of the last failure in which a session stands; null if it stands in none. */
+function failedSince(observations: Observations, state: SessionState): number | null {
+  if (state === 'failed') return lastFailure(observations);
   return hasBrokenOff({ state, observations }) ? (observations.process?.observedAt ?? null) : null;
 }
 

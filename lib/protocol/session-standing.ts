@@ -41,7 +41,17 @@ type Standing = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'obse
 export function failedSince({ state, stateSince, evidence, observations }: Standing): number | null {
   if (state === 'failed' || hasBrokenOff({ state, observations })) return stateSince;
   const wasFailed = state === 'unknown' && evidence.last === 'failed';
-  return wasFailed ? (observations[reportsFailure(observations) ? 'report' : 'turn']?.observedAt ?? stateSince) : null;
+  return wasFailed ? (lastFailure(observations) ?? stateSince) : null;
+}
+
+/**
+ * When the server learned of the last failure it was told of: a report and a turn may both have told of one, and whoever
+ * looks sees both, so that it stands though somebody has written since the report. Null if none was told.
+ */
+export function lastFailure({ report, turn }: SessionSummary['observations']): number | null {
+  const reported = report?.value.state === 'failure' ? report.observedAt : null;
+  const failed = turn?.value.state === 'failed' ? turn.observedAt : null;
+  return reported === null || failed === null ? (reported ?? failed) : Math.max(reported, failed);
 }
 
 /** What is said of that failure. */

@@ -340,6 +340,24 @@ function check(life: Life): void {
   expect(evidence.report?.state).toBe(life.terminal.state);
 }
 
+/** A failure that a turn and a report both told of, in either order: who has seen the second has seen both. */
+const SAID_TWICE: [Step[], number][] = (
+  [
+    [
+      { kind: 'reports', state: 'failure' },
+      { kind: 'waits', seconds: 31 },
+      { kind: 'turn-starts' },
+      { kind: 'turn-fails' },
+    ],
+    [
+      { kind: 'turn-starts' },
+      { kind: 'turn-fails' },
+      { kind: 'waits', seconds: 31 },
+      { kind: 'reports', state: 'failure' },
+    ],
+  ] satisfies Step[][]
+).map((told) => [[...told, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
+
 it(
   'is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives',
   () => {
@@ -358,7 +376,7 @@ it(
           life.passes(31, () => check(life));
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: 10_000, examples: SAID_TWICE },
     );
   },
   LIMIT_MS,

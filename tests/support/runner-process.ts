@@ -1,7 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { stepOf } from './numbered-work';
 import { withinPatience } from './patience';
 import { startTypescript } from './typescript-process';
+
+/** A runner that has only just begun has nothing to judge: some steps in each of its sessions. */
+const FEWEST_RECORDS = [1, 2, 3, 4].reduce((sum, n) => sum + stepOf('any', n).records.length, 0);
 
 /** A runner of numbered work as a process of its own, which is started again as often as it is killed. */
 export class WorkRunner {
@@ -45,8 +49,9 @@ export class WorkRunner {
     this.#child = this.#launch();
   }
 
-  /** @returns how many steps it has done, once all of it is acknowledged */
+  /** @returns how many steps it has done, in both of its sessions, once all of it is acknowledged */
   async finish(): Promise<number> {
+    await this.#until(() => this.#acknowledged >= FEWEST_RECORDS);
     this.#finishing = true;
     this.#child.send('finish');
     await this.#until(() => this.#steps !== null);

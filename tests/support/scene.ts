@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { audit } from './audit';
 import type { LiveServer } from './live-server';
 import { sessionsOf } from './numbered-work';
@@ -42,7 +42,6 @@ export async function judge({ server, runners, watcher }: Scene): Promise<void> 
   await Promise.all(runners.map(async (runner) => steps.set(runner.agentId, await runner.finish())));
   const seen = `${watcher.events.length} events over ${watcher.connections} connections`;
   process.stdout.write(`steps done: ${JSON.stringify(Object.fromEntries(steps))}; seen: ${seen}\n`);
-  for (const [agentId, count] of steps) expect(count, `${agentId} has worked`).toBeGreaterThan(3);
   const databaseFile = join(server.dataDir, 'interlude.db');
   await audit({ url: server.url, token: server.token, databaseFile, steps, watcher });
 }

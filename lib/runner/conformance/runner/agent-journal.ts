@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, listOf, parseJson } from '@/lib/protocol/fields';
 
 /** A line of the trivial agent's own account. */
 export interface JournalLine extends Fields {
@@ -42,5 +42,15 @@ export class AgentJournal {
   /** What it wrote, of one type. */
   wrote(type: string): JournalLine[] {
     return this.lines.filter((line) => line.dir === 'out' && line.type === type);
+  }
+
+  /** What it wrote in the turn that a message began; all up to now while it goes on. A turn before it may still end. */
+  inTurnOf(messageId: string): JournalLine[] {
+    const lines = this.lines.filter(({ dir }) => dir === 'out');
+    const from = lines.findIndex(({ type, messages }) => type === 'turn-start' && listOf(messages).includes(messageId));
+    if (from === -1) return [];
+    const turn = lines[from]?.turn;
+    const end = lines.findIndex((line) => line.type === 'turn-end' && line.turn === turn);
+    return lines.slice(from, end === -1 ? undefined : end + 1);
   }
 }

@@ -1,4 +1,5 @@
 import { agree, type Check, hold } from '../check';
+import type { JournalLine } from './agent-journal';
 import { type RunnerStage, saidIn } from './runner-stage';
 
 const WHY = '8, Invariants, 9';
@@ -10,8 +11,7 @@ const SLOW_MS = 1_500;
 const PIECE = 8_000;
 
 /** @returns for how long the agent stood still because nobody read what it wrote */
-function heldUp(stage: RunnerStage, since: number): number {
-  const lines = stage.journal.lines.filter(({ at, dir }) => at >= since && dir === 'out');
+function heldUp(lines: readonly JournalLine[]): number {
   return Math.max(0, ...lines.map(({ blockedMs = 0 }) => blockedMs));
 }
 
@@ -21,9 +21,8 @@ export const NEVER_IN_THE_WAY: readonly Check<RunnerStage>[] = [
     name: 'the agent works on as if nothing were while the server is away, and all of it is told afterwards',
     why: WHY,
     async run(stage) {
-      const since = Date.now();
       const message = await stage.say(`count 50 30 ${PIECE}`);
-      const wrote = () => stage.journal.wrote('say').filter(({ at }) => at >= since);
+      const wrote = () => stage.journal.inTurnOf(message.id).filter(({ type }) => type === 'say');
       await stage.until('its first words', () => wrote().length >= 5, 'Give the message to the agent.');
       stage.fake.isAway = true;
       await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
@@ -31,7 +30,7 @@ export const NEVER_IN_THE_WAY: readonly Check<RunnerStage>[] = [
       stage.fake.isAway = false;
       const todo = 'Store what the agent says, and read on; send it in the background.';
       hold(meanwhile >= 40, 'the agent to go on meanwhile', `${meanwhile} texts in ${AWAY_MS} ms`, todo);
-      const longest = heldUp(stage, since);
+      const longest = heldUp(stage.journal.inTurnOf(message.id));
       hold(longest < BOUND_MS, `nothing to hold it up for ${BOUND_MS} ms`, `${longest} ms`, todo);
       const said = saidIn(await stage.answered(message)).map((text) => Number.parseInt(text, 10));
       const expected = Array.from({ length: 50 }, (_, at) => at + 1);
@@ -44,13 +43,12 @@ export const NEVER_IN_THE_WAY: readonly Check<RunnerStage>[] = [
     why: WHY,
     async run(stage) {
       await stage.running();
-      const since = Date.now();
       stage.fake.weather = () => ({ kind: 'slow', ms: SLOW_MS });
       try {
         const message = await stage.say(`count 60 5 ${PIECE}`);
-        const isDone = () => stage.journal.wrote('turn-end').some(({ at }) => at >= since);
+        const isDone = () => stage.journal.inTurnOf(message.id).at(-1)?.type === 'turn-end';
         await stage.until('the end of its turn', isDone, 'Read the agent while an answer is on its way.');
-        const longest = heldUp(stage, since);
+        const longest = heldUp(stage.journal.inTurnOf(message.id));
         hold(
           longest < BOUND_MS,
           `nothing to hold it up for ${BOUND_MS} ms`,

@@ -40,9 +40,8 @@ export const OUTBOX: readonly Check<RunnerStage>[] = [
     async run(stage) {
       await stage.running();
       stage.fake.weather = () => ({ kind: 'refuse', status: 503, code: 'unavailable' });
-      const since = Date.now();
       const message = await stage.say('count 400 5');
-      const wrote = () => stage.journal.wrote('say').filter(({ at }) => at >= since);
+      const wrote = () => stage.journal.inTurnOf(message.id).filter(({ type }) => type === 'say');
       await stage.until('its first words', () => wrote().length >= 200, 'Give the message to the agent.');
       const killedAt = Date.now();
       await stage.kill9();
