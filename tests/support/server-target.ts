@@ -16,7 +16,10 @@ import { startNextServer } from './next-server';
 /** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
   /** Exactly these headers, but for the Host that belongs to the origin. */
-  send(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>;
+  send(
+    path: string,
+    init?: { method?: string; headers?: Record<string, string>; body?: string | Uint8Array<ArrayBuffer> },
+  ): Promise<Response>;
   /** With the bearer token. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** Opens a stream with the bearer token. It must be there. */
