@@ -4,9 +4,12 @@ import { AgentApiAdapter } from '@/lib/adapters/agentapi/agentapi-adapter';
 import { remember } from '@/lib/adapters/remember';
 import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM, type RequestOption } from '@/lib/protocol/ag-ui';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { withFiles } from '@/lib/runner/host/attached-text';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
 import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
@@ -14,7 +17,7 @@ import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/
 import { readEventStream } from '@/lib/runner/wire/event-stream';
 import { patientRequest } from '@/lib/runner/wire/patient-request';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
-import { AgentApiServer, KEYS } from './agentapi-server';
+import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
 
 /**
  * The terminal agent behind an AgentAPI server: one session.
@@ -40,6 +43,7 @@ export interface AgentApiSourceOptions {
 interface Waiting {
   messageId: string;
   text: string;
+  files: readonly AttachmentFile[];
   settle(outcome: CommandOutcome): void;
 }
 
@@ -93,6 +97,7 @@ export class AgentApiSource implements Source {
       {
         sessionId,
         provider: agentType === null ? null : `${agentType} (AgentAPI)`,
+        attachments: ATTACHMENT_KINDS,
         pendingMessages: this.#line.length + (this.#typing === null ? 0 : 1),
         ...(isStable === null ? {} : { state: isStable ? 'still' : 'busy' }),
         ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
@@ -110,7 +115,8 @@ export class AgentApiSource implements Source {
     inHand.letGo(open.turn?.userMessageIds ?? []);
     for (const { messageId, text } of inHand.all) {
       const saying = new Promise<CommandOutcome>((settle) =>
-        this.#uncertain.set(messageId, { messageId, text, settle }),
+        // Its files stand in its text.
+        this.#uncertain.set(messageId, { messageId, text, files: [], settle }),
       );
       remember(this.#saying, messageId, saying, MAX_SAYING);
     }
@@ -143,7 +149,11 @@ export class AgentApiSource implements Source {
     this.#feed?.close();
   }
 
-  say({ body }: CommandOf<'message'>): Promise<CommandOutcome> {
+  say(
+    { body }: CommandOf<'message'>,
+    _again?: boolean,
+    files: readonly AttachmentFile[] = [],
+  ): Promise<CommandOutcome> {
     const { messageId, from } = body;
     const known = this.#saying.get(messageId);
     if (known !== undefined) return known;
@@ -151,7 +161,7 @@ export class AgentApiSource implements Source {
     const text = named.trim();
     if (text === '') return Promise.resolve(failed('the message is empty'));
     const saying = new Promise<CommandOutcome>((settle) => {
-      this.#line.push({ messageId, text, settle });
+      this.#line.push({ messageId, text, files, settle });
     });
     remember(this.#saying, messageId, saying, MAX_SAYING);
     this.#advance();
@@ -188,10 +198,9 @@ export class AgentApiSource implements Source {
   }
 
   async #type(waiting: Waiting): Promise<void> {
-    const { messageId, text, settle } = waiting;
-    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
-    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
-    const verdict = await this.#server.say(content, messageId);
+    const { messageId, text, files, settle } = waiting;
+    const uploaded = await this.#uploaded(files);
+    const verdict = 'kind' in uploaded ? uploaded : await this.#say(messageId, withFiles(text, uploaded.files));
     if (verdict.kind === 'taken') {
       this.#note = null;
       this.#tell(null);
@@ -210,6 +219,25 @@ export class AgentApiSource implements Source {
       () => undefined,
     );
     await this.#server.poll();
+  }
+
+  async #say(messageId: string, text: string): Promise<PostVerdict> {
+    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
+    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
+    return await this.#server.say(content, messageId);
+  }
+
+  /** Each with the path that it has where the agent is. */
+  async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostVerdict> {
+    const there: AttachmentFile[] = [];
+    for (const file of files) {
+      const uploaded = await this.#server.upload(file).catch((error: Error) => {
+        return { kind: 'refused' as const, reason: `the file can’t be read: ${error.message}` };
+      });
+      if ('kind' in uploaded) return uploaded;
+      there.push({ ...file, path: uploaded.path });
+    }
+    return { files: there };
   }
 
   #told(told: readonly ToldEvent[]): void {
