@@ -24,7 +24,7 @@ export function mediaTypeOf(claimed: string | null, bytes: Uint8Array): string {
   const said = (claimed ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (Object.hasOwn(SIGNS, said)) throw refused(`It is sent as ${said}, and its bytes are not`);
   if (!isTextType(said)) throw refused(said === '' ? 'It has no Content-Type' : `${said} is not taken`);
-  if (!isText(bytes)) throw refused(`It is sent as ${said}, and is no text in UTF-8`);
+  if (!isText(bytes)) throw refused('It is no text in UTF-8');
   return said;
 }
 

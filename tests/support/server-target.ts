@@ -121,7 +121,7 @@ async function sendOverHttp(request: Request): Promise<Response> {
       const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
         (values ?? []).map((value): [string, string] => [name, value]),
       );
-      const hasBody = request.method !== 'HEAD' && status !== 204;
+      const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
       const content = hasBody ? (Readable.toWeb(answer) as ReadableStream<Uint8Array>) : null;
       resolve(new Response(content, { status, headers: pairs }));
     });
