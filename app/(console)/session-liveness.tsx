@@ -12,16 +12,18 @@ import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
  * @param session undefined until its row is known
  */
 export function SessionLiveness(props: {
-  session: Pick<SessionSummary, 'away' | 'lastHeardAt'> | undefined;
+  session: Pick<SessionSummary, 'away' | 'lastHeardAt' | 'state' | 'stateSince'> | undefined;
   agent: AgentSummary | null;
   children: ReactNode;
 }) {
   const { session, agent, children } = props;
   const away = session?.away ?? null;
+  // A call whose result never came runs no more.
+  const exitedAt = session?.state === 'exited' ? session.stateSince : null;
   return (
     <LivenessProvider
-      stoppedAt={away?.lastHeardAt ?? null}
-      why={away === null ? '' : goneWord(away)}
+      stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
+      why={exitedAt === null && away !== null ? goneWord(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
       heardAt={session?.lastHeardAt ?? null}
     >

@@ -27,8 +27,9 @@ export function ArrangePopover(props: {
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const canWake = useIsTaken('wake-rule.set');
-  const canEnd = useIsTaken('session.end');
+  const isTaken = useIsTaken('session.end');
   const { stopped, isAway } = useLiveness();
+  const canEnd = isTaken && stopped === null && !isAway && session.state !== 'exited';
   const standing = standingOf(session);
   const hasFailed = standing === 'failed' || standing === 'lost';
 
@@ -95,7 +96,7 @@ export function ArrangePopover(props: {
         )}
       </div>
       {canWake && <WakeSwitch session={session} />}
-      {canEnd && stopped === null && !isAway && <EndSession sessionId={session.id} onAsked={onClose} />}
+      {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}

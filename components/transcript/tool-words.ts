@@ -1,3 +1,4 @@
+import type { FileEdit } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { todosInWords, todosOf } from './todos';
@@ -32,7 +33,10 @@ const TELLING = [
  * @param except an argument that is told elsewhere already
  * @returns '' when nothing tells
  */
-export function tellingArgument(call: Pick<ToolCallItem, 'name' | 'args' | 'argsText'>, except?: string): string {
+export function tellingArgument(
+  call: Pick<ToolCallItem, 'name' | 'args' | 'argsText' | 'edits'>,
+  except?: string,
+): string {
   const todos = todosOf(call);
   if (todos !== null) return oneLine(todosInWords(todos));
   if (typeof call.args === 'string') return oneLine(call.args);
@@ -44,7 +48,12 @@ export function tellingArgument(call: Pick<ToolCallItem, 'name' | 'args' | 'args
   }
   if (Array.isArray(args.todos)) return `${args.todos.length} items`;
   const first = Object.values(args).find((value) => typeof value === 'string' && value !== '');
-  return typeof first === 'string' ? oneLine(first) : '';
+  return typeof first === 'string' ? oneLine(first) : changedIn(call.edits ?? []);
+}
+
+function changedIn(edits: readonly FileEdit[]): string {
+  const [path = '', ...more] = new Set(edits.map((edit) => edit.path));
+  return more.length > 0 ? `${more.length + 1} files` : oneLine(path);
 }
 
 function tellingPart(argsText: string): string {

@@ -38,6 +38,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   if (trigger?.wokenBy === 'interlude') return { kind: 'other', words: 'Interlude' };
   if (trigger?.kind === 'task') return { kind: 'other', words: 'a task' };
   if (trigger?.kind === 'timer') return { kind: 'other', words: 'a timer' };
+  if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
   return { kind: 'other', words: 'something it did not name' };
 }

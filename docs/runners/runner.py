@@ -44,7 +44,7 @@ def send():  # one request at a time; what was not acknowledged is sent again as
             due = time.monotonic() + 1
         batch, producer = records[sent:sent + most], {"id": AGENT, "epoch": records[0]["occurredAt"]}
         status, said, wait = post("/events", {"producer": producer, "records": batch}) if batch else (0, {}, 0.05)
-        if status == 200: sent, most = said["ackedSeq"], 50
+        if status == 200: sent, most = said["ackedSeq"], min(2 * most, 50)
         elif said.get("code") == "sequence_gap": sent = said["expectedSeq"] - 1  # its database was put back
         elif said.get("code") == "stale_epoch" or sent > len(records): os._exit(1)  # another outbox has written
         elif status in (400, 413) and len(batch) > 1: most = len(batch) // 2

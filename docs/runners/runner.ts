@@ -61,7 +61,7 @@ async function send(): Promise<never> {
     const batch = records.slice(sent, sent + most);
     const producer = { id: agentId, epoch: records[0]?.occurredAt };
     const [status, said, wait] = batch[0] ? await post('/events', { producer, records: batch }) : [0, {}, 50];
-    if (status === 200) [sent, most] = [Number(said.ackedSeq), 50];
+    if (status === 200) [sent, most] = [Number(said.ackedSeq), Math.min(2 * most, 50)];
     else if (said.code === 'sequence_gap')
       sent = Number(said.expectedSeq) - 1; // its database was put back
     else if (said.code === 'stale_epoch' || sent > records.length)

@@ -41,6 +41,8 @@ function exitOf(msg: unknown): WireEnd | null {
   const { code, signal, s } = exit as Record<string, unknown>;
   const by = typeof signal === 'string' ? signal : typeof s === 'string' ? s : null;
   const exitCode = typeof code === 'number' ? code : null;
+  // Whoever recorded it was done.
+  if (by === 'SIGTERM' || by === 'SIGINT') return { reason: `stopped by ${by}`, isAsked: true };
   const how = by !== null ? `terminated by signal ${by}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;
   return { reason: how, exitCode, signal: by };
 }

@@ -52,4 +52,6 @@ export interface WireAdapterOptions {
   /** The dashboard's session for the agent's own id of one. The same id always gives the same session. */
   sessionOf: (nativeId: string) => string;
   newRunId: () => string;
+  /** Of a recording: no log has the messages of its dashboard yet, so they are told as well. */
+  isReplay?: boolean;
 }

@@ -45,6 +45,15 @@ export class ClientParts {
     return [...this.#open];
   }
 
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  get oldestOpen(): Part | null {
+    for (const part of this.#open) return part;
+    return null;
+  }
+
   setOpen(part: Part, isOpen: boolean): void {
     Object.assign(part, { isOpen });
     if (isOpen) this.#open.add(part);

@@ -8,6 +8,8 @@ import { messageIdOf } from './run-input';
 /** Most messages, and most other events, that wait for a run. */
 const MOST_MESSAGES = 64;
 const MOST_OTHERS = 256;
+/** What all of it may take as JSON, in UTF-16 code units. */
+const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
  * What stands outside of runs and waits for one: people's messages for the run that answers them, and what is worth no
@@ -19,9 +21,11 @@ export class HeldBack {
   readonly #parts: ClientParts;
   /** By the id of the message in the log; in the entries it has the id that its client gave it. */
   readonly #messages = new Map<string, EventEntry[]>();
-  /** Messages that the client has, because it sent them. */
-  readonly #own = new Set<string>();
+  /** Messages of which nothing is told: the client has them, because it sent them, or they were left out. */
+  readonly #untold = new Set<string>();
   #others: EventEntry[] = [];
+  readonly #sizes = new WeakMap<EventEntry, number>();
+  #size = 0;
   #leftOut = 0;
 
   constructor(parts: ClientParts) {
@@ -40,15 +44,17 @@ export class HeldBack {
     const { event } = entry;
     const id = event.type.startsWith('TEXT_MESSAGE_') ? idField(event, 'messageId') : null;
     if (id === null) return false;
-    if (this.#own.has(id)) return true;
+    if (this.#untold.has(id)) return true;
     const held = this.#messages.get(id);
     const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';
     if (held === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
       return false;
     const { clientId, delivery } = interludeOf(event);
     const name = held?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
-    if (held !== undefined) held.push(renamed(entry, name));
-    else if (this.#parts.hasId(String(name))) this.#own.add(id);
+    if (held !== undefined) {
+      held.push(this.#weighed(renamed(entry, name)));
+      this.#bound();
+    } else if (this.#parts.hasId(String(name))) this.#untold.add(id);
     else if (mayStand && delivery === undefined) return false;
     else this.#hold(id, renamed(entry, name));
     return true;
@@ -57,18 +63,22 @@ export class HeldBack {
   hold(entry: EventEntry): void {
     // Only how far a task has come now is of interest.
     const task = progressingTask(entry);
-    if (task !== null) this.#others = this.#others.filter((other) => progressingTask(other) !== task);
-    this.#others.push(entry);
-    if (this.#others.length <= MOST_OTHERS) return;
-    this.#others.shift();
-    this.#leftOut += 1;
+    const earlier = task === null ? undefined : this.#others.find((other) => progressingTask(other) === task);
+    if (earlier !== undefined) {
+      this.#others.splice(this.#others.indexOf(earlier), 1);
+      this.#forget([earlier]);
+    }
+    this.#others.push(this.#weighed(entry));
+    this.#bound();
   }
 
   /** @param ids of the messages that are meant, besides all else that waits; null for all */
   release(ids: readonly string[] | null): { entries: EventEntry[]; leftOut: number } {
     const meant = ids === null ? [...this.#messages.keys()] : ids;
     const released = { entries: [...this.#others], leftOut: this.#leftOut };
+    this.#forget(this.#others);
     for (const id of meant) {
+      this.#forget(this.#messages.get(id) ?? []);
       released.entries.push(...(this.#messages.get(id) ?? []));
       this.#messages.delete(id);
     }
@@ -78,13 +88,34 @@ export class HeldBack {
   }
 
   #hold(id: string, entry: EventEntry): void {
-    this.#messages.set(id, [entry]);
-    if (this.#messages.size <= MOST_MESSAGES) return;
-    for (const oldest of this.#messages.keys()) {
-      this.#messages.delete(oldest);
+    this.#messages.set(id, [this.#weighed(entry)]);
+    this.#bound();
+  }
+
+  /** Others go first: a message is the question to an answer. */
+  #bound(): void {
+    while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
+      this.#forget(this.#others.splice(0, 1));
       this.#leftOut += 1;
-      return;
     }
+    for (const [oldest, entries] of this.#messages) {
+      if (this.#messages.size <= MOST_MESSAGES && this.#size <= MOST_TEXT) return;
+      this.#messages.delete(oldest);
+      this.#untold.add(oldest);
+      this.#forget(entries);
+      this.#leftOut += 1;
+    }
+  }
+
+  #weighed(entry: EventEntry): EventEntry {
+    const size = JSON.stringify(entry.event).length;
+    this.#sizes.set(entry, size);
+    this.#size += size;
+    return entry;
+  }
+
+  #forget(entries: readonly EventEntry[]): void {
+    for (const entry of entries) this.#size -= this.#sizes.get(entry) ?? 0;
   }
 }
 

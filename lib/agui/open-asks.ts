@@ -8,6 +8,9 @@ import { requestOptions } from '@/lib/protocol/request-options';
 import { type Asked, interruptOf } from './interrupts';
 import type { Interrupt } from './strict-event';
 
+/** Most requests that a client is asked at once: what is beyond them it is asked once others are answered. */
+export const MOST_ASKED = 20;
+
 /** What the agent waits for, without what this client has answered and the agent has not taken yet. */
 export class OpenAsks {
   readonly #requests: Map<string, Asked>;
@@ -43,6 +46,7 @@ export class OpenAsks {
         const { replaces } = interludeOf(event);
         const known = this.#requests.get(id);
         if (replaces !== undefined) this.#requests.delete(replaces);
+        if (known === undefined && this.#requests.size >= MOST_ASKED) return false;
         const asked = askedIn(id, value, entry);
         this.#requests.set(id, asked);
         // Told again, it is the one that was told or answered before.

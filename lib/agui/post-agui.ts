@@ -16,8 +16,8 @@ import { Course } from './course';
 import type { CourseOptions } from './course-options';
 import { HISTORY_TURNS, historyOf } from './history';
 import { type Asked, answerIn, requestMeant } from './interrupts';
-import { FOLLOW_MS, type Resume, type RunInput, readRunInput } from './run-input';
-import { commandAt, readAsked, readFacts, type SessionFacts, turnBegan } from './session-facts';
+import { FOLLOW_MS, messageIdOf, type Resume, type RunInput, readRunInput } from './run-input';
+import { commandAt, messagesKnown, readAsked, readFacts, type SessionFacts, turnBegan } from './session-facts';
 import { StrictStream } from './strict-stream';
 import { TaskActivities } from './task-activity';
 
@@ -46,7 +46,14 @@ async function run({ ids, query, request }: Asking, input: RunInput, server: AgU
   const before = await readFacts(server.database, ids.agentId, sessionId);
   const { answered, says } = await resume(input.resume, before, request, server);
   const sent: string[] = [];
+  // What a client was told of other people's messages stands at its end, too, while nobody has answered it.
+  const told = await messagesKnown(
+    server.database,
+    sessionId,
+    input.sent.flatMap(({ clientId }) => messageIdOf(clientId) ?? []),
+  );
   for (const { text, clientId } of input.sent) {
+    if (told.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
     sent.push((await postMessage({ ids: { sessionId }, body, request }, server)).messageId);
   }

@@ -1,9 +1,13 @@
+import { idField } from '@/lib/projections/event-fields';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { textOf } from '@/lib/protocol/fields';
 import type { StrictEvent } from './strict-event';
 
 /** Most parts of one run whose speaker is remembered. Whoever comes after is not named. */
 const MOST_OWNED = 10_000;
+
+/** Most steps, subagents and spans of one run that are told. */
+const MOST_BRACKETS = 10_000;
 
 /**
  * What a run opens and must close besides messages, thoughts and calls: steps, subagents and spans of reasoning. And whose
@@ -16,6 +20,7 @@ export class RunBrackets {
   readonly #subagents = new Set<string>();
   readonly #seen = new Set<string>();
   readonly #spans = new Set<string>();
+  #opened = 0;
 
   /** @returns by whom the part is opened, whoever opens it again */
   own(part: string, subagentRunId: string | null): string | null {
@@ -30,7 +35,11 @@ export class RunBrackets {
   take(event: AgUiEvent): StrictEvent | 'left-out' | 'none' {
     const take = Object.hasOwn(this.#takes, event.type) ? this.#takes[event.type] : undefined;
     if (take === undefined) return 'none';
-    return take(event, textOf(event.subagentRunId) ?? undefined) ?? 'left-out';
+    const opens = /START/.test(event.type);
+    if (opens && this.#opened >= MOST_BRACKETS) return 'left-out';
+    const told = take(event, textOf(event.subagentRunId) ?? undefined);
+    if (opens && told !== null) this.#opened += 1;
+    return told ?? 'left-out';
   }
 
   /** Closes everything: what was opened last comes first. */
@@ -55,7 +64,7 @@ export class RunBrackets {
       return messageId !== null && this.#spans.delete(messageId) ? { type: 'REASONING_END', messageId } : null;
     },
     STEP_STARTED: (event, subagentRunId) => {
-      const stepName = textOf(event.stepName);
+      const stepName = idField(event, 'stepName');
       const key = stepKey(stepName, subagentRunId);
       if (stepName === null || this.#steps.has(key)) return null;
       const started = { type: 'STEP_STARTED', stepName, subagentRunId };

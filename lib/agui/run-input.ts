@@ -55,10 +55,11 @@ export interface RunInput {
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   if (bytes.byteLength === 0) throw invalid('The body is empty. Send a RunAgentInput, as an AG-UI client does.');
+  const pace = new Pace();
   const { values, tooDeepAt } = measureJson(bytes);
+  await pace.rest();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
   if (values > MAX_INPUT_VALUES) throw invalid(`The input holds more than ${MAX_INPUT_VALUES} values.`);
-  const pace = new Pace();
   const text = decodeStart(bytes);
   await pace.rest();
   const parsed = parseJsonText(text);
@@ -69,8 +70,8 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   const messages = listOf(input.messages).filter(isObject);
   const asked = fieldsOf(fieldsOf(input.forwardedProps).interlude);
   return {
-    threadId: idOf(input, 'threadId'),
-    runId: idOf(input, 'runId'),
+    threadId: shortIdOf(input, 'threadId'),
+    runId: shortIdOf(input, 'runId'),
     dialect: input.protocolVersion === undefined ? '0.0.59' : '1.0',
     sent: sentAtEnd(messages),
     resume: resumesIn(input.resume),
@@ -155,6 +156,13 @@ function followOf(value: unknown): number | null {
 function idOf(fields: Fields, name: string): string {
   const id = textOf(fields[name]);
   if (id === null) throw invalid(`${name} is missing: it is a text, as an AG-UI client sends it.`);
+  return id;
+}
+
+/** What each run repeats to its client. */
+function shortIdOf(fields: Fields, name: string): string {
+  const id = idOf(fields, name);
+  if (id.length > MAX_ID_LENGTH) throw invalid(`${name} is longer than ${MAX_ID_LENGTH} characters.`);
   return id;
 }
 

@@ -12,6 +12,7 @@ import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { readRequest } from '@/lib/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/queries/read-together';
 import type { Asked } from './interrupts';
+import { MOST_ASKED } from './open-asks';
 
 /** How a session stands at a position. */
 export interface SessionFacts {
@@ -24,8 +25,7 @@ export interface SessionFacts {
   running: Task[];
 }
 
-/** Most requests that one run waits for, and most tasks that are told as running. */
-const MOST_ASKED = 20;
+/** Most tasks that are told as running. */
 const MOST_RUNNING = 200;
 
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
@@ -80,6 +80,27 @@ export async function turnBegan(database: Database, sessionId: string, turnId: s
     args: [columnText(sessionId), columnText(turnId)],
   });
   return rows[0] === undefined ? null : Number(rows[0].position);
+}
+
+/**
+ * Which of these ids are of messages that the session has: written on the dashboard, or named by a turn that answered
+ * them.
+ */
+export async function messagesKnown(
+  database: Database,
+  sessionId: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const id = columnText(sessionId);
+  const asked = JSON.stringify(ids);
+  const { rows } = await database.reader.execute({
+    sql: `SELECT id FROM commands WHERE session_id = ?1 AND type = 'message' AND id IN (SELECT value FROM json_each(?2))
+          UNION
+          SELECT message_id FROM obligations WHERE session_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))`,
+    args: [id, asked],
+  });
+  return new Set(rows.map(({ id: known }) => String(known)));
 }
 
 /** Where a command stands in its session's log: behind what the session shows of it. Null if it is not known any more. */

@@ -18,8 +18,8 @@ export interface NewRun {
   interlude?: Record<string, unknown>;
 }
 
-/** By which prefix the run of what stands outside the agent's runs is known. */
-const OUTSIDE = 'outside-';
+/** Most messages, thoughts and calls that are open at once: beyond them, the oldest is closed. */
+const MOST_OPEN = 1_000;
 
 /**
  * Writes what strict clients take, whatever it is given: it holds the state that their verifier holds, opens what is told
@@ -39,6 +39,7 @@ export class StrictStream {
   readonly #parts: ClientParts;
   #brackets = new RunBrackets();
   #runId: string | null = null;
+  #isOutside = false;
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
   #out: StrictEvent[] = [];
@@ -56,7 +57,7 @@ export class StrictStream {
 
   /** Whether the open run is one that holds what stands outside the agent's own. */
   get isOutside(): boolean {
-    return this.#runId?.startsWith(OUTSIDE) === true;
+    return this.#runId !== null && this.#isOutside;
   }
 
   /** @returns what was written since the last call */
@@ -71,6 +72,7 @@ export class StrictStream {
     if (this.#runId !== null) this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
     this.#brackets = new RunBrackets();
     this.#runId = runId;
+    this.#isOutside = false;
     this.#hasFailed = false;
     const metadata = interlude === undefined ? undefined : { interlude };
     this.#write(
@@ -124,7 +126,7 @@ export class StrictStream {
 
   /** Ends a run of what stands outside once nothing in it is open. */
   settle(): void {
-    if (this.isOutside && this.#parts.open().length === 0) this.finish({ type: 'success' });
+    if (this.isOutside && this.#parts.openCount === 0) this.finish({ type: 'success' });
   }
 
   /** What happens in a run. Runs themselves begin and end by `begin`, `finish` and `fail`. */
@@ -182,6 +184,8 @@ export class StrictStream {
     this.#needRun(position, at);
     const { subagentRunId } = this.#ownerOf(part, event);
     const owned = { ...nameOf(part), subagentRunId, metadata: metadataOf(event) };
+    const oldest = this.#parts.openCount < MOST_OPEN ? null : this.#parts.oldestOpen;
+    if (oldest !== null) this.#close(oldest, null, at);
     this.#parts.setOpen(part, true);
     if (part.kind === 'text') {
       const role = ROLES.find((known) => known === event.role) ?? 'assistant';
@@ -257,7 +261,10 @@ export class StrictStream {
 
   /** Whatever is said is said in a run. @param then written in it, once it is open */
   #needRun(position: string, at?: number, then?: StrictEvent): void {
-    if (this.#runId === null) this.begin({ runId: `${OUTSIDE}${position}`, at, interlude: { turn: 'none' } });
+    if (this.#runId === null) {
+      this.begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' } });
+      this.#isOutside = true;
+    }
     if (then !== undefined) this.#write(then.type, then, at);
   }
 

@@ -5,7 +5,7 @@ import { MAX_NAMED } from '@/lib/protocol/limits';
 import { idList } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
-const TRIGGER_KINDS = ['task', 'timer', 'agent', 'unknown'] as const;
+const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
 const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
 const TEXTS = ['taskPosition', 'taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;

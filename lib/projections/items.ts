@@ -273,8 +273,10 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.requestResolved]: foldResolved,
   [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
-    const reason = pickText(value, 'reason');
-    const text = `The agent's process ended${code === null ? '' : ` with exit code ${code}`}${reason === null ? '' : `: ${reason}`}.`;
+    const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
+    const isSaid = reason?.includes(`code ${code}`) === true;
+    const how = code === null || isSaid ? '' : ` with exit code ${code}`;
+    const text = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;
     return { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' };
   }),
   [CUSTOM.lost]: notice((value) => {

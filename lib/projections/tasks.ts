@@ -18,7 +18,7 @@ import {
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
-import { isFinal, mayRun, normaliseTaskKind, overrules, taskEndTold } from './task-status';
+import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 
 /** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
@@ -172,8 +172,9 @@ export class TaskLedger {
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
-    const ended = withEnd(task, entry, reportedBy);
-    this.#put({ ...withFields(ended, said, starts ? turnId : null), assignedBy: assignedBy ?? task.assignedBy });
+    const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
+    const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
+    this.#put({ ...next, ...stands, assignedBy: assignedBy ?? task.assignedBy });
   }
 
   /** The run asked for, else the newest run without a name; the newest of all if no run is asked for. */
@@ -272,6 +273,17 @@ function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: stri
   const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
   const { presumed: _, ...known } = task;
   return { ...known, ...outcome, ...told, endedAt };
+}
+
+/** Whether an end is told that is not the one that stands. */
+function saysOtherwise(before: Task, next: Task, event: AgUiEvent): boolean {
+  const told = taskEndTold(event);
+  return told !== null && told !== next.status && hasEnded(before.status) && before.status === next.status;
+}
+
+/** Its own words stand with the end that stands; the other end may only say more of it. */
+function outcomeOf(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' | 'error'> {
+  return { summary: before.summary ?? next.summary, exitCode: before.exitCode, error: before.error };
 }
 
 /** It was only presumed to be lost, and is told of. */

@@ -99,7 +99,8 @@ export interface PlanEntry {
 }
 
 export interface TurnTrigger {
-  kind: 'task' | 'timer' | 'agent' | 'unknown';
+  /** `agent`: another one. `goal`: what the agent works towards by itself. */
+  kind: 'task' | 'timer' | 'goal' | 'agent' | 'unknown';
   /** The tasks whose end woke the agent, in the order they ended. Empty unless `kind` is `task`. */
   taskIds: string[];
   /** The runs of those tasks, index by index, where the agent names them. */

@@ -32,7 +32,7 @@ async function stage(name: Name) {
   const around = new MemorySurroundings();
   const source = new AcpSource({
     surroundings: around,
-    memory: { sessionId: ID, nativeId: null, cwd, pid: null, running: false },
+    memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
     inHand: await MessagesInHand.recall(around, ID),
     ...{ command, env, answerWithinMs: 60_000 },
   });

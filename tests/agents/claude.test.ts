@@ -71,6 +71,25 @@ describe('a live Claude Code', () => {
     expect(stage.problems()).toEqual([]);
   });
 
+  test('ended from the dashboard in a turn, it ends with its runner after 5 seconds at most, and says so', async () => {
+    const talk = 'A long answer that goes on for as long as nobody breaks in on it, and then some more of it';
+    const stage = await claudeStage(server, { turns: [turn(/START/, quick([say(talk)], { pace: 1 }))] });
+    const { operator } = stage;
+    const { ended } = await stage.runner();
+    await expect.poll(() => operator.session()).toMatchObject({ state: 'idle', turnCount: 0 });
+    await operator.send('START');
+    await operator.until('its first words', (turns) => said(turns[0]) !== '');
+    const response = await fetch(`${server.url}/api/v1/sessions/${stage.sessionId}/end`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}` },
+    });
+    expect(response.status).toBe(202);
+    const { exitCode, stderr } = await ended;
+    expect([exitCode, stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
+    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
+    expect(kinds(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
+  });
+
   test('what its background command writes is on its card while it runs, and all of it afterwards', async () => {
     const command =
       'echo first; echo "token=gh""p_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"; read -r _ < ./go; echo last; exit 3';

@@ -59,6 +59,31 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
   });
 
+  test('is told of its workspace with what --prompt says, once, and ends with its runner from the dashboard', async () => {
+    const heard: string[] = [];
+    const script = ({ said: text, context }: CodexAsked): CodexReply => {
+      heard.push([context.includes('symbolic links') ? 'noted' : '', text.split('\n').at(-1)].join(' '));
+      return { text: 'OK.' };
+    };
+    const INTERLUDE_WORKSPACE = JSON.stringify({ symlinks: ['node_modules'] });
+    const stage = await codexStage(server, script, { INTERLUDE_WORKSPACE });
+    const { operator } = stage;
+    const started = [...OWN, '--session', stage.sessionId, '--prompt', 'Build it.'];
+    const first = await stage.runner(...started);
+    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    first.process.kill('SIGKILL');
+    await first.ended;
+    const second = await stage.runner(...started);
+    await operator.send('Test it.');
+    const turns = await operator.finished(2);
+    expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['Build it.', 'Test it.']);
+    expect(heard).toEqual(['noted Build it.', ' Test it.']);
+    await stage.ask('POST', 'end', {});
+    const { exitCode, stderr } = await second.ended;
+    expect([exitCode, stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
+    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
+  });
+
   test('by the rule, it is woken without being asked', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;

@@ -4,7 +4,7 @@ import type { Turn } from '@/lib/protocol/read-models';
 import type { ModelContext, ModelStep } from '../support/acp-model';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, messages, requests, said, taskEnds } from '../support/operator';
+import { answering, messages, Operator, requests, said, taskEnds } from '../support/operator';
 
 /** The real OpenCode, the real runner, the real dashboard. Only the model behind OpenCode is scripted. */
 const missing = missingOpencode();
@@ -77,6 +77,30 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(woken[0]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
     expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
     expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
+  });
+
+  test('is told of its workspace with what --prompt says to a session that is made for it, once', async () => {
+    const heard: string[] = [];
+    const listens = (context: ModelContext): ModelStep => {
+      if (/Build it\.|NEXT-1/.test(context.said)) heard.push(context.said);
+      return { text: 'OK.' };
+    };
+    const INTERLUDE_WORKSPACE = JSON.stringify({ symlinks: ['node_modules'] });
+    const { sessionId, runner, killRunner } = await opencodeStage(server, listens, { INTERLUDE_WORKSPACE });
+    const named = `named-${sessionId}`;
+    const operator = new Operator(server, named);
+    await runner('--session', named, '--prompt', 'Build it.');
+    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    await killRunner();
+    await runner('--session', named, '--prompt', 'Build it.');
+    await operator.send('NEXT-1');
+    const turns = await operator.finished(2);
+    expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['Build it.', 'NEXT-1']);
+    const words = heard.map((text) => [/symbolic links/.exec(text)?.[0], /Build it\.|NEXT-1/.exec(text)?.[0]]);
+    expect(words).toEqual([
+      ['symbolic links', 'Build it.'],
+      [undefined, 'NEXT-1'],
+    ]);
   });
 
   test('has a permission of its subagent answered in the dashboard, between its turns, by another runner', async () => {

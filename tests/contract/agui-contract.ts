@@ -442,6 +442,24 @@ export function describeAgUiContract(
       ]);
     });
 
+    test('a message of somebody else that nobody has answered is not sent again by the client that was told it', async () => {
+      const agent = await begun();
+      const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
+      const { messageId } = await sent.json();
+      const messages = [
+        { id: messageId, role: 'user', content: 'From the dashboard' },
+        { id: 'u1', role: 'user', content: 'From the client' },
+      ];
+      const answer = streamed(await post(`/api/v1/agui/${id}`, input({ messages })));
+      const first = await agent.next('message');
+      const { body } = await agent.next('message');
+      expect([first.body.text, body.text]).toEqual(['From the dashboard', 'From the client']);
+      await send(starts('r1', [messageId, body.messageId]), ...text('m1', 'To both.'));
+      await send(ends('r1', [messageId, body.messageId]));
+      expect((await answer).filter(({ type }) => type === 'RUN_STARTED')).toMatchObject([{ runId: 'asked' }]);
+      expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(2);
+    });
+
     test('a client whose message waits behind a question of the agent is asked it', async () => {
       const agent = await begun();
       await send(

@@ -17,7 +17,7 @@ let runner: WireRunner;
 
 const STATUS = {
   kind: 'acp',
-  takes: ['message', 'interrupt', 'task.stop', 'task.wake', 'wake-rule.set', 'permission.decision', 'question.answer'],
+  takes: ['message', 'interrupt', 'session.end', 'task.stop', 'task.wake', 'wake-rule.set', 'permission.decision'],
   mode: 'Accept edits',
   model: 'gpt-5-codex',
   limits: ['It does not say when a background command ends.', 'It tells no token counts of its subagents.'],
@@ -86,7 +86,7 @@ const woken = (type: 'RUN_STARTED' | 'RUN_FINISHED', runId: string, taskId: stri
 beforeAll(async () => {
   it = await visit();
   agent = new EventWriter(it.server, 'other');
-  for (const session of ['work', 'asks', 'slash']) await agent.status(session, STATUS);
+  for (const session of ['work', 'asks', 'slash', 'ends']) await agent.status(session, STATUS);
   runner = await WireRunner.connect(it.server, 'other');
   await agent.write(
     'work',
@@ -282,6 +282,32 @@ describe('a permission with answers of the agent’s own', () => {
     await agent.write('asks', [requestResolved('p3', 'denied'), user('RUN_FINISHED', 'q1')]);
     await page.close();
   });
+});
+
+test('a session is ended by its menu once that was confirmed, and its page says so', async () => {
+  await agent.write('ends', [...message('e/m', 'Wait', 'user'), user('RUN_STARTED', 'e')]);
+  const page = await it.open('/sessions/ends');
+  await live(page);
+  const opens = page.getByRole('button', { name: 'Arrange this session' });
+  const menu = page.getByRole('dialog', { name: 'Arrange this session' });
+  await opens.click();
+  await menu.getByRole('button', { name: 'End session…' }).click();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await menu.getByRole('button', { name: 'End it now' }).click();
+  await expect.poll(() => menu.count()).toBe(0);
+  await transcriptOf(page).getByText('The session was asked to end.').waitFor();
+  await runner.acknowledge(await runner.next('session.end'), 'done');
+  await transcriptOf(page).getByText('The runner ends the session.').waitFor();
+  const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'ended from the dashboard' } };
+  await agent.write('ends', [ended]);
+  await transcriptOf(page)
+    .getByText(/ended from the dashboard/)
+    .first()
+    .waitFor();
+  await opens.click();
+  await menu.getByRole('button', { name: 'Archive' }).waitFor();
+  expect(await menu.getByRole('button', { name: 'End session…' }).count()).toBe(0);
+  await page.close();
 });
 
 test('a “/” at the beginning of a message offers the agent’s commands, and keys choose one', async () => {

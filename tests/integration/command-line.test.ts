@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { KINDS } from '@/lib/runner/sources/kinds';
 import manifest from '../../package.json';
 import { runCli, runShell } from '../support/cli';
 import { tempDir } from '../support/temp-dir';
@@ -16,6 +17,21 @@ test('--help names every command and --version', async () => {
   const { stdout } = await runCli(['--help']);
   for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', '--version'])
     expect(stdout).toContain(name);
+});
+
+test('the help of a runner is that of the kind that was named; what stands behind -- is the agent’s', async () => {
+  const all = (await runCli(['runner', '--help'])).stdout;
+  for (const kind of Object.keys(KINDS)) expect(all).toMatch(new RegExp(`^  ${kind} +\\S`, 'm'));
+  const { exitCode, stdout } = await runCli(['runner', 'codex', '--help']);
+  expect(exitCode).toBe(0);
+  expect(stdout.match(/^Usage: .+ runner codex /gm)).toHaveLength(1);
+  expect((await runCli(['help', 'runner', 'codex'])).stdout).toBe(stdout);
+  const end = await runCli(['runner', 'acp', '--', 'no-such-agent', '--help'], { INTERLUDE_DATA_DIR: await tempDir() });
+  expect(end).toEqual({
+    exitCode: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^interlude: there is no no-such-agent .+\n$/),
+  });
 });
 
 test('called through npm from another folder, paths are meant from there, as is what it says to do next', async () => {

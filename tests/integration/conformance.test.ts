@@ -3,14 +3,14 @@ import type { CheckResult } from '@/lib/runner/conformance/check';
 import type { ConformanceReport } from '@/lib/runner/conformance/report';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
-import { checkRunner, checkServer, failedIn, OURS, PYTHON, TYPESCRIPT } from '../support/conformance-runs';
+import { checkRunnerInLanes, checkServer, failedIn, OURS, PYTHON, TYPESCRIPT } from '../support/conformance-runs';
 import { startLiveServer } from '../support/live-server';
 
 const skipped = (results: readonly CheckResult[]) => results.filter(({ verdict }) => verdict === 'skipped');
 
 describe.concurrent('the conformance check passes', { timeout: 240_000 }, () => {
   test('our own runner, and leaves nothing of it out', async () => {
-    const results = await checkRunner(OURS);
+    const results = await checkRunnerInLanes(OURS);
     expect(failedIn(results)).toEqual([]);
     expect(skipped(results)).toEqual([]);
   });
@@ -19,7 +19,7 @@ describe.concurrent('the conformance check passes', { timeout: 240_000 }, () => 
     ['in Python', PYTHON],
     ['in TypeScript', TYPESCRIPT],
   ])('the small runner %s, and leaves out what that says it does not take', async (_, command) => {
-    const results = await checkRunner(command);
+    const results = await checkRunnerInLanes(command);
     expect(failedIn(results)).toEqual([]);
     expect([...new Set(skipped(results).map(({ detail }) => detail))]).toEqual([
       'this small runner takes messages and nothing else',

@@ -93,6 +93,16 @@ export class AgentApiEmulator {
     this.#tell('screen', 'screen', { screen });
   }
 
+  /** So it is already, and the streams have yet to tell. */
+  screenNow(screen: string): void {
+    this.#screen = screen;
+    const last = this.#messages.at(-1);
+    if (last?.role === 'agent') last.content = screen;
+    if (this.hasScreen)
+      for (const [listener, what] of this.#listeners)
+        if (what === 'screen') listener.write(frame('screen', { screen }));
+  }
+
   running(): void {
     this.#turn('running');
   }

@@ -8,6 +8,8 @@ import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol
 export interface CodexAsked {
   /** What people, and their programs, have said since the model spoke last. */
   said: string;
+  /** What their programs have it know beside that, in the role of developers. */
+  context: string;
   /** What its commands gave since then. */
   results: string[];
 }
@@ -47,9 +49,9 @@ function askedIn(input: readonly unknown[]): CodexAsked {
   const items = input.map(fieldsOf);
   const isModels = ({ role, type }: Fields) => role === 'assistant' || /_call$|^reasoning$/.test(String(type));
   const fresh = items.slice(items.findLastIndex(isModels) + 1);
-  const said = fresh.filter(({ role }) => role === 'user').map(({ content }) => plain(content));
+  const by = (author: string) => fresh.filter(({ role }) => role === author).map(({ content }) => plain(content));
   const results = fresh.filter(({ type }) => String(type).endsWith('_output')).map(({ output }) => plain(output));
-  return { said: said.join('\n'), results };
+  return { said: by('user').join('\n'), context: by('developer').join('\n'), results };
 }
 
 function plain(content: unknown): string {

@@ -37,6 +37,7 @@ export interface CodexStage {
 export async function codexStage(
   server: { url: string; token: string },
   script: (asked: CodexAsked) => CodexReply,
+  more: Record<string, string> = {},
 ): Promise<CodexStage> {
   const home = await tempDir();
   const codexHome = join(home, '.codex');
@@ -55,6 +56,7 @@ export async function codexStage(
     INTERLUDE_URL: server.url,
     INTERLUDE_TOKEN: server.token,
     INTERLUDE_DATA_DIR: join(home, 'data'),
+    ...more,
   };
   const sessionId = randomUUID();
   const agentId = `codex-${sessionId.slice(0, 8)}`;

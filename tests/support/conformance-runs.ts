@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { CheckResult, Group } from '@/lib/runner/conformance/check';
+import { type CheckResult, GROUPS, type Group } from '@/lib/runner/conformance/check';
 import { conduct } from '@/lib/runner/conformance/conduct';
 import { RUNNER_CHECKS } from '@/lib/runner/conformance/runner/checks';
 import { RunnerStage } from '@/lib/runner/conformance/runner/runner-stage';
@@ -31,6 +31,18 @@ export async function checkRunner(command: readonly string[], run: Run = {}): Pr
   } finally {
     await stage.close();
   }
+}
+
+/** What takes about as long as the others: nearly all of it is waiting. */
+const LANES: Group[][] = [
+  ['answers', 'outbox', 'secrets'],
+  ['turns', 'commands', 'tasks', 'requests', 'log level', 'order'],
+];
+
+/** All checks, of several runners beside each other: each group has one that is its own or a neighbour's. */
+export async function checkRunnerInLanes(command: readonly string[]): Promise<CheckResult[]> {
+  const rest = GROUPS.filter((group) => !LANES.flat().includes(group));
+  return (await Promise.all([...LANES, rest].map((only) => checkRunner(command, { only })))).flat();
 }
 
 /** @returns with the sessions that it could not put away */

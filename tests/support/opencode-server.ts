@@ -234,8 +234,9 @@ export class OpencodeStandIn {
     if (verb === '') return [200, session];
     if (verb === 'message') return [200, this.#messages(id)];
     if (verb === 'abort') return [200, true];
-    const [part] = body.parts as Fields[];
-    this.user(id, String(part?.text), { ...part });
+    const [part, ...parts] = body.parts as Fields[];
+    const message = this.user(id, String(part?.text), { ...part });
+    for (const more of parts) this.part(id, message, more);
     return [204];
   }
 

@@ -29,7 +29,7 @@ export interface OpencodeStage {
   sessionId: string;
   operator: Operator;
   /** Starts a runner, also after one that was killed. Resolves when it follows OpenCode. */
-  runner(): Promise<CliRun>;
+  runner(...args: string[]): Promise<CliRun>;
   /** Ends it as kill -9 does. */
   killRunner(): Promise<void>;
   /** The server's process is killed. */
@@ -48,6 +48,7 @@ export interface OpencodeStage {
 export async function opencodeStage(
   server: Pick<LiveServer, 'url' | 'token'>,
   script: (context: ModelContext) => ModelStep,
+  more: Record<string, string> = {},
 ): Promise<OpencodeStage> {
   const home = await tempDir();
   const [work, temp, settings] = ['work', 'tmp', '.config/opencode'].map((name) => join(home, name)) as [
@@ -75,6 +76,7 @@ export async function opencodeStage(
   const env = {
     ...{ PATH: process.env.PATH ?? '', HOME: home, INTERLUDE_DATA_DIR: join(home, 'data') },
     ...{ INTERLUDE_URL: server.url, INTERLUDE_TOKEN: server.token },
+    ...more,
   };
   let run: CliRun | null = null;
   onTestFinished(async () => {
@@ -86,10 +88,13 @@ export async function opencodeStage(
     sessionId: session.id,
     operator: new Operator(server, session.id),
     line,
-    async runner() {
-      const started = startCli(['runner', 'opencode', '--url', line.origin, '--agent', `oc-${session.id}`], env);
+    async runner(...args) {
+      const about = ['--url', line.origin, '--agent', `oc-${session.id}`];
+      const started = startCli(['runner', 'opencode', ...about, ...args], env);
       run = started;
       await new Promise<void>((resolve, reject) => {
+        // Of the one session that was named its address is told.
+        started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the sessions') && resolve());
         void started.ended.then((ended) => reject(new Error(`the runner ended: ${JSON.stringify(ended)}`)));
       });

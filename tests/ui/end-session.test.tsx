@@ -5,6 +5,7 @@ import { RefusalsProvider } from '@/components/live/refusals';
 import { ArrangePopover } from '@/components/sessions/arrange-popover';
 import { EndSession } from '@/components/sessions/end-session';
 import { LivenessProvider } from '@/components/ui/liveness';
+import type { SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 afterEach(() => {
@@ -58,11 +59,16 @@ describe('ending a session', () => {
 });
 
 describe('the menu of a session', () => {
-  const offers = (status: Record<string, unknown> | null, stoppedAt: number | null = null, isAway = false) => {
+  const offers = (
+    status: Record<string, unknown> | null,
+    stoppedAt: number | null = null,
+    isAway = false,
+    session: Partial<SessionSummary> = {},
+  ) => {
     const { unmount } = render(
       <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} heardAt={null}>
         <RefusalsProvider status={status}>
-          <ArrangePopover session={aSession()} button={{ current: null }} onClose={() => {}} />
+          <ArrangePopover session={aSession(session)} button={{ current: null }} onClose={() => {}} />
         </RefusalsProvider>
       </LivenessProvider>,
     );
@@ -73,6 +79,10 @@ describe('the menu of a session', () => {
 
   it('offers to end it where its runner says that it does', () => {
     expect(offers({ takes: ['message', 'session.end'] })).toBe(true);
+  });
+
+  it('does not offer that once it has ended, though its runner is there for others', () => {
+    expect(offers({ takes: ['session.end'] }, null, false, { state: 'exited' })).toBe(false);
   });
 
   it.each([

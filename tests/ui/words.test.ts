@@ -68,6 +68,15 @@ describe('a tool call on one line', () => {
     [{}, ''],
   ])('of %j tells %j', (args, told) => expect(tellingArgument(aCall({ args }))).toBe(told));
 
+  it.each([
+    [['src/limits.ts'], 'src/limits.ts'],
+    [['a.ts', 'a.ts'], 'a.ts'],
+    [['a.ts', 'b.ts'], '2 files'],
+  ])('where no argument tells, the files that it changed do: %j', (paths, told) => {
+    const edits = paths.map((path) => ({ path, before: '', after: 'one' }));
+    expect(tellingArgument(aCall({ args: {}, edits }))).toBe(told);
+  });
+
   it('tells of arguments that still stream what has come', () => {
     expect(tellingArgument(aCall({ args: null, argsText: '{"command":"grep \\"a' }))).toBe('grep "a');
     expect(tellingArgument(aCall({ args: null, argsText: '{"com' }))).toBe('');

@@ -2,11 +2,11 @@ import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
 import { type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
-import { withinReason } from './within-reason';
 
 export interface AcpAdapterOptions extends WireAdapterOptions {
   /** How long a request waits for a person; without it, for ever. */
@@ -180,8 +180,7 @@ export class AcpAdapter implements WireAdapter {
   #open(nativeId: string, now: number): AcpSession {
     const known = this.#sessions.get(nativeId);
     if (known !== undefined) return known;
-    const { sessionOf, newRunId, answerWithinMs } = this.#options;
-    const session = new AcpSession(sessionOf(nativeId), newRunId, answerWithinMs);
+    const session = new AcpSession({ ...this.#options, sessionId: this.#options.sessionOf(nativeId) });
     session.profile = this.about.profile;
     session.at(now);
     remember(this.#sessions, nativeId, session, MAX_SESSIONS);

@@ -1,7 +1,8 @@
 import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { ToldEvent, WireEnd } from '../wire';
-import { SessionWriter, type TurnEnd } from '../writer/session-writer';
+import { fitting } from '../within-reason';
+import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
 import { CallTasks } from './call-tasks';
 import { Calls } from './calls';
@@ -14,7 +15,6 @@ import { endOfBackgroundTask, isOwnTurnNotice } from './qwen-extras';
 import { Replay } from './replay';
 import type { RpcError } from './rpc';
 import { Settings } from './settings';
-import { fitting } from './within-reason';
 
 const MAX_REQUESTS = 256;
 
@@ -34,11 +34,11 @@ export class AcpSession {
   #replay: Replay | null = null;
 
   /** @param answerWithinMs how long a request waits for a person; without it, for ever */
-  constructor(sessionId: string, newRunId: () => string, answerWithinMs?: number) {
-    this.#answerWithinMs = answerWithinMs;
-    this.#writer = new SessionWriter({ sessionId, newRunId });
-    this.#newId = newRunId;
-    this.#calls = new Calls(this.#writer);
+  constructor(options: SessionWriterOptions & { answerWithinMs?: number | undefined }) {
+    this.#answerWithinMs = options.answerWithinMs;
+    this.#writer = new SessionWriter(options);
+    this.#newId = options.newRunId;
+    this.#calls = new Calls(this.#writer, options.newRunId);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
     this.#claude = new ClaudeExtras(this.#writer, this.#turns);
@@ -70,7 +70,7 @@ export class AcpSession {
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
     this.#replay?.over();
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
-    for (const id of ids) this.#writer.isTold(id);
+    for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
       const id = `prompt-${this.#newId()}`;
       ids.push(id);

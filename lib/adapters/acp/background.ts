@@ -8,7 +8,6 @@ export interface BackgroundStart {
   /** The agent's name for it; null where it only gives what means nothing later, such as a process id. */
   taskId: string | null;
   taskType: 'local_bash' | 'local_agent';
-  outputFile: string | null;
 }
 
 const STARTS: readonly { says: RegExp; taskType: BackgroundStart['taskType'] }[] = [
@@ -22,18 +21,30 @@ const STARTS: readonly { says: RegExp; taskType: BackgroundStart['taskType'] }[]
 export function backgroundStart(text: string): BackgroundStart | null {
   for (const { says, taskType } of STARTS) {
     const found = says.exec(text.slice(0, 4_000));
-    if (found !== null) return { taskId: found[1] || null, taskType, outputFile: outputFileIn(text) };
+    if (found !== null) return { taskId: found[1] || null, taskType };
   }
   return null;
 }
 
-/** The file that a background command writes to, as qwen and Claude Code name it. */
-export function outputFileIn(text: string): string | null {
-  const found = /(?:^|\n)output file: ([^\n]+)|Output is being written to: ([^\n]+?\.output)\b/.exec(
-    text.slice(0, 8_000),
-  );
-  return found?.[1] ?? found?.[2] ?? null;
+/**
+ * The file that a background command writes to, as qwen and Claude Code name it in the words that begin its result.
+ *
+ * @param text the result of a call that was made to run a command in the background: of any other, these words may be
+ *   anybody's, and the file that they name anybody's as well
+ * @param taskId which the words have to be about
+ */
+export function outputFileIn(text: string, taskId: string): string | null {
+  for (const says of OUTPUTS) {
+    const [, id, file = null] = says.exec(text.slice(0, 8_000)) ?? [];
+    if (id === taskId) return file;
+  }
+  return null;
 }
+
+const OUTPUTS = [
+  /^Background shell started\.\nid: (\S+)\n(?:pid: \d+\n)?output file: ([^\n]+)\n/,
+  /^Command running in background with ID: (\S+)\. Output is being written to: ([^\n]+?\.output)\. /,
+];
 
 /** Where a later result says that something of the background has ended, as Copilot does when it reads of it. */
 export interface BackgroundEnd {

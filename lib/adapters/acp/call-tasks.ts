@@ -3,11 +3,13 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
-import { backgroundEnd, backgroundStart, outputFileIn } from './background';
+import { type BackgroundStart, backgroundEnd, backgroundStart, outputFileIn } from './background';
 import type { CallEnd, Calls, ToolCall } from './calls';
 import type { ClaudeExtras } from './claude-extras';
 
 const MAX_DESCRIPTION = 500;
+/** Kinds of calls that begin nothing: what they give is the text of a file or a page, whatever it says. */
+const ONLY_TEXTS: ReadonlySet<string | null> = new Set(['read', 'search', 'fetch', 'edit', 'delete', 'move']);
 
 /** The background tasks that show in tool calls: there is no other word for them in ACP v1. */
 export class CallTasks {
@@ -32,7 +34,8 @@ export class CallTasks {
   /** What claude-agent-acp says of a call that goes on in the background, to clients that ask for nothing more. */
   launched(call: ToolCall, { backgroundTaskId, isAsync, agentId, description, outputFile }: Fields): void {
     const id = textOf(backgroundTaskId) ?? (isAsync === true ? textOf(agentId) : null);
-    if (id === null) return;
+    // What a server of tools answers is its own, and no word of the agent's program.
+    if (id === null || call.name.startsWith('mcp__')) return;
     this.#claude.started(call.id, id);
     if (this.#writer.runs(id)) return;
     const task_type = backgroundTaskId === undefined ? 'local_agent' : 'local_bash';
@@ -44,7 +47,7 @@ export class CallTasks {
   }
 
   /** A call has given its result. @param wasLeft its turn had ended before it */
-  callEnded({ call, text, rawOutput, isError }: CallEnd, wasLeft: boolean): void {
+  callEnded({ call, text, rawOutput, isError, isBackground }: CallEnd, wasLeft: boolean): void {
     const { exit_code, type } = fieldsOf(rawOutput);
     const exitCode = typeof exit_code === 'number' ? exit_code : null;
     if (wasLeft && this.#writer.runs(call.id)) {
@@ -53,9 +56,11 @@ export class CallTasks {
       return;
     }
     // What a command in the foreground printed may be anything, these words as well.
-    const started = type === 'shell_result' ? null : backgroundStart(text);
-    if (started !== null) this.#startedBy(call, started);
-    else this.#seen(call, text);
+    const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind);
+    const started = isOnlyText ? null : backgroundStart(text);
+    const file = isBackground ? outputFileIn(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
+    if (started !== null) this.#startedBy(call, started, file);
+    else this.#seen(call, text, file);
     this.#claude.callEnded(call.id, isError);
   }
 
@@ -74,19 +79,18 @@ export class CallTasks {
     }
   }
 
-  #startedBy(call: ToolCall, { taskId, taskType, outputFile }: NonNullable<ReturnType<typeof backgroundStart>>): void {
+  #startedBy(call: ToolCall, { taskId, taskType }: BackgroundStart, output_file: string | null): void {
     // A number that the agent's next process begins anew with is no name.
     const run_id = /^\d+$/.test(taskId ?? '') ? call.id : null;
-    this.#start(taskId ?? call.id, call, { run_id, task_type: taskType, output_file: outputFile });
+    this.#start(taskId ?? call.id, call, { run_id, task_type: taskType, output_file });
   }
 
   /** What a result says of tasks that are known. */
-  #seen(call: ToolCall, text: string): void {
+  #seen(call: ToolCall, text: string, file: string | null): void {
     const ended = backgroundEnd(text);
     if (ended !== null && this.#writer.runs(ended.taskId)) {
       this.#writer.taskCompleted({ task_id: ended.taskId, status: ended.status, exit_code: ended.exitCode });
     }
-    const file = outputFileIn(text);
     if (file !== null) this.#claude.outputFile(this.#claude.taskOfCall(call.id), file);
   }
 

@@ -7,6 +7,7 @@ import type { Speaker } from '../writer/speaker';
 import { callContent, outputText } from './content';
 
 export interface ToolCall {
+  /** As it is called in the log: the agent's id, unless an earlier call had that. */
   id: string;
   name: string;
   title: string;
@@ -25,6 +26,8 @@ export interface CallEnd {
   isError: boolean;
   text: string;
   rawOutput: unknown;
+  /** It was made to run a command in the background, by the agent's own tool for commands. */
+  isBackground: boolean;
 }
 
 const MAX_CALLS = 512;
@@ -38,10 +41,13 @@ const MAX_NAME = 200;
  */
 export class Calls {
   readonly #writer: SessionWriter;
+  readonly #newId: () => string;
+  /** By the agent's ids. */
   readonly #calls = new Map<string, ToolCall>();
 
-  constructor(writer: SessionWriter) {
+  constructor(writer: SessionWriter, newId: () => string) {
     this.#writer = writer;
+    this.#newId = newId;
   }
 
   get(id: string): ToolCall | undefined {
@@ -59,7 +65,8 @@ export class Calls {
 
   /** @returns its end, if it ended with this */
   heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
-    const call = this.#calls.get(id) ?? this.#begin(id, update, taskId);
+    const known = this.#calls.get(id);
+    const call = known === undefined || isAnother(known, update) ? this.#begin(id, update, taskId) : known;
     const { title, kind, rawInput, content, rawOutput, status } = update;
     call.title = textOf(title) ?? call.title;
     call.kind = textOf(kind) ?? call.kind;
@@ -69,13 +76,16 @@ export class Calls {
     if (edits.length > 0) call.edits = edits;
     if (call.state === 'ended') return null;
     const speaker = this.speaker(call);
-    speaker.call(id, call.name);
+    speaker.call(call.id, call.name);
     const isOver = status === 'completed' || status === 'failed';
-    if (call.rawInput !== undefined) speaker.args(id, call.rawInput);
-    else if ((isOver || status === 'in_progress') && call.title !== call.name) speaker.args(id, { title: call.title });
+    if (call.rawInput !== undefined) speaker.args(call.id, call.rawInput);
+    else if ((isOver || status === 'in_progress') && call.title !== call.name)
+      speaker.args(call.id, { title: call.title });
     if (!isOver) return null;
     const said = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
-    return { call, isError: status === 'failed', text: said, rawOutput };
+    const { is_background, run_in_background } = fieldsOf(call.rawInput);
+    const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
+    return { call, isError: status === 'failed', text: said, rawOutput, isBackground };
   }
 
   /** Its result is told. */
@@ -93,7 +103,7 @@ export class Calls {
 
   #begin(id: string, update: Fields, taskId: string | null): ToolCall {
     const call: ToolCall = {
-      id,
+      id: this.#calls.has(id) ? `${id}~${this.#newId()}` : id,
       name: nameOf(update),
       title: '',
       kind: null,
@@ -105,6 +115,11 @@ export class Calls {
     remember(this.#calls, id, call, MAX_CALLS);
     return call;
   }
+}
+
+/** Some models count their calls anew, and an id of before is that of another call. */
+function isAnother({ state }: ToolCall, { sessionUpdate, status }: Fields): boolean {
+  return state === 'ended' && sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
 }
 
 /** The tool's own name where the agent gives it; else what kind it is: titles tend to be made of what it is called with. */

@@ -236,7 +236,7 @@ export class ClaudeExtras {
     if (is_backgrounded === true) this.#inCall.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
     // How it ended is told by the notification behind it, with its words.
-    if (typeof status === 'string' && status in STATUS) remember(this.#patched, id, status, MAX_KNOWN);
+    if (typeof status === 'string' && STATUS.has(status)) remember(this.#patched, id, status, MAX_KNOWN);
   }
 
   #taskEnded({ task_id, status, summary, output_file, usage }: Fields): void {
@@ -247,7 +247,7 @@ export class ClaudeExtras {
     const said = textOf(summary) ?? undefined;
     const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
     this.#end(id, {
-      status: STATUS[String(status)] ?? 'completed',
+      status: STATUS.get(status) ?? 'completed',
       summary: said,
       output_file: textOf(output_file),
       usage: usageOf(usage),
@@ -270,7 +270,7 @@ export class ClaudeExtras {
     for (const id of this.#writer.openTasks) {
       const status = this.#patched.get(id);
       if (running.has(id) || status === undefined) continue;
-      this.#end(id, { status: STATUS[status] ?? 'completed' });
+      this.#end(id, { status: STATUS.get(status) ?? 'completed' });
     }
   }
 }
@@ -285,12 +285,12 @@ function isEnd(state: unknown): state is keyof typeof ENDS {
   return typeof state === 'string' && Object.hasOwn(ENDS, state);
 }
 
-const STATUS: Readonly<Record<string, 'completed' | 'failed' | 'stopped'>> = {
-  completed: 'completed',
-  failed: 'failed',
-  stopped: 'stopped',
-  killed: 'stopped',
-};
+const STATUS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+] as const);
 
 function usageOf(usage: unknown) {
   const { total_tokens, tool_uses, duration_ms } = fieldsOf(usage);

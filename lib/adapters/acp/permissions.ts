@@ -1,11 +1,11 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import { jsonBytes } from '../writer/long-text';
+import { shownInput } from '../writer/shown-input';
 import type { ToolCall } from './calls';
 import { callContent } from './content';
 
-/** What is longer can't be shown whole, and nobody may allow what they were not shown. */
-const MAX_INPUT_BYTES = 512 * 1024;
+/** Where a title is all that says what is asked, a longer one may have been cut. */
+const MAX_TITLE = 8 * 1024;
 /** Most answers of one request that are offered. */
 const MAX_OPTIONS = 20;
 
@@ -18,11 +18,8 @@ export function permissionOf(
   const { title, content, rawInput } = fieldsOf(toolCall);
   const said = callContent(content);
   const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: said.text });
-  const isShown = jsonBytes(JSON.stringify(asked) ?? '') <= MAX_INPUT_BYTES;
-  const input = isShown
-    ? asked
-    : { title: textOf(title), text: 'What it asks for is too long to be shown, so it can only be denied.' };
-  const offered = optionsOf(options).filter(({ kind }) => isShown || kind === 'deny');
+  const isWhole = rawInput !== undefined || call?.rawInput !== undefined || (textOf(title) ?? '').length <= MAX_TITLE;
+  const { input, options: offered } = shownInput(asked, optionsOf(options), isWhole);
   return compact({
     request_id: requestId,
     kind: 'permission' as const,

@@ -9,7 +9,7 @@ export const recorded: RecordedKind = {
     if ((dir !== 'in' && dir !== 'out') || jsonrpc !== '2.0') return false;
     return (method === 'initialize' && typeof fieldsOf(params).protocolVersion === 'number') || OWN.has(String(method));
   },
-  newReader: (options) => frameReader(new AcpAdapter(options)),
+  newReader: (options) => frameReader(new AcpAdapter({ ...options, isReplay: true })),
 };
 
 const OWN = new Set(['session/new', 'session/load', 'session/prompt', 'session/update']);

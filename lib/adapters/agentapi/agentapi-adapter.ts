@@ -35,7 +35,6 @@ const MAX_ERRORS = 256;
 /** What of a message is kept to be compared. */
 const MAX_TEXT = 512 * 1024;
 const MAX_ERROR = 64 * 1024;
-const MAX_PROMPT = 8 * 1024;
 const QUOTED = 2_000;
 
 export class AgentApiAdapter implements WireAdapter {
@@ -63,11 +62,11 @@ export class AgentApiAdapter implements WireAdapter {
   #awaySince: number | null = null;
   #now = 0;
 
-  constructor({ place, inHand = [], sessionOf, newRunId, terms }: AgentApiAdapterOptions) {
+  constructor({ place, inHand = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
     this.#stillMs = terms?.stillMs ?? STILL_MS;
     this.#awayMs = terms?.awayMs ?? AWAY_MS;
     this.#newRunId = newRunId;
-    this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId });
+    this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
     this.#isFirst = (place ?? null) === null;
     this.#place = placeOf(place ?? null);
     this.#base = this.#place.agent?.text ?? '';
@@ -188,13 +187,13 @@ export class AgentApiAdapter implements WireAdapter {
       return;
     }
     post.isTaken = true;
-    this.#asked(post.messageId);
+    this.#asked(post.messageId, post.content);
   }
 
   /** A person's message has reached the agent. */
-  #asked(messageId: string | null): void {
+  #asked(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
-    if (messageId !== null) this.#writer.isTold(messageId);
+    if (messageId !== null) this.#writer.dashboardMessage(messageId, fittingText(text));
     this.#finish({ kind: 'success' });
     this.#writer.begin({ kind: 'user', userMessageIds: ids });
     this.#base = this.#place.agent?.text ?? '';
@@ -216,12 +215,12 @@ export class AgentApiAdapter implements WireAdapter {
     if (post !== undefined) {
       this.#posted.splice(at, 1);
       // Its POST may be answered only when the turn is over.
-      if (!post.isTaken) this.#asked(post.messageId);
+      if (!post.isTaken) this.#asked(post.messageId, post.content);
       return;
     }
     const name = `${this.#place.epoch}/${id}`;
     this.#writer.userMessage(name, fittingText(content));
-    this.#asked(name);
+    this.#asked(name, content);
   }
 
   #agentSays({ id, content }: ApiMessage): void {
@@ -349,7 +348,7 @@ export class AgentApiAdapter implements WireAdapter {
     const id = `prompt-${this.#newRunId()}`;
     this.#prompt = { id, prompt };
     const options = prompt.options.map(({ isMarked: _, ...option }) => option);
-    const input = { screen: cutText(prompt.text, MAX_PROMPT) };
+    const input = { screen: prompt.text };
     this.#writer.requested({ request_id: id, kind: 'permission', title: prompt.title, input, options }, true);
   }
 

@@ -10,5 +10,5 @@ export const recorded: RecordedKind = {
     const { event, path, body } = fieldsOf(msg);
     return EVENTS.has(event) || (path === '/message' && typeof fieldsOf(body).content === 'string');
   },
-  newReader: (options) => frameReader(new AgentApiAdapter(options)),
+  newReader: (options) => frameReader(new AgentApiAdapter({ ...options, isReplay: true })),
 };

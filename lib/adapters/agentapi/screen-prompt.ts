@@ -8,7 +8,10 @@ import { withoutTrailing } from './agentapi-frames';
  * question.
  */
 export interface ScreenPrompt {
-  /** The question and its answers, without what surrounds them. The same words are the same prompt. */
+  /**
+   * The screen down to the last answer, without the mark: whatever the answers are about stands in it, as it is drawn.
+   * The same text is the same prompt.
+   */
   text: string;
   title: string;
   options: (RequestOption & { isMarked: boolean })[];
@@ -16,23 +19,49 @@ export interface ScreenPrompt {
   keys: 'arrows' | 'letters';
 }
 
-/** Lines of the screen that are looked at, from its end. */
-const MOST_LINES = 60;
+/** Lines of the screen that are looked at, from its end, and what their text may take, in UTF-16 code units. */
+const MOST_LINES = 200;
+const MAX_TEXT = 64 * 1024;
 const MOST_OPTIONS = 12;
 const MOST_WRAPPED = 3;
 const MOST_QUESTION = 12;
-const MAX_LABEL = 400;
+const MAX_LABEL = 200;
+const CUT_ABOVE = '… [the terminal shows more above]';
 
+const MARK = /^(\s*(?:[│┃|]\s?)?\s*)[❯>›→▸](?=\s*\d{1,2}[.)]\s)/;
 const OPTION = /^\s*(?:([❯>›→▸])\s*)?(\d{1,2})[.)]\s+(\S.*)$/;
 const DENIES = /^(no\b|n$|den[yi]|reject|cancel|abort|don['’]?t|do not|skip|exit|quit|stop)/i;
 const LASTS = /don['’]?t ask again|do not ask again|always|for this session|\ball\b/i;
 
 export function promptOn(screen: string): ScreenPrompt | null {
-  const lines = withoutTrailing(screen).split('\n').slice(-MOST_LINES).map(withoutBox);
-  return listed(lines) ?? asked(lines);
+  const all = withoutTrailing(screen).split('\n');
+  const shown = all.slice(-MOST_LINES);
+  const lines = shown.map(withoutBox);
+  const found = listed(lines) ?? asked(lines);
+  if (found === null) return null;
+  const { last, ...prompt } = found;
+  const text = downTo(last, shown, all.length > shown.length);
+  return text === null ? null : { ...prompt, text };
 }
 
-function listed(lines: readonly string[]): ScreenPrompt | null {
+/** A prompt, and the line with which it ends. */
+type Found = Omit<ScreenPrompt, 'text'> & { last: number };
+
+/** Null if not even the end of it can be shown whole. */
+function downTo(last: number, shown: readonly string[], isCut: boolean): string | null {
+  const lines = shown.slice(0, last + 1).map((line) => line.replace(MARK, '$1 '));
+  let from = lines.findIndex((line) => line !== '');
+  let room = MAX_TEXT - lines.reduce((sum, line) => sum + line.length + 1, 0);
+  let isAbove = isCut;
+  for (; room < 0 && from < last; from += 1) {
+    room += (lines[from] ?? '').length + 1;
+    isAbove = true;
+  }
+  if (room < 0) return null;
+  return [...(isAbove ? [CUT_ABOVE] : []), ...lines.slice(from)].join('\n');
+}
+
+function listed(lines: readonly string[]): Found | null {
   const last = lines.findLastIndex((line) => OPTION.test(line));
   if (last < 0) return null;
   const found: { at: number; mark: boolean; number: number; label: string }[] = [];
@@ -48,18 +77,29 @@ function listed(lines: readonly string[]): ScreenPrompt | null {
   }
   found.reverse();
   const first = found[0]?.at ?? 0;
+  const end = last + wrapped(lines, last);
   const isList = found.length >= 2 && found.every(({ number }, index) => number === index + 1);
   if (!isList || found.filter(({ mark }) => mark).length !== 1) return null;
   // Behind a choice stands at most a line of help, and no other words of the agent.
-  if (lines.slice(last + 1).filter((line) => line.trim() !== '').length > MOST_WRAPPED) return null;
+  if (lines.slice(end + 1).filter((line) => line.trim() !== '').length > MOST_WRAPPED) return null;
   const question = questionAbove(lines, first);
-  const options = found.map(({ number, label, mark }) => ({ ...optionOf(String(number), label), isMarked: mark }));
-  const text = [...question, ...found.map(({ number, label }) => `${number}. ${label}`)].join('\n').trim();
-  return { text, title: titleOf(question), options, keys: 'arrows' };
+  const options = found.map(({ at, number, label, mark }, index) => {
+    const more = lines.slice(at + 1, found[index + 1]?.at ?? end + 1).map((line) => line.trim());
+    const words = [label, ...more].filter((line) => line !== '').join(' ');
+    return { ...optionOf(String(number), words), isMarked: mark };
+  });
+  return { title: titleOf(question), options, keys: 'arrows', last: end };
+}
+
+/** How many of the lines behind the last answer are still part of it: those that are set in, and follow at once. */
+function wrapped(lines: readonly string[], last: number): number {
+  const end = lines.findIndex((line, at) => at > last && !/^\s{2,}\S/.test(line));
+  const count = (end < 0 ? lines.length : end) - last - 1;
+  return lines[last + count + 1]?.trim() || count > MOST_WRAPPED ? 0 : count;
 }
 
 /** `Continue? [y/N]`, `Run it? (Y)es/(N)o/(A)ll [Yes]:` */
-function asked(lines: readonly string[]): ScreenPrompt | null {
+function asked(lines: readonly string[]): Found | null {
   const at = lines.findLastIndex((line) => line.trim() !== '');
   const line = lines[at]?.trim() ?? '';
   const isYesNo = /[[(](y\/n|yes\/no)[\])]\s*:?$/i.test(line);
@@ -71,9 +111,9 @@ function asked(lines: readonly string[]): ScreenPrompt | null {
         ['n', 'No'],
       ]
     : letters.map(([, key = '', rest = '']) => [key.toLowerCase(), key + rest]);
+  if (new Set(choices.map(([key]) => key)).size < choices.length) return null;
   const options = choices.map(([key = '', label = '']) => ({ ...optionOf(key, label.trim()), isMarked: false }));
-  const text = [...questionAbove(lines, at), line].join('\n').trim();
-  return { text, title: cutText(line, MAX_LABEL), options, keys: 'letters' };
+  return { title: cutText(line, MAX_LABEL), options, keys: 'letters', last: at };
 }
 
 function optionOf(id: string, label: string): RequestOption {
@@ -81,7 +121,7 @@ function optionOf(id: string, label: string): RequestOption {
   return { id, label: cutText(label.trim(), MAX_LABEL), kind, ...(LASTS.test(label) ? { isLasting: true } : {}) };
 }
 
-/** The lines above, up to an empty stretch: what is asked about. */
+/** The lines above, up to an empty stretch: where the words of the question are looked for. */
 function questionAbove(lines: readonly string[], at: number): string[] {
   const above: string[] = [];
   let blanks = 0;

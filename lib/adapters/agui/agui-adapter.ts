@@ -107,7 +107,8 @@ class Lane {
   constructor(threadId: string, options: AgUiAdapterOptions) {
     this.#options = options;
     if (threadId !== '') this.#threads.set(threadId, true);
-    this.#writer = new SessionWriter({ sessionId: options.sessionOf(threadId), newRunId: options.newRunId });
+    const { sessionOf, newRunId, isReplay } = options;
+    this.#writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
     this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false);
     this.#asks = new Asks(this.#writer);
     this.#words = new RunWords(this.#writer, this.#asks);
@@ -229,18 +230,20 @@ class Lane {
   }
 
   #beginAsked(runId: string, input: RunInput): void {
-    const asked = newMessages(input.messages).flatMap(({ id, role, toolCallId }) => {
+    const asked = newMessages(input.messages).flatMap(({ id, role, toolCallId, content }) => {
       const name = textOf(id);
       const isPersons = role === 'user' || (role === 'tool' && name !== answerId(textOf(toolCallId) ?? ''));
       // One that a turn before has failed to answer is part of the conversation now.
-      return isPersons && name !== null && !this.#asked.has(name) ? [cutText(name, MAX_ID_LENGTH)] : [];
+      return isPersons && name !== null && !this.#asked.has(name)
+        ? [{ id: cutText(name, MAX_ID_LENGTH), content }]
+        : [];
     });
-    for (const id of asked) {
+    for (const { id, content } of asked) {
       remember(this.#asked, id, true, MAX_RUNS);
-      this.#writer.isTold(id);
+      this.#writer.dashboardMessage(id, fittingText(contentText(content)));
     }
     this.#tasks.userTurnBegins();
-    this.#begin({ kind: 'user', userMessageIds: asked }, runId);
+    this.#begin({ kind: 'user', userMessageIds: asked.map(({ id }) => id) }, runId);
     this.#asks.answeredBy(input);
   }
 

@@ -28,7 +28,7 @@ export function threadOf(event: Fields): string | null {
 
 export function triggerIn(event: Fields): TurnTrigger | null {
   const { kind, taskIds } = fieldsOf(fieldsOf(fieldsOf(event.metadata).interlude).trigger);
-  if (kind !== 'task' && kind !== 'timer' && kind !== 'agent') return null;
+  if (kind !== 'task' && kind !== 'timer' && kind !== 'goal' && kind !== 'agent') return null;
   const ids = Array.isArray(taskIds) ? taskIds.filter((id): id is string => typeof id === 'string') : [];
   return { kind, taskIds: ids.slice(0, MAX_TRIGGERS).map((id) => cutText(id, MAX_ID_LENGTH)) };
 }

@@ -9,5 +9,5 @@ export const recorded: RecordedKind = {
     const { stream, body } = fieldsOf(msg);
     return stream === 'run' || stream === 'events' || runInputOf(body) !== null;
   },
-  newReader: (options) => frameReader(new AgUiAdapter(options)),
+  newReader: (options) => frameReader(new AgUiAdapter({ ...options, isReplay: true })),
 };

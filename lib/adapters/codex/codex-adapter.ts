@@ -1,17 +1,14 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
 import { SessionWriter } from '../writer/session-writer';
 import { AskedRequests, type RpcId, rpcIdOf } from './asked-requests';
 import { History } from './history';
 import { tellThread } from './notifications';
 import type { AskedRequest } from './requests';
 import { CodexThread, type ThreadPlace } from './thread';
-
-export interface CodexAdapterOptions extends WireAdapterOptions {
-  /** Nobody has told of the messages that Interlude sent: a recording is replayed. */
-  isReplay?: boolean;
-}
 
 /** What a process before this one had told of a thread, and what is open by that. */
 export interface ThreadBefore {
@@ -24,6 +21,7 @@ export interface ThreadBefore {
 
 const MAX_THREADS = 1_000;
 const MAX_KNOWN = 2_000;
+const ASKED_ANEW = 'Codex asks for something else under the same id.';
 
 /**
  * One connection to an app-server of Codex, with all its threads → AG-UI events. Each thread that is no subagent's is a
@@ -32,7 +30,7 @@ const MAX_KNOWN = 2_000;
  * @see `codex app-server generate-ts --experimental`, @openai/codex 0.169.0: JSON-RPC without the `jsonrpc` member
  */
 export class CodexAdapter implements WireAdapter {
-  readonly #options: CodexAdapterOptions;
+  readonly #options: WireAdapterOptions;
   readonly #threads = new Map<string, CodexThread>();
   readonly #ignored = new Map<string, true>();
   readonly #writers = new Map<string, SessionWriter>();
@@ -46,12 +44,13 @@ export class CodexAdapter implements WireAdapter {
   readonly #toldAt = new Map<SessionWriter, number>();
   #now = 0;
 
-  constructor(options: CodexAdapterOptions) {
+  constructor(options: WireAdapterOptions) {
     this.#options = options;
   }
 
-  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
     this.#now = now;
+    const msg = withinReason(given, true);
     if (!isObject(msg)) return [];
     if (dir === 'out') this.#sent(msg);
     else this.#received(msg);
@@ -210,7 +209,11 @@ export class CodexAdapter implements WireAdapter {
 
   #requested(id: RpcId, method: string, msg: Fields): void {
     const params = fieldsOf(msg.params);
+    const before = this.#requests.get(id);
     const request = this.#requests.asked(id, msg);
+    if (before !== null && before.value.request_id !== request?.value.request_id) {
+      this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ASKED_ANEW);
+    }
     const threadId = textOf(params.threadId) ?? '';
     const thread = request === null ? this.#threads.get(threadId) : this.#thread(request.threadId, null);
     if (thread === undefined || thread === null) return;
@@ -349,7 +352,7 @@ export class CodexAdapter implements WireAdapter {
 
   /** @param parentId whose subagent it is, where it is not known yet */
   #thread(id: string, parentId: string | null): CodexThread | null {
-    if (this.#ignored.has(id)) return null;
+    if (this.#ignored.has(id) || id.length > MAX_ID_LENGTH) return null;
     const known = this.#threads.get(id);
     if (known !== undefined) return known;
     const parent = parentId === null || parentId === id ? null : this.#thread(parentId, null);
@@ -360,8 +363,8 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #writerOf(threadId: string): SessionWriter {
-    const sessionId = this.#options.sessionOf(threadId);
-    const writer = new SessionWriter({ sessionId, newRunId: this.#options.newRunId });
+    const { sessionOf, newRunId, isReplay } = this.#options;
+    const writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
     remember(this.#writers, threadId, writer, MAX_THREADS);
     return writer;
   }

@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
 import { SessionWriter } from '../writer/session-writer';
 import { callOf, errorText } from './items';
 import { keptValue } from './kept-value';
@@ -13,17 +14,23 @@ import { keptValue } from './kept-value';
 export class ExecAdapter implements WireAdapter {
   readonly dueAt = null;
   readonly #options: WireAdapterOptions;
-  #writer: SessionWriter;
+  #known: SessionWriter | null = null;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
-    this.#writer = this.#writerOf('exec');
   }
 
-  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+  /** Its first line names the thread: only what has none is a session without a name. */
+  get #writer(): SessionWriter {
+    this.#known ??= this.#writerOf('exec');
+    return this.#known;
+  }
+
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+    const msg = withinReason(given, true);
     if (dir !== 'in' || !isObject(msg)) return [];
-    const before = this.#writer.take();
-    if (msg.type === 'thread.started') this.#writer = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
+    const before = this.#known?.take() ?? [];
+    if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
     this.#writer.at(now);
     this.#line(msg);
     return [...before, ...this.#writer.take()];
@@ -98,15 +105,15 @@ const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never
 
 /** The same items in the app-server's words. */
 function asAppServerItem(item: Fields): Fields {
-  const type = KINDS[String(item.type)];
+  const type = KINDS.get(item.type);
   if (type === undefined) return {};
   const { aggregated_output: aggregatedOutput, exit_code: exitCode, ...rest } = item;
   return { ...rest, type, aggregatedOutput, exitCode };
 }
 
-const KINDS: Record<string, string> = {
-  command_execution: 'commandExecution',
-  file_change: 'fileChange',
-  mcp_tool_call: 'mcpToolCall',
-  web_search: 'webSearch',
-};
+const KINDS = new Map<unknown, string>([
+  ['command_execution', 'commandExecution'],
+  ['file_change', 'fileChange'],
+  ['mcp_tool_call', 'mcpToolCall'],
+  ['web_search', 'webSearch'],
+]);

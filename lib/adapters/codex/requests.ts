@@ -1,5 +1,7 @@
-import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
+import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { shownInput } from '../writer/shown-input';
 import { type Decision, decisionsOf, ELICITED, grantsOf } from './decisions';
 import { APPLY_PATCH, SHELL } from './items';
 
@@ -22,6 +24,9 @@ export interface AskedRequest {
   /** What a question's answers, and its refusal, are to Codex. */
   isForm: boolean;
 }
+
+/** Above the request; the input below it says all. */
+const MAX_CAPTION = 4_000;
 
 /** One question of several. */
 export interface AskedField {
@@ -46,25 +51,24 @@ export function askedIn(message: Fields, changes: unknown = undefined): AskedReq
     kind,
     ...compact({ tool_use_id: item ?? undefined, ...more }),
   });
-  const title = textOf(params.reason) ?? undefined;
+  const title = captionOf(params.reason) ?? undefined;
   switch (method) {
     case 'item/commandExecution/requestApproval': {
       const { command, availableDecisions: available } = params;
       const decisions = decisionsOf(available);
-      const input = inputOf(params);
-      const what = { tool_name: SHELL, title: title ?? textOf(command) ?? undefined, input };
-      return { ...place, decisions, value: value('permission', { ...what, options: optionsOf(decisions) }) };
+      const what = { tool_name: SHELL, title: title ?? captionOf(command) ?? undefined };
+      return { ...place, decisions, value: value('permission', { ...what, ...shown(inputOf(params), decisions) }) };
     }
     case 'item/fileChange/requestApproval': {
       const decisions = decisionsOf(params.availableDecisions);
       const input = { ...inputOf(params), ...(changes === undefined ? {} : { changes }) };
-      const what = { tool_name: APPLY_PATCH, title: title ?? pathsText(changes), input };
-      return { ...place, decisions, value: value('permission', { ...what, options: optionsOf(decisions) }) };
+      const what = { tool_name: APPLY_PATCH, title: title ?? pathsText(changes) };
+      return { ...place, decisions, value: value('permission', { ...what, ...shown(input, decisions) }) };
     }
     case 'item/permissions/requestApproval': {
       const decisions = grantsOf(params.permissions);
-      const what = { tool_name: 'request_permissions', title: title ?? 'More permissions', input: inputOf(params) };
-      return { ...place, decisions, value: value('permission', { ...what, options: optionsOf(decisions) }) };
+      const what = { tool_name: 'request_permissions', title: title ?? 'More permissions' };
+      return { ...place, decisions, value: value('permission', { ...what, ...shown(inputOf(params), decisions) }) };
     }
     case 'item/tool/requestUserInput': {
       const questions = listOf(params.questions).filter(isObject);
@@ -76,7 +80,8 @@ export function askedIn(message: Fields, changes: unknown = undefined): AskedReq
           type: 'text',
         }),
       );
-      const what = { tool_name: 'request_user_input', title: fields[0]?.question, input: inputOf(params) };
+      const title = captionOf(fields[0]?.question) ?? undefined;
+      const what = { tool_name: 'request_user_input', title, input: shown(inputOf(params), []).input };
       return { ...place, decisions: [], fields, value: value('question', what) };
     }
     case 'mcpServer/elicitation/request':
@@ -109,8 +114,7 @@ function elicited(
   const { _meta: _, ...input } = params;
   const what = { tool_name: server, title };
   if (properties.length === 0) {
-    const options = optionsOf(ELICITED);
-    return { ...place, decisions: ELICITED, value: value('permission', { ...what, input, options }) };
+    return { ...place, decisions: ELICITED, value: value('permission', { ...what, ...shown(input, ELICITED) }) };
   }
   const fields = properties.map(([id, told]): AskedField => {
     const { title: name, description, type } = fieldsOf(told);
@@ -130,7 +134,7 @@ function elicited(
     decisions: [],
     fields,
     isForm: true,
-    value: value('question', { ...what, input: { ...input, questions } }),
+    value: value('question', { ...what, input: shown({ ...input, questions }, []).input }),
   };
 }
 
@@ -144,11 +148,19 @@ function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, comm
   return compact(said);
 }
 
-function optionsOf(decisions: readonly Decision[]) {
-  return decisions.map(({ option }) => option);
+function shown(input: object, decisions: readonly Decision[]): { input: unknown; options: RequestOption[] } {
+  return shownInput(
+    input,
+    decisions.map(({ option }) => option),
+  );
 }
 
 function pathsText(changes: unknown): string {
   const paths = listOf(changes).flatMap((change) => textOf(fieldsOf(change).path) ?? []);
-  return paths.length === 0 ? 'Change files' : `Change ${paths.join(', ')}`;
+  return paths.length === 0 ? 'Change files' : cutText(`Change ${paths.join(', ')}`, MAX_CAPTION);
+}
+
+function captionOf(text: unknown): string | null {
+  const said = textOf(text);
+  return said === null ? null : cutText(said, MAX_CAPTION);
 }

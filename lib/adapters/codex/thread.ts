@@ -25,6 +25,9 @@ export interface ThreadOptions {
   isReplay: boolean;
 }
 
+/** Most steps of a plan that are shown. */
+const MAX_STEPS = 64;
+
 /**
  * One thread of Codex: what the app-server says of it, as the events of a session. The thread of a subagent speaks in
  * the session of the thread that began it, and each turn of it is a task there.
@@ -120,15 +123,17 @@ export class CodexThread {
     this.turns.forGoal(status === 'active');
     if (told === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
     if (told === null || (before?.status === status && before.objective === objective)) return;
-    const word = GOAL_WORDS[status] ?? status;
+    const word = GOAL_WORDS.get(status) ?? status;
     this.writer.notice(`${word}: ${objective}`, status === 'active' || status === 'complete' ? 'info' : 'warning');
   }
 
   plan(turnId: string | null, told: Fields): void {
-    const entries = listOf(told.plan).map((step): PlanEntry => {
-      const { step: content, status } = fieldsOf(step);
-      return { content: textOf(content) ?? '', status: PLAN_STATES[String(status)] ?? 'pending' };
-    });
+    const entries = listOf(told.plan)
+      .slice(0, MAX_STEPS)
+      .map((step): PlanEntry => {
+        const { step: content, status } = fieldsOf(step);
+        return { content: textOf(content) ?? '', status: PLAN_STATES.get(status) ?? 'pending' };
+      });
     this.turns.enter(turnId, {});
     if (this.parent !== null) this.keep('turn/plan/updated', told);
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
@@ -175,17 +180,17 @@ export class CodexThread {
   }
 }
 
-const PLAN_STATES: Record<string, PlanEntry['status']> = {
-  pending: 'pending',
-  inProgress: 'in_progress',
-  completed: 'completed',
-};
+const PLAN_STATES = new Map<unknown, PlanEntry['status']>([
+  ['pending', 'pending'],
+  ['inProgress', 'in_progress'],
+  ['completed', 'completed'],
+]);
 
-const GOAL_WORDS: Record<string, string> = {
-  active: 'Goal',
-  paused: 'The goal is paused',
-  blocked: 'The goal is blocked',
-  usageLimited: 'The goal waits: the usage limit is reached',
-  budgetLimited: 'The goal has used up its budget',
-  complete: 'The goal is reached',
-};
+const GOAL_WORDS = new Map([
+  ['active', 'Goal'],
+  ['paused', 'The goal is paused'],
+  ['blocked', 'The goal is blocked'],
+  ['usageLimited', 'The goal waits: the usage limit is reached'],
+  ['budgetLimited', 'The goal has used up its budget'],
+  ['complete', 'The goal is reached'],
+]);

@@ -237,16 +237,17 @@ export class Turns {
     }
     const id = message === null ? sent?.messageId : this.#tellUser(turnId, textOf(message.id) ?? turnId, message);
     if (id !== undefined) return { kind: 'user', userMessageIds: [id] };
-    return { kind: 'between-run', trigger: { kind: this.#isForGoal ? 'agent' : 'unknown', taskIds: [] } };
+    return { kind: 'between-run', trigger: { kind: this.#isForGoal ? 'goal' : 'unknown', taskIds: [] } };
   }
 
   /** @returns the id of the message */
   #tellUser(turnId: string | null, id: string, item: Fields): string {
     const sent = sentBy(textOf(item.clientId));
     const messageId = sent?.kind === 'message' ? sent.messageId : id;
-    if (sent?.kind === 'message' && !this.#options.isReplay) this.#writer.isTold(messageId);
     const taskId = this.taskOf(turnId);
-    this.#writer.userMessage(messageId, inputText(item.content), taskId === null ? {} : { taskId });
+    const about = taskId === null ? {} : { taskId };
+    if (sent?.kind === 'message') this.#writer.dashboardMessage(messageId, inputText(item.content), about);
+    else this.#writer.userMessage(messageId, inputText(item.content), about);
     return messageId;
   }
 

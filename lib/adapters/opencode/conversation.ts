@@ -2,7 +2,7 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { WireEnd } from '../wire';
-import { SessionWriter } from '../writer/session-writer';
+import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
 import { fittingValue } from './fitting-value';
 import { idOf, type NativeEvent } from './native-event';
 import { type AskKind, OpenAsks } from './open-asks';
@@ -44,13 +44,13 @@ export class Conversation {
   #title: string | null = null;
   #retry = '';
 
-  constructor(root: string, sessionId: string, tree: SessionTree, newRunId: () => string) {
+  constructor(root: string, tree: SessionTree, options: SessionWriterOptions) {
     this.root = root;
     this.#tree = tree;
-    this.writer = new SessionWriter({ sessionId, newRunId });
+    this.writer = new SessionWriter(options);
     this.asks = new OpenAsks(this.writer);
     this.#subagents = new Subagents(this.writer, tree);
-    this.#turns = new Turns(this.writer, newRunId, () => {
+    this.#turns = new Turns(this.writer, options.newRunId, () => {
       for (const voice of this.#voices.values()) voice.cut();
     });
   }
@@ -237,7 +237,7 @@ export class Conversation {
       const told = before?.kind === 'person' ? before.ids : [];
       const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
       if (isMain && !told.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...told, id] });
-      if (asked.messageId !== null) this.writer.isTold(id);
+      if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
       else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
     } else {
       if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });

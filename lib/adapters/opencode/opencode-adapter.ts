@@ -1,6 +1,7 @@
 import { fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
 import { Conversation, type ToldBefore } from './conversation';
 import {
   entryOf,
@@ -44,7 +45,8 @@ export class OpencodeAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+    const msg = withinReason(given, true);
     if (dir === 'out') this.#request = requestOf(msg);
     else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
       this.#answer(fieldsOf(msg), now);
@@ -196,8 +198,8 @@ export class OpencodeAdapter implements WireAdapter {
   #conversation(root: string): Conversation {
     const known = this.#conversations.get(root);
     if (known !== undefined) return known;
-    const { sessionOf, newRunId } = this.#options;
-    const conversation = new Conversation(root, sessionOf(root), this.tree, newRunId);
+    const sessionId = this.#options.sessionOf(root);
+    const conversation = new Conversation(root, this.tree, { ...this.#options, sessionId });
     remember(this.#conversations, root, conversation, MAX_CONVERSATIONS);
     return conversation;
   }

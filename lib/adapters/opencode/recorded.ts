@@ -9,5 +9,5 @@ export const recorded: RecordedKind = {
     const { type, properties, payload } = fieldsOf(msg);
     return (isObject(properties) && typeof type === 'string' && type.includes('.')) || isObject(payload);
   },
-  newReader: (options) => frameReader(new OpencodeAdapter(options)),
+  newReader: (options) => frameReader(new OpencodeAdapter({ ...options, isReplay: true })),
 };

@@ -1,6 +1,7 @@
 import type { RequestOpenedValue, RequestOption } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { shownInput } from '../writer/shown-input';
 import { fittingValue } from './fitting-value';
 
 /** How a permission can be answered: what `POST /permission/:id/reply` takes as `reply`. */
@@ -19,8 +20,10 @@ export function permissionOf(asked: Fields, about: { id: string; callId: string 
     ...(about.callId === null ? {} : { tool_use_id: about.callId }),
     tool_name: permission,
     title: titleOf(`${permission}: ${what}`, about.by),
-    input: fittingValue({ patterns: asked.patterns ?? [], always: asked.always ?? [], metadata: asked.metadata ?? {} }),
-    options: optionsOf(textsOf(asked.always)),
+    ...shownInput(
+      { patterns: asked.patterns ?? [], always: asked.always ?? [], metadata: asked.metadata ?? {} },
+      optionsOf(textsOf(asked.always)),
+    ),
   } satisfies RequestOpenedValue;
 }
 

@@ -8,7 +8,10 @@ import { idOf } from './native-event';
 
 /** Most parts of one session whose deltas are still of use. */
 const MAX_PARTS = 500;
-const KINDS: Record<string, 'text' | 'thought'> = { text: 'text', reasoning: 'thought' };
+const KINDS = new Map<unknown, 'text' | 'thought'>([
+  ['text', 'text'],
+  ['reasoning', 'thought'],
+]);
 /** Stands for what was said of a part before: no agent says it, so the whole text takes its place. */
 const SAID_BEFORE = '\uffff';
 
@@ -38,7 +41,7 @@ export class Voice {
 
   /** @returns whether it was a text or a thought */
   text(part: Fields): boolean {
-    const kind = KINDS[textOf(part.type) ?? ''];
+    const kind = KINDS.get(part.type);
     const id = idOf(part.id);
     if (kind === undefined || id === null) return false;
     const { end } = fieldsOf(part.time);

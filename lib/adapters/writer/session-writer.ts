@@ -11,6 +11,7 @@ import { compact } from '@/lib/protocol/fields';
 import { custom } from '../emit';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
+import { fittingEvent } from './fitting-event';
 import { deltasOf, fittingText } from './long-text';
 import { Speaker } from './speaker';
 
@@ -41,6 +42,7 @@ export interface OpenBefore {
 export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
+  isReplay?: boolean | undefined;
 }
 
 /** Most subagents whose words are told apart, and most open tasks and requests that are known. */
@@ -56,6 +58,7 @@ const MAX_KNOWN = 1_000;
 export class SessionWriter {
   readonly sessionId: string;
   readonly #newRunId: () => string;
+  readonly #isReplay: boolean;
   readonly #speakers = new Map<string, Speaker>();
   /** By id, with their runs; of what runs in the background. */
   readonly #tasks = new Map<string, { runId: string | null; startedIn: string | null }>();
@@ -66,9 +69,10 @@ export class SessionWriter {
   #out: ToldEvent[] = [];
   #ended = false;
 
-  constructor({ sessionId, newRunId }: SessionWriterOptions) {
+  constructor({ sessionId, newRunId, isReplay = false }: SessionWriterOptions) {
     this.sessionId = sessionId;
     this.#newRunId = newRunId;
+    this.#isReplay = isReplay;
   }
 
   /** The time of what is told from here on, epoch milliseconds. */
@@ -185,7 +189,7 @@ export class SessionWriter {
     return speaker;
   }
 
-  /** A message that somebody sent, other than through the dashboard: that one is in the log already. Told once. */
+  /** A message that somebody sent, other than through the dashboard. Told once. */
   userMessage(id: string, text: string, about: { name?: string; taskId?: string } = {}): void {
     if (this.#told.has(id) || text === '') return;
     remember(this.#told, id, true, MAX_KNOWN);
@@ -198,8 +202,9 @@ export class SessionWriter {
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId: id, ...mark });
   }
 
-  /** A message of the dashboard: it is not told again. */
-  isTold(id: string): void {
+  /** A message of the dashboard. The log has it already, so it is not told again; that of a replay has nothing yet. */
+  dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
+    if (this.#isReplay) this.userMessage(id, text, about);
     remember(this.#told, id, true, MAX_KNOWN);
   }
 
@@ -209,7 +214,8 @@ export class SessionWriter {
     const running = this.#tasks.get(id);
     if (running?.runId === runId || this.#told.has(endOf(id, runId))) return;
     if (running !== undefined) this.taskCompleted({ task_id: id, status: 'lost', error: BEGUN_ANEW });
-    remember(this.#tasks, id, { runId, startedIn: this.#turn?.runId ?? null }, MAX_KNOWN);
+    if (running === undefined) this.#forgetTask();
+    this.#tasks.set(id, { runId, startedIn: this.#turn?.runId ?? null });
     this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
   }
 
@@ -244,7 +250,8 @@ export class SessionWriter {
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
-    remember(this.#requests, value.request_id, { outlivesTurn }, MAX_KNOWN);
+    if (!this.#requests.has(value.request_id)) this.#forgetRequest();
+    this.#requests.set(value.request_id, { outlivesTurn });
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
@@ -306,13 +313,25 @@ export class SessionWriter {
     this.#ended = true;
   }
 
+  /** Nothing stays open for ever because there was too much of it: what has no place any more ends here. */
+  #forgetTask(): void {
+    const [id] = this.#tasks.size < MAX_KNOWN ? [] : this.#tasks.keys();
+    if (id !== undefined) this.taskCompleted({ task_id: id, status: 'lost', error: TOO_MANY });
+  }
+
+  #forgetRequest(): void {
+    const [id] = this.#requests.size < MAX_KNOWN ? [] : this.#requests.keys();
+    if (id !== undefined) this.resolved(id, 'unknown', TOO_MANY);
+  }
+
   #emit(event: AgUiEvent): void {
     this.#ended = false;
-    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event });
+    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: fittingEvent(event) });
   }
 }
 
 const MAIN = '';
+const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
 const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
 
 function endOf(taskId: string, runId: string | null): string {

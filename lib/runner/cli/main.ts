@@ -10,7 +10,7 @@ import { MCP_HELP, mcp } from './mcp';
 import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
 import { REPLAY_HELP, replay } from './replay';
-import { RUNNER_HELP, runner } from './runner';
+import { runner, runnerHelp } from './runner';
 import { WAIT_HELP, wait } from './wait';
 
 const HELP = `Usage: ${interludeCommand([])} <command> [options]
@@ -32,14 +32,15 @@ elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
 interface Command {
-  help: string;
+  /** Of what was typed behind its name. */
+  help: string | ((argv: string[]) => string);
   run: (argv: string[], env: Record<string, string | undefined>) => Promise<ExitCode>;
 }
 
 const COMMANDS: Record<string, Command> = {
   replay: { help: REPLAY_HELP, run: replay },
   demo: { help: DEMO_HELP, run: demo },
-  runner: { help: RUNNER_HELP, run: runner },
+  runner: { help: runnerHelp, run: runner },
   hooks: { help: HOOKS_HELP, run: hooks },
   mcp: { help: MCP_HELP, run: mcp },
   wait: { help: WAIT_HELP, run: wait },
@@ -47,13 +48,19 @@ const COMMANDS: Record<string, Command> = {
   conformance: { help: CONFORMANCE_HELP, run: conformance },
 };
 
+function helpOf(command: Command | undefined, argv: string[]): string {
+  const help = command?.help ?? HELP;
+  return typeof help === 'string' ? help : help(argv);
+}
+
 /** @returns the exit code; errors are one line on stderr */
 export async function main(argv: string[]): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const env = takeOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-      process.stdout.write(`${(name === 'help' && COMMANDS[rest[0] ?? '']?.help) || HELP}\n`);
+      const [about = '', ...more] = name === 'help' ? rest : [];
+      process.stdout.write(`${Object.hasOwn(COMMANDS, about) ? helpOf(COMMANDS[about], more) : HELP}\n`);
       return name === undefined ? EXIT.usage : EXIT.done;
     }
     if (name === '--version' || name === '-V') {
@@ -63,8 +70,10 @@ export async function main(argv: string[]): Promise<ExitCode> {
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!command)
       throw new CliError(EXIT.usage, `there is no command "${name}"; see "${interludeCommand(['--help'])}"`);
-    if (rest.includes('--help') || rest.includes('-h')) {
-      process.stdout.write(`${command.help}\n`);
+    // Behind "--" it is another program's.
+    const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+    if (own.includes('--help') || own.includes('-h')) {
+      process.stdout.write(`${helpOf(command, own)}\n`);
       return EXIT.done;
     }
     return await command.run(rest, env);

@@ -21,10 +21,25 @@ import { logLevelOf } from './log-level';
 import { say } from './say';
 import { TroubleLine } from './trouble-line';
 
+const HELP = `Usage: ${interludeCommand(['runner'])} <kind> [options]
+
+Runs an agent, or stands beside one, and connects it to the dashboard. The kinds:
+
+${Object.entries(KINDS)
+  .map(([name, { title }]) => `  ${name.padEnd(10)}${title}`)
+  .join('\n')}
+
+  --session ID   the session; what it is by default depends on the kind
+  --agent ID     the agent to appear as
+  --record FILE  write down what passes between the runner and the agent, without secrets, for "replay"; not of hooks
+  --token T      the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
+
+What else a kind takes it says itself, as in: ${interludeCommand(['runner', 'codex', '--help'])}`;
+
 /** `interlude runner <kind>`: one agent, or the agents of one machine, connected to the dashboard. */
-export const RUNNER_HELP = Object.values(KINDS)
-  .map(({ help }) => help)
-  .join('\n\n');
+export function runnerHelp([name = '']: string[]): string {
+  return (Object.hasOwn(KINDS, name) ? KINDS[name]?.help : undefined) ?? HELP;
+}
 
 type Environment = Record<string, string | undefined>;
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { type ControlFile, readControlFile } from './control-file';
 
 /**
@@ -56,7 +57,11 @@ export async function listen(options: ListenOptions): Promise<Listened> {
     if (kind === 'again') continue;
     if (answer !== null && answer !== CUT_OFF)
       return { kind: 'failed', reason: textOf(reason) ?? textOf(error) ?? 'the companion refused' };
-    if (heardAt === null) return { kind: 'failed', reason: 'the companion of terminals is not running' };
+    if (heardAt === null)
+      return {
+        kind: 'failed',
+        reason: `the companion of terminals is not running; start it: ${interludeCommand(['runner', 'hooks'])}`,
+      };
     if (now() - heardAt > awayMs) return { kind: 'failed', reason: 'the companion of terminals is not there any more' };
     await pause(LOOK_MS);
   }

@@ -54,12 +54,21 @@ export async function sayFirst(asked: FirstMessageAsked, options: FirstMessageOp
     if (!isAgain) await surroundings.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
     const about = { id: messageId, type: 'message' as const, sessionId, createdAt: at, expiresAt: at + EXPIRY_MS };
     const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
+    if (isDoubtful(outcome)) {
+      await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
+      return surroundings.log('warn', `what --prompt says is not said again: ${outcome.reason}`);
+    }
     if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'it did not say why');
     await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     surroundings.log('warn', `the agent did not take what --prompt says: ${why}; the next run tries again`);
   }
+}
+
+/** What may have arrived is not said a second time: a person has to look first. */
+function isDoubtful({ state, result }: CommandOutcome): boolean {
+  return state === 'failed' && fieldsOf(result).mayHaveArrived === true;
 }
 
 function messageEvents(messageId: string, text: string, occurredAt: number): TimedEvent[] {

@@ -30,17 +30,22 @@ export type HeldAnswer =
 
 /** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
 const MAX_ANSWERED = 256;
+/** Most that are held at once; an adapter tells of no more. */
+const MAX_HELD = 1_000;
 
 type Answer = CommandOf<'permission.decision' | 'question.answer'>;
 
 export class HeldRequests {
   readonly #held = new Map<string, HeldRequest>();
   readonly #answered = new Map<string, true>();
+  /** Held, and their answer is on its way. */
+  readonly #giving = new Set<HeldRequest>();
 
   hold(request: HeldRequest): void {
     const key = keyOf(request.sessionId, request.requestId);
     this.#answered.delete(key);
-    this.#held.set(key, request);
+    this.#held.delete(key);
+    remember(this.#held, key, request, MAX_HELD);
   }
 
   /** The agent asks this no more, or somebody else has answered it. */
@@ -58,18 +63,29 @@ export class HeldRequests {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);
     const request = this.#held.get(key);
-    if (request === undefined) {
-      return this.#answered.has(key) ? 'it was answered already' : 'the agent does not wait for this any more';
+    if (request === undefined || this.#giving.has(request)) {
+      return request !== undefined || this.#answered.has(key)
+        ? 'it was answered already'
+        : 'the agent does not wait for this any more';
     }
     const refusal = refusalOf(request, body);
     if (refusal !== null) return refusal;
     const answer = answerOf(request, command);
     if (typeof answer === 'string') return answer;
-    this.#held.delete(key);
-    const failed = await request.give(answer);
-    if (failed === null) remember(this.#answered, key, true, MAX_ANSWERED);
-    else this.#held.set(key, request);
-    return failed;
+    this.#giving.add(request);
+    const failed = await this.#give(request, answer);
+    if (failed !== null) return failed;
+    remember(this.#answered, key, true, MAX_ANSWERED);
+    if (this.#held.get(key) === request) this.#held.delete(key);
+    return null;
+  }
+
+  async #give(request: HeldRequest, answer: HeldAnswer): Promise<string | null> {
+    try {
+      return await request.give(answer);
+    } finally {
+      this.#giving.delete(request);
+    }
   }
 }
 

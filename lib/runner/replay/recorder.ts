@@ -11,6 +11,12 @@ import type { Redactor } from '@/lib/runner/logger/redactor';
  */
 const MAX_DEPTH = 200;
 
+const WHY_NOT: Record<string, string> = {
+  EEXIST: 'it exists already; name another one',
+  ENOENT: 'there is no such folder; make it first',
+  EACCES: 'its folder may not be written to; name another one',
+};
+
 export class Recorder {
   readonly #file: number;
   readonly #redactor: Redactor;
@@ -23,7 +29,7 @@ export class Recorder {
       return new Recorder(openSync(path, 'wx', 0o600), redactor);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      const why = code === 'EEXIST' ? 'it exists already; name another one' : code;
+      const why = WHY_NOT[code ?? ''] ?? code;
       throw new CliError(EXIT.failed, `no recording can be made in ${path}: ${why}`);
     }
   }

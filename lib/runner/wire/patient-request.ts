@@ -9,6 +9,8 @@ export interface PatientRequest {
   signal: AbortSignal;
 }
 
+const KEEP_ALIVE_MS = 60_000;
+
 /** What was certainly not received: no connection came about. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
@@ -28,8 +30,36 @@ export function patientRequest(
     // A connection of its own: one that was kept may be closed by the server just as it is used.
     const request = begin(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
     request.once('error', reject);
+    // A machine that is gone closes nothing: without this, its answer would be waited for for ever.
+    request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
     request.end(body);
   });
+}
+
+/** How long what explains a refusal may take to come. */
+const BEGINNING_MS = 5_000;
+
+/** The beginning of an answer that explains itself: one that is endless, or never ends, keeps nobody waiting. */
+export async function beginningOf(answer: Response, maxBytes: number): Promise<string> {
+  const reader = answer.body?.getReader();
+  if (reader === undefined) return '';
+  const decoder = new TextDecoder();
+  const late = setTimeout(() => void reader.cancel().catch(() => undefined), BEGINNING_MS);
+  let text = '';
+  try {
+    for (let bytes = 0; bytes < maxBytes; ) {
+      const { value } = await reader.read();
+      if (value === undefined) break;
+      bytes += value.length;
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch {
+    // What has come has to do.
+  } finally {
+    clearTimeout(late);
+    void reader.cancel().catch(() => undefined);
+  }
+  return text;
 }
 
 export function isUnsent(error: unknown): boolean {

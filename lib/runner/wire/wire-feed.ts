@@ -1,3 +1,4 @@
+import { remember } from '@/lib/adapters/remember';
 import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '@/lib/adapters/wire';
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
@@ -21,6 +22,9 @@ export interface WireFeedOptions {
   onAnswered?: (sessionId: string, messageIds: readonly string[]) => void;
   now?: () => number;
 }
+
+/** Most sessions of which it is known what their agents have read. */
+const MAX_MARKS = 1_000;
 
 export class WireFeed {
   readonly #options: WireFeedOptions;
@@ -76,7 +80,7 @@ export class WireFeed {
     if (home === undefined && cursors.length > 0) throw new Error('a place in a stream belongs to a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
-      this.#marks.set(sessionId, marks);
+      if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
       const answered = answeredIn(marked);

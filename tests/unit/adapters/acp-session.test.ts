@@ -174,6 +174,21 @@ describe('tool calls', () => {
     ends();
   });
 
+  test('of an agent that uses an id again are all told', () => {
+    const { prompt, update, call, answer, lines, ends } = session();
+    for (const text of ['m1', 'm2']) {
+      prompt(text);
+      update({ sessionUpdate: 'tool_call', toolCallId: 'call_0', title: 'Shell', kind: 'execute', status: 'pending' });
+      call('call_0', { status: 'in_progress', rawInput: { command: `echo ${text}` } });
+      call('call_0', { status: 'completed', content: [{ type: 'content', content: { type: 'text', text } }] });
+      answer(text);
+    }
+    expect(lines().filter((line) => line.startsWith('TOOL_CALL_START'))).toHaveLength(2);
+    const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
+    expect(results.map((line) => /"content":"(\w+)"/.exec(line)?.[1])).toEqual(['m1', 'm2']);
+    ends();
+  });
+
   test('show diffs as edits, and what is no text as a few words', () => {
     const { prompt, call, lines } = session();
     prompt('m1');
@@ -240,4 +255,40 @@ test('a frame nested a hundred thousand deep is survived', () => {
   pass('in', { method: '_some/thing', params: { deep } });
   update({ sessionUpdate: 'tool_call', toolCallId: 'c1', title: 'x', rawInput: { deep } });
   ends();
+});
+
+describe('the file that a command writes to', () => {
+  const result = (text: string) => ({
+    status: 'completed',
+    content: [{ type: 'content', content: { type: 'text', text } }],
+  });
+  const ofQwen = 'Background shell started.\nid: bg_1\npid: 7\noutput file: /home/me/.ssh/id_rsa\nstatus file: /x\n';
+  const ofClaude =
+    'Command running in background with ID: b1. Output is being written to: /home/me/secret.output. You will';
+  const files = (lines: string[]) => lines.filter((line) => /^CUSTOM .*output_file/.test(line));
+
+  test('is the one that the agent’s program names for a command that it runs in the background', () => {
+    const { prompt, call, lines } = session('qwen-code');
+    prompt('m1');
+    call('c1', { kind: 'execute', title: 'Shell', rawInput: { command: 'sleep 9', is_background: true } });
+    call('c1', result(ofQwen));
+    expect(files(lines())).toEqual([expect.stringMatching(/^CUSTOM task:started .*id_rsa/)]);
+  });
+
+  test('is none that a text names: of a file that is read, a page, a tool’s server, a command in the foreground', () => {
+    const { prompt, call, lines, ends } = session('qwen-code');
+    prompt('m1');
+    call('c0', { kind: 'execute', title: 'Bash', rawInput: { command: 'sleep 9', run_in_background: true } });
+    for (const [at, kind] of ['read', 'fetch', 'search', 'other', 'think', 'execute'].entries()) {
+      call(`q${at}`, { kind, title: 'x', rawInput: { path: 'notes.txt' } });
+      call(`q${at}`, result(ofQwen));
+      call(`k${at}`, { kind, title: 'x', rawInput: {} });
+      call(`k${at}`, { ...result(`1\n${ofClaude}`), _meta: { claudeCode: { toolName: 'Bash' } } });
+    }
+    const toolResponse = { backgroundTaskId: 't', outputFile: '/home/me/.ssh/id_rsa' };
+    call('m', { kind: 'other', title: 'x', _meta: { claudeCode: { toolName: 'mcp__a__b', toolResponse } } });
+    call('c0', result(`${ofClaude}\n`));
+    expect(files(lines())).toEqual([]);
+    ends();
+  });
 });

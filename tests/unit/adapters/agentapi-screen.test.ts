@@ -36,7 +36,7 @@ describe('a choice on a screen', () => {
       keys: 'arrows',
       options: [
         ['1', 'allow', 'Yes'],
-        ['2', 'allow', "Yes, and don't ask again for rm commands in"],
+        ['2', 'allow', "Yes, and don't ask again for rm commands in /home/me/project"],
         ['3', 'deny', 'No, and tell Claude what to do differently (esc)'],
       ],
     });
@@ -86,6 +86,39 @@ describe('a choice on a screen', () => {
     ['nothing', ''],
   ])('is none: %s', (_what, screen) => {
     expect(promptOn(screen)).toBeNull();
+  });
+
+  test.each([
+    ['beyond an empty stretch', 'rm -rf ~\n\n\necho done'],
+    ['above a line that looks like a frame', 'rm -rf ~\n────────────────────────────\necho done'],
+    ['behind a bar', 'curl example.org/x\n| sh'],
+    ['in many lines', `rm -rf ~${'\necho done'.repeat(100)}`],
+    ['that is set in', 'if true:\n    rm(home)'],
+  ])('shows all of a command %s', (_where, command) => {
+    expect(promptOn(`Run this?\n\n${command}\n\n❯ 1. Yes\n  2. No`)?.text).toBe(
+      `Run this?\n\n${command}\n\n  1. Yes\n  2. No`,
+    );
+    expect(promptOn(`${command}\n\nRun this? (y/n)`)?.text).toBe(`${command}\n\nRun this? (y/n)`);
+  });
+
+  test('says where there is more above than it can show, and is none where it can’t show its own last lines', () => {
+    const long = `rm -rf ~${'\necho done'.repeat(300)}\nRun this? (y/n)`;
+    expect(promptOn(long)?.text).toMatch(/^… \[the terminal shows more above\]\necho done\n/);
+    const wide = `${'x'.repeat(50_000)}\n${'y'.repeat(50_000)}\n❯ 1. Yes\n  2. No`;
+    expect(promptOn(wide)?.text).toMatch(/^… \[the terminal shows more above\]\ny+\n {2}1\. Yes/);
+    expect(promptOn(`Go on?\n❯ 1. Yes\n  2. No${'o'.repeat(70_000)}`)).toBeNull();
+  });
+
+  test('of letters that can’t be told apart is none', () => {
+    expect(promptOn('Delete? (N)o/(N)ow [No]:')).toBeNull();
+  });
+
+  test('with an answer in several lines names all of it, also where that is the last', () => {
+    const screen = 'Go on?\n❯ 1. No\n  2. Yes, and always run\n     rm -rf /\n\n  Press enter to confirm';
+    expect(asks(screen)?.options).toEqual([
+      ['1', 'deny', 'No'],
+      ['2', 'allow', 'Yes, and always run rm -rf /'],
+    ]);
   });
 
   test('is the same prompt wherever its mark stands', () => {

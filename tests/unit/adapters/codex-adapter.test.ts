@@ -6,6 +6,7 @@ import { editsOf } from '@/lib/adapters/codex/edits';
 import { History } from '@/lib/adapters/codex/history';
 import { askedIn } from '@/lib/adapters/codex/requests';
 import type { ToldEvent } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { expectSound } from '../../support/recorded';
 
@@ -84,7 +85,7 @@ describe('a turn of which nobody says who began it', () => {
     codex.in('thread/goal/updated', { goal: { objective: 'Build it', status: 'active' } });
     codex.turn('u1');
     codex.wait(2_000);
-    expect(cause(codex.of('RUN_STARTED')[0])).toMatchObject({ trigger: { kind: 'agent' } });
+    expect(cause(codex.of('RUN_STARTED')[0])).toMatchObject({ trigger: { kind: 'goal' } });
     codex.close();
   });
 
@@ -281,4 +282,47 @@ test('the hunks of a diff are edits, a new file and a deleted one are each one',
     { path: 'moved', before: 'a\nb\n', after: 'a\nc\n' },
     { path: 'moved', before: 'x\n', after: 'y\n' },
   ]);
+});
+
+test('what is asked under an id that is in use takes the place of what was asked before', () => {
+  const codex = wire();
+  codex.turn('u1');
+  codex.item('u1', says('i0', 'I ask.'));
+  const ask = (itemId: string, command: string) => ({
+    ...{ id: 3, method: 'item/commandExecution/requestApproval' },
+    params: { threadId: 't', turnId: 'u1', itemId, command },
+  });
+  const pass = (msg: object) => codex.told.push(...codex.adapter.read({ dir: 'in', msg }, 50));
+  pass(ask('i1', 'ls'));
+  pass(ask('i2', 'rm -rf /'));
+  expect(codex.of('request:resolved').map(({ value }) => value)).toEqual([
+    { request_id: 'i1:3', outcome: 'unknown', message: 'Codex asks for something else under the same id.' },
+  ]);
+  expect(codex.adapter.asked(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
+  codex.close();
+});
+
+test('what can’t be shown whole can only be denied', () => {
+  const ask = (command: unknown) =>
+    askedIn({
+      id: 1,
+      method: 'item/commandExecution/requestApproval',
+      params: { threadId: 't', itemId: 'i', command },
+    });
+  const kinds = (command: unknown) => new Set(ask(command)?.value.options?.map(({ kind }) => kind));
+  expect(kinds('ls')).toEqual(new Set(['allow', 'deny']));
+  expect(kinds('x'.repeat(1_000_000))).toEqual(new Set(['deny']));
+  expect(kinds(JSON.parse(`${'['.repeat(60)}${']'.repeat(60)}`))).toEqual(new Set(['deny']));
+  expect(ask('x'.repeat(1_000_000))?.value.title?.length).toBeLessThan(5_000);
+});
+
+test('words that every object knows are no words of Codex’s', () => {
+  const codex = wire();
+  codex.turn('u1');
+  codex.item('u1', says('i0', 'I plan.'));
+  codex.in('thread/goal/updated', { goal: { objective: 'Win', status: 'constructor' } });
+  codex.in('turn/plan/updated', { turnId: 'u1', plan: [{ step: 'One', status: 'constructor' }] });
+  expect(codex.of(CUSTOM.notice).map(({ value }) => fieldsOf(value).text)).toEqual(['constructor: Win']);
+  expect(codex.of('ACTIVITY_SNAPSHOT')[0]?.content).toEqual({ entries: [{ content: 'One', status: 'pending' }] });
+  codex.close();
 });

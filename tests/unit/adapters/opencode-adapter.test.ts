@@ -337,3 +337,22 @@ describe('whatever is in a frame', () => {
     lines();
   });
 });
+
+test('what can’t be shown whole can only be denied', () => {
+  const { tell, lines } = session();
+  const ask = (id: string, metadata: Fields) =>
+    tell('permission.asked', { id, sessionID: 'ses_1', permission: 'edit', patterns: ['a'], metadata });
+  ask('per_1', { diff: 'x'.repeat(100_000) });
+  ask('per_2', { diff: 'x'.repeat(1_000_000) });
+  ask('per_3', { deep: JSON.parse(`${'['.repeat(50)}${']'.repeat(50)}`) });
+  const opened = starts(lines(), 'CUSTOM request:opened').map((line) => line.match(/"kind":"(allow|deny)"/g)?.length);
+  expect(opened).toEqual([3, 1, 1]);
+});
+
+test('words that every object knows are no words of OpenCode’s', () => {
+  const { asked, message, part, lines } = session();
+  asked('msg_1', 'Go');
+  message({ id: 'msg_2' });
+  part({ id: 'prt_1', messageID: 'msg_2', type: 'constructor', text: 'Hello' });
+  expect(starts(lines(), 'REASONING', 'TEXT_MESSAGE_CONTENT prt_1')).toEqual([]);
+});

@@ -11,6 +11,22 @@ function newWriter() {
   return writer;
 }
 
+test('a message of the dashboard is told in a replay, where no log has it, and only there', () => {
+  const options = { sessionId: 's1', newRunId: () => 'r1' };
+  const [live, replay] = [new SessionWriter(options), new SessionWriter({ ...options, isReplay: true })];
+  for (const writer of [live, replay]) {
+    writer.at(1);
+    writer.dashboardMessage('m1', 'Build it');
+    writer.dashboardMessage('m1', 'Build it');
+    // It comes back in the agent's own history.
+    writer.userMessage('m1', 'Build it');
+  }
+  expect(live.take()).toEqual([]);
+  const told = replay.take();
+  expect(types(told)).toEqual(['TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
+  expect(texts(told, 'm1')).toBe('Build it');
+});
+
 const user = (...userMessageIds: string[]) => ({ kind: 'user', userMessageIds }) as const;
 const types = (told: readonly ToldEvent[]) => told.map(({ event: { type, name } }) => String(name ?? type));
 const texts = (told: readonly ToldEvent[], id: string) =>
@@ -177,6 +193,44 @@ describe('a task', () => {
     other.end({ reason: 'exited' });
     expect(types(other.take())).toEqual(['task:started', 'task:completed', 'session:ended']);
   });
+});
+
+test('of more tasks and requests than are followed, the oldest end: none is open for ever', () => {
+  const writer = newWriter();
+  for (let at = 0; at < 1_500; at += 1) {
+    writer.taskStarted({ task_id: `t${at}` });
+    writer.requested({ request_id: `q${at}`, kind: 'permission' }, true);
+  }
+  writer.end({ reason: 'it is over' });
+  const told = writer.take();
+  expect(told.filter(({ event }) => event.name === 'request:resolved')).toHaveLength(1_500);
+  expect(told.filter(({ event }) => event.name === 'task:completed')).toHaveLength(1_500);
+  expectSound(told);
+});
+
+test('whatever is told has ids that are ids, and room in a record', () => {
+  const writer = newWriter();
+  const long = 'x'.repeat(10_000);
+  const huge = 'ä"\u0000'.repeat(1_000_000);
+  writer.begin(user('m1'));
+  for (const id of [`${long}1`, `${long}2`]) {
+    writer.speaker().call(id, huge);
+    writer.speaker().result(id, 'done');
+    writer.taskStarted({ task_id: id, description: huge, tool_use_id: id });
+    writer.taskCompleted({ task_id: id, status: 'completed', summary: huge });
+  }
+  writer.speaker().say('text', `${long}3`, 'Hello');
+  writer.custom('kind:odd', { list: Array.from({ length: 100_000 }, () => ({ a: [huge.slice(0, 9)] })) });
+  writer.raw(JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`), 'kind');
+  writer.requested({ request_id: 'q', kind: 'question', title: huge, input: { [huge]: huge } });
+  writer.finish({ kind: 'failed', message: huge, code: huge });
+  writer.end({ reason: huge });
+  const told = writer.take();
+  expectSound(told);
+  const ids = told.flatMap(({ event }) => [event.messageId, event.toolCallId].filter((id) => typeof id === 'string'));
+  expect(Math.max(...ids.map((id) => id.length))).toBeLessThanOrEqual(256);
+  expect(new Set(told.flatMap(({ event: { toolCallId } }) => toolCallId ?? [])).size).toBe(2);
+  for (const { event } of told) expect(JSON.stringify(event).match(/[[{]/g)?.length ?? 0).toBeLessThan(20_000);
 });
 
 test('the end is told once for each process', () => {

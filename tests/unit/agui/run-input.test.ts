@@ -37,6 +37,11 @@ describe('an input', () => {
     expect([parts.hasResult('c1'), parts.hasId('y1')]).toEqual([true, false]);
   });
 
+  test.each(['threadId', 'runId'])('with a %s that each run would repeat at length is refused', async (name) => {
+    await expect(read({ [name]: 'x'.repeat(MAX_ID_LENGTH + 1) })).rejects.toThrow(name);
+    expect((await read({ [name]: '__proto__' }))[name as 'runId']).toBe('__proto__');
+  });
+
   test('is of 1.0 if it says so', async () => {
     expect([(await read({})).dialect, (await read({ protocolVersion: '1.0' })).dialect]).toEqual(['0.0.59', '1.0']);
   });

@@ -40,6 +40,31 @@ const has = (length: number) => {
   return parts;
 };
 
+describe('what an agent never ends', () => {
+  test('is bounded: of a thousand open texts the oldest is closed for the next one', () => {
+    const told = written(Array.from({ length: 1_002 }, (_, at) => says('x', { messageId: `m${at}` })));
+    expect(told.filter((line) => /START|END/.test(line)).slice(999, 1_004)).toEqual([
+      'TEXT_MESSAGE_START m999 assistant',
+      'TEXT_MESSAGE_END m0',
+      'TEXT_MESSAGE_START m1000 assistant',
+      'TEXT_MESSAGE_END m1',
+      'TEXT_MESSAGE_START m1001 assistant',
+    ]);
+  });
+
+  test('is left out once there are too many steps and subagents', () => {
+    const steps = Array.from({ length: 10_002 }, (_, at) => ({ type: 'STEP_STARTED', stepName: `s${at}` }));
+    expect(written(steps)).toHaveLength(20_000);
+  });
+});
+
+test('a run that is named like one of what stands outside is a run like any other', () => {
+  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
+  stream.begin({ runId: 'outside-1' });
+  stream.settle();
+  expect([stream.runId, stream.isOutside]).toEqual(['outside-1', false]);
+});
+
 describe('what is told', () => {
   test('without a beginning is begun, and ended with its run', () => {
     expect(written([says('Hi')])).toEqual([

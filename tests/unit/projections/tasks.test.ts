@@ -46,6 +46,35 @@ describe('a task', () => {
     expect(task?.status).toBe('stopped');
   });
 
+  it.each([
+    [
+      'keeps how that was',
+      taskEnds('b1', 'failed', { exit_code: 3, summary: 'Poll failed', error: 'Boom' }),
+      taskEnds('b1', 'completed', { exit_code: 0, summary: 'Poll succeeded', error: 'None' }),
+      { status: 'failed', exitCode: 3, summary: 'Poll failed', error: 'Boom' },
+    ],
+    [
+      'takes no exit code of another end, in a field or in words',
+      taskEnds('b1', 'failed'),
+      taskEnds('b1', 'completed', { summary: 'Command "poll" completed (exit code 0)' }),
+      { status: 'failed', exitCode: null, summary: 'Command "poll" completed (exit code 0)' },
+    ],
+    [
+      'is told more of by a later one that says otherwise',
+      custom('task:updated', { task_id: 'b1', status: 'killed' }),
+      taskEnds('b1', 'completed', { summary: 'It was stopped', output_file: '/o', exit_code: 0 }),
+      { status: 'stopped', summary: 'It was stopped', outputFile: '/o', exitCode: null },
+    ],
+    [
+      'is told more of by a later one that says the same',
+      taskEnds('b1', 'failed', { summary: 'Failed' }),
+      taskEnds('b1', 'failed', { exit_code: 3, summary: 'Failed with 3' }),
+      { status: 'failed', exitCode: 3, summary: 'Failed with 3' },
+    ],
+  ])('that has ended %s', (_what, first, second, expected) => {
+    expect(tasks(taskStarts('b1'), first, second)).toMatchObject([expected]);
+  });
+
   it('that was given up as lost takes the end that its agent tells after all', () => {
     const [task] = tasks(
       taskStarts('b1'),

@@ -17,7 +17,7 @@ async function open(agent: PlayedAcpAgent, around: MemorySurroundings, options: 
   const [known] = await readMemories(around as never);
   return new AcpSource({
     surroundings: around,
-    memory: known ?? { sessionId: ID, nativeId: null, cwd: process.cwd(), pid: null, running: false },
+    memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
     inHand: await MessagesInHand.recall(around, ID),
     command: agent.command,
     env: { PATH: process.env.PATH },

@@ -86,6 +86,20 @@ describe('a message', () => {
     await settled(() => facts()?.trouble).toBeUndefined();
   });
 
+  test('is not typed into a question that came up while it was being stored', async () => {
+    const server = await resting();
+    server.hasScreen = false;
+    const { say, facts } = await attached({}, server);
+    await settled(() => facts()?.state).toBe('still');
+    server.screenNow('Run rm -r build? (y/n)');
+    const saying = say('one');
+    await settled(() => facts()?.trouble).toContain('A message waits: the terminal asks something');
+    expect(server.typed).toEqual([]);
+    server.replies('Left alone.');
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(server.typed).toEqual(['one']);
+  });
+
   test('that is empty is refused with a sentence', async () => {
     const { server, say } = await attached({}, await resting());
     expect(await say(' \n ')).toEqual({ state: 'failed', reason: 'the message is empty' });
@@ -324,6 +338,25 @@ describe('a choice on the screen', () => {
     await settled(() => requests().length === 1 && requests()[0] !== first).toBe(true);
     expect(await choose('1')).toEqual({ state: 'done' });
     expect(server.keys.at(-1)).toBe('\r');
+  });
+
+  test.each([
+    ['with the stream of the screen', true],
+    ['without it', false],
+  ])('is not given to another question with the same answers, %s', async (_how, hasScreen) => {
+    const server = await resting();
+    server.hasScreen = hasScreen;
+    const { say, requests, opened, choose } = await attached({}, server);
+    await say('Clean up');
+    const asking = (command: string) => `${command}\n\n\nDo it? (y/n)`;
+    if (hasScreen) server.shows(asking('rm -r build'));
+    server.replies(asking('rm -r build'));
+    await settled(requests).toHaveLength(1);
+    expect(opened()?.input).toEqual({ screen: asking('rm -r build') });
+    // Of this the runner hears only when it looks.
+    server.screenNow(asking('rm -r ~'));
+    expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal does not ask this any more' });
+    expect(server.keys).toEqual([]);
   });
 
   test('whose mark does not move is not confirmed', async () => {

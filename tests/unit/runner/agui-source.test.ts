@@ -1,9 +1,21 @@
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { AgUiSource } from '@/lib/runner/sources/agui/agui-source';
 import { listening, message, SESSION, settled } from '../../support/agui-stage';
 import { AmbientServer, said, taskBegan, taskEnded } from '../../support/ambient-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
+
+/** As fast as it is read, without end. */
+function pour(response: ServerResponse): void {
+  const more = () => {
+    while (response.write('<h1>Broken</h1>'.repeat(1_000)));
+  };
+  response.on('drain', more);
+  more();
+}
 
 const S = { threadId: SESSION, runId: 'synthetic-1' };
 
@@ -97,6 +109,28 @@ describe('a message', () => {
     server.refusal = { status: 200, body: '{}' };
     expect((await say('two')).reason).toContain('and not with a stream of events');
     expect(turns()).toEqual([]);
+  });
+
+  test.each([
+    ['never ends', (response: ServerResponse) => void response.write('<h1>Broken</h1>')],
+    ['is endless', (response: ServerResponse) => pour(response)],
+  ])('is refused by an answer that %s, and no password of the address is shown', async (_how, explain) => {
+    const server = createServer((request, response) => {
+      response.writeHead(request.method === 'POST' ? 500 : 404, { 'content-type': 'text/html' });
+      if (request.method === 'POST') explain(response);
+      else response.end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => server.closeAllConnections());
+    const place = `127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const { say, trouble } = await listening({ url: `http://me:opensesame@${place}?key=opensesame` });
+    const outcome = await say('one');
+    expect(outcome.state).toBe('failed');
+    expect(outcome.reason).toMatch(`http://${place} answered 500: <h1>Broken</h1>`);
+    expect(outcome.reason?.length).toBeLessThan(600);
+    await settled(trouble).toContain(`http://${place}events/s`);
+    expect(`${outcome.reason} ${trouble()}`).not.toContain('opensesame');
   });
 
   test('is tried again while the server says that it is busy', async () => {

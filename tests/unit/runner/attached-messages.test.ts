@@ -122,7 +122,7 @@ describe('an ACP agent', () => {
     const around = new MemorySurroundings();
     const source = new AcpSource({
       ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
-      memory: { sessionId: 's', nativeId: null, cwd: process.cwd(), pid: null, running: false },
+      memory: { sessionId: 's', nativeId: null, cwd: process.cwd(), pid: null, running: false, note: null },
       inHand: await MessagesInHand.recall(around, 's'),
     });
     await source.start();

@@ -470,8 +470,9 @@ test('garbage, and frames of 10 MB, are survived and told in the log', async () 
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => thread.subscribers.size > 0);
+  const endless = '['.repeat(100_000) + ']'.repeat(100_000);
   for (const client of server.clients) {
-    for (const text of ['{"half', '[]', '7', 'null', '""', '{}', '{"method":7}']) client.write(text);
+    for (const text of ['{"half', '[]', '7', 'null', '""', '{}', '{"method":7}', endless]) client.write(text);
   }
   server.beginTurn(thread);
   server.message(thread, 'Say much');

@@ -62,6 +62,18 @@ describe('what --prompt says', () => {
     expect(new Set(said.map(({ messageId }) => messageId)).size).toBe(1);
   });
 
+  test('is not said a second time where the agent may have it', async () => {
+    const { run, said, surroundings } = sayer(() => {
+      if (said.length === 1) throw new Error('killed');
+      return { state: 'failed', reason: 'it may have it', result: { mayHaveArrived: true } };
+    });
+    await run('Build it.');
+    await run('Build it.');
+    await run('Build it.');
+    expect(said).toHaveLength(2);
+    expect(surroundings.logged).toContain('warn what --prompt says is not said again: it may have it');
+  });
+
   test('is tried again by the next runner where the agent would not take it', async () => {
     let isRefused = true;
     const { run, said } = sayer(() =>

@@ -119,3 +119,29 @@ test('a question takes answers and no yes; a permission takes no answers', async
   const permission = held();
   expect(await permission.reply({ Colour: 'Blue' })).toMatch(/this is a permission/);
 });
+
+test('what is let go while its answer is on its way is not held again, however that ends', async () => {
+  let fail: (reason: string) => void = () => undefined;
+  const onItsWay = new Promise<string>((resolve) => {
+    fail = resolve;
+  });
+  const { requests, decide } = held({ give: () => onItsWay });
+  const first = decide({});
+  requests.letGoAll();
+  fail('the agent has gone');
+  expect(await first).toBe('the agent has gone');
+  expect(await decide({})).toBe('the agent does not wait for this any more');
+});
+
+test('an answer that throws on its way leaves the request open', async () => {
+  let throws = true;
+  const { decide } = held({
+    give() {
+      if (throws) throw new Error('broken');
+      return null;
+    },
+  });
+  await expect(decide({})).rejects.toThrow('broken');
+  throws = false;
+  expect(await decide({})).toBeNull();
+});

@@ -26,7 +26,15 @@ test('the table of kinds and features says what the kinds say', () => {
   expect(PAGE).toContain(table());
 });
 
-describe.each(kinds)('the kind %s', (name, { features, title, help }) => {
+describe.each(kinds)('the kind %s', (name, { features, title, help, flags = {}, takesPrompt = false, urlIsAgents }) => {
+  test('names in its help every option that it takes', () => {
+    const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
+    const addresses = urlIsAgents ? ['dashboard'] : [];
+    for (const flag of [...common, ...addresses, ...(takesPrompt ? ['prompt'] : []), ...Object.keys(flags)]) {
+      expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
+    }
+  });
+
   test('has a page that says all that it can’t tell or do, in the words of its agents’ pages', () => {
     expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
     const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');

@@ -69,3 +69,8 @@ test('however deep a frame is nested, it is written down', async () => {
   ).toEqual(['in', 'in']);
   expect(text).not.toContain(TOKEN);
 });
+
+test('a file that can’t be made is said in one line, with what to do', async () => {
+  const path = join(await tempDir(), 'nowhere', 'run.jsonl');
+  expect(() => Recorder.open(path, new Redactor())).toThrow(`in ${path}: there is no such folder; make it first`);
+});

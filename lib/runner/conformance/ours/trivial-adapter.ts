@@ -21,7 +21,7 @@ export class TrivialAdapter implements WireAdapter {
     const tell = dir === 'in' && Object.hasOwn(TELL, type) ? TELL[type] : undefined;
     if (tell !== undefined) tell(writer, told);
     else if (dir === 'in' && type !== 'log') writer.raw(msg, KIND);
-    else if (type === 'message') writer.isTold(textOf(told.id) ?? '');
+    else if (type === 'message') writer.dashboardMessage(textOf(told.id) ?? '', textOf(told.text) ?? '');
     return writer.take();
   }
 

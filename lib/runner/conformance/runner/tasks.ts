@@ -49,6 +49,13 @@ export const TASKS: readonly Check<RunnerStage>[] = [
       const odd: Fields[] = [];
       const look = () => {
         open.clear();
+        odd.length = 0;
+        // A report is of its moment, wherever an outbox has put it: what had ended by then it need not list.
+        const endedAt = new Map<string, number>();
+        for (const { record } of stage.fake.ledger.taken) {
+          const { name, value } = fieldsOf(record.event);
+          if (name === 'task:completed') endedAt.set(textOf(fieldsOf(value).task_id) ?? '', Number(record.occurredAt));
+        }
         for (const { record } of stage.fake.ledger.taken) {
           const { name, value } = fieldsOf(record.event);
           const id = textOf(fieldsOf(value).task_id) ?? '';
@@ -56,7 +63,8 @@ export const TASKS: readonly Check<RunnerStage>[] = [
           if (name === 'task:completed') open.delete(id);
           if (name === 'session:ended') open.clear();
           const listed = record.kind === 'status' ? tasksListed(fieldsOf(record.status)) : null;
-          const isOdd = listed !== null && [...open].some((task) => !listed.includes(task));
+          const isLeftOut = (task: string) => (endedAt.get(task) ?? Infinity) > Number(record.occurredAt);
+          const isOdd = listed !== null && [...open].some((task) => !listed.includes(task) && isLeftOut(task));
           if (isOdd) odd.push({ listed, running: [...open] });
         }
         return open.size === 0;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RpcError, rpcFrame, rpcKey } from '@/lib/adapters/acp/rpc';
-import { withinReason } from '@/lib/adapters/acp/within-reason';
 import type { WireFrame } from '@/lib/adapters/wire';
+import { withinReason } from '@/lib/adapters/within-reason';
 import type { Fields } from '@/lib/protocol/fields';
 import { type AgentExit, AgentProcess, type SpawnRequest } from '@/lib/runner/wire/agent-process';
 import { JsonLines } from '@/lib/runner/wire/json-lines';
@@ -83,8 +83,9 @@ export class AcpConnection {
     this.#send({ jsonrpc: '2.0', method, params });
   }
 
-  respond(id: unknown, result: object): void {
-    this.#send({ jsonrpc: '2.0', id, result });
+  /** @returns false if the agent is gone, and nothing was told */
+  respond(id: unknown, result: object): boolean {
+    return this.#send({ jsonrpc: '2.0', id, result });
   }
 
   refuse(id: unknown, method: string): void {
@@ -116,11 +117,12 @@ export class AcpConnection {
     }
   }
 
-  #send(msg: Fields): void {
-    if (this.#isGone) return;
-    this.#options.onFrame({ dir: 'out', msg });
+  #send(msg: Fields): boolean {
     const { stdin } = this.#process.child;
-    if (stdin.writable) stdin.write(`${JSON.stringify(msg)}\n`);
+    if (this.#isGone || !stdin.writable) return false;
+    this.#options.onFrame({ dir: 'out', msg });
+    stdin.write(`${JSON.stringify(msg)}\n`);
+    return true;
   }
 
   #heard(msg: unknown): void {

@@ -7,6 +7,8 @@ export interface AcpMemory {
   sessionId: string;
   /** The agent's own name for it; null until it has one. */
   nativeId: string | null;
+  /** What goes, or went, before the first message to that; null: nothing. */
+  note: string | null;
   cwd: string;
   /** The agent's process, while it runs. */
   pid: number | null;
@@ -23,12 +25,13 @@ export function memoryCursor(memory: AcpMemory): Cursor {
 /** All sessions this outbox has carried. */
 export async function readMemories(outbox: Pick<Outbox, 'cursors'>): Promise<AcpMemory[]> {
   return [...(await outbox.cursors(SESSION)).values()].flatMap((value) => {
-    const { sessionId, nativeId, cwd, pid, running } = fieldsOf(parseJson(value));
+    const { sessionId, nativeId, note, cwd, pid, running } = fieldsOf(parseJson(value));
     const id = textOf(sessionId);
     if (id === null) return [];
     return {
       sessionId: id,
       nativeId: textOf(nativeId),
+      note: textOf(note),
       cwd: textOf(cwd) ?? '.',
       pid: typeof pid === 'number' ? pid : null,
       running: running === true,

@@ -11,6 +11,7 @@ import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
 import { type HandedMessage, handed, type MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
+import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { interruptText } from '@/lib/runner/sources/claude/interrupt-text';
@@ -51,6 +52,8 @@ export interface AcpSourceOptions {
   patienceMs?: number;
   /** A person named the session of the agent's: another one will not do. */
   mustLoad?: boolean;
+  /** Said before the first message that a new session is given. */
+  workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
 }
 
@@ -87,9 +90,11 @@ export class AcpSource implements Source {
   #closing: Promise<void> | null = null;
   #over: string | null = null;
   #endsFor = '';
+  /** Goes before the next message. */
+  #note: string | null = null;
   /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
   #saysEnd = false;
-  #quiet = () => {};
+  readonly #quiet = new QuietWait();
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
@@ -153,7 +158,7 @@ export class AcpSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet();
+    if (deadlineMs <= 0) this.#quiet.over();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -200,7 +205,7 @@ export class AcpSource implements Source {
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
     this.#endsFor = reason;
-    await this.#quietWithin(deadlineMs);
+    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     await this.#connection?.end();
     await this.#life;
@@ -324,22 +329,35 @@ export class AcpSource implements Source {
       );
     }
     this.#takes = takes;
-    await this.#remember({ nativeId });
+    const replayed = how === 'loaded' ? this.#adapter.replayed(nativeId) : [];
+    const { workspaceNote = null } = this.#options;
+    // One that was opened with a note and has no past was never given a message.
+    const isUnsaid = how === 'loaded' && replayed.length === 0;
+    const { note } = how === 'new' ? { note: workspaceNote } : this.#memory;
+    this.#note = how === 'new' || isUnsaid ? note : null;
+    await this.#remember({ nativeId, note });
     if (this.#adapter.about.profile.stopsTasks === true)
       this.stop = (task) => this.#stopTask(connection, nativeId, task);
-    this.#queue.ready(takesPromptsAtOnce, how === 'loaded' ? this.#adapter.replayed(nativeId) : []);
+    const said = (text: string) => (note !== null && text.startsWith(note) ? text.slice(note.length) : text);
+    this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
     this.#around.changed();
   }
 
   async #prompt(message: HandedMessage): Promise<RpcAnswer> {
     const { nativeId: sessionId } = this.#memory;
-    const prompt = promptBlocks(message, this.#takes ?? NOTHING_MORE);
+    // What begins with a slash is a command of the agent's, and only there.
+    const note = message.text.startsWith('/') ? null : this.#note;
+    if (note !== null) this.#note = null;
+    const text = note === null ? message.text : `${note}\n\n${message.text}`;
+    const prompt = promptBlocks({ ...message, text }, this.#takes ?? NOTHING_MORE);
     const asked = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
       _meta: { interlude: { messageIds: [message.messageId] } },
     });
-    return (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+    const answer = (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+    if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
+    return answer;
   }
 
   async #stopTask(
@@ -401,17 +419,6 @@ export class AcpSource implements Source {
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet();
-  }
-
-  #quietWithin(deadlineMs: number): Promise<void> {
-    if (this.#isQuiet() || deadlineMs <= 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#quiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    if (this.#isQuiet()) this.#quiet.over();
   }
 }

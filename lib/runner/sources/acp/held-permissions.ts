@@ -25,6 +25,7 @@ export class HeldPermissions {
 
   /** @param value as it was told; null: it was not, and nobody can answer it */
   hold(connection: AcpConnection, id: unknown, value: RequestOpenedValue | null): void {
+    if (this.#open.has(JSON.stringify(id))) return;
     if (value === null) {
       connection.respond(id, permissionResult({ kind: 'cancelled' }));
       return;
@@ -37,10 +38,11 @@ export class HeldPermissions {
     };
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
     const give = (answer: HeldAnswer): string | null => {
-      if (answer.kind === 'option') this.#reply(id, answer);
-      else if (answer.kind === 'permission' && !answer.isAllowed) this.#reply(id, { kind: 'cancelled' });
-      else return 'the agent offers no way to allow this';
-      return null;
+      if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
+        return 'the agent offers no way to allow this';
+      }
+      const isGiven = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
+      return isGiven ? null : 'the agent has gone';
     };
     const offered = options === undefined ? {} : { options };
     this.#requests.hold({ sessionId, requestId, kind: 'permission', tool, input, give, ...offered });
@@ -64,12 +66,12 @@ export class HeldPermissions {
     this.#open.clear();
   }
 
-  #reply(id: unknown, answer: PermissionAnswer, options: readonly RequestOption[] = []): void {
+  #reply(id: unknown, answer: PermissionAnswer, options: readonly RequestOption[] = []): boolean {
     const key = JSON.stringify(id);
     const open = this.#open.get(key);
-    if (open === undefined) return;
+    if (open === undefined) return false;
     clearTimeout(open.timer);
     this.#open.delete(key);
-    open.connection.respond(id, permissionResult(answer, options));
+    return open.connection.respond(id, permissionResult(answer, options));
   }
 }

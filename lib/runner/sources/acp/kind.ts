@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { basename, dirname, extname } from 'node:path';
+import { access } from 'node:fs/promises';
+import { basename, delimiter, dirname, extname, resolve } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { TEXT } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
@@ -22,7 +23,9 @@ address of the session.
 
   --session ID            the session to run; one this agent has run before is continued; default: a new one
   --resume ID             continue a session: the dashboard's id, or the agent's own
+  --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
   --agent ID              the agent to appear as; default: made of the program, the folder's name and the machine
+  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --cwd DIR               the folder to work in; default: this one
   --mode ID               the mode to work in, of those the agent offers
   --model ID              the model, of those the agent offers
@@ -32,11 +35,12 @@ address of the session.
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
 
-The agent runs with this environment, and with the settings of the folder it works in.
+The agent runs with this environment, and with the settings of the folder it works in. What INTERLUDE_WORKSPACE says of
+links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}, stands before the first message that a new session is given.
 Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
 kept and sent by the next run.
 
-Exit codes: 0 ended, 1 failed, 2 usage.`;
+Exit codes: 0 ended, 1 failed, 2 usage, 3 there is no such program.`;
 
 const TEXTS = ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'];
 
@@ -45,6 +49,7 @@ const NO_WAKE = 'A message begins a turn; ACP has nothing else that does.';
 export const kind: RunnerKind = {
   title: 'ACP agents',
   takesCommand: true,
+  takesPrompt: true,
   features: {
     turns: true,
     betweenRun: {
@@ -83,6 +88,7 @@ export const kind: RunnerKind = {
     const answerWithinMs = seconds('answer-within', 600, 86_400);
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
+    await mustBeThere(program, cwd, env);
     const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };
     return {
       about: { kind: 'acp', source: 'acp', ...(choices.model === undefined ? {} : { model: choices.model }) },
@@ -95,7 +101,7 @@ export const kind: RunnerKind = {
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs,
-      async open({ agentId, outbox, record }) {
+      async open({ agentId, outbox, record, workspaceNote }) {
         const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);
         const controlFile = controlPath(dataDir, agentId);
         return {
@@ -107,7 +113,7 @@ export const kind: RunnerKind = {
               mustLoad,
               inHand: await MessagesInHand.recall(surroundings, memory.sessionId),
               command: [program, ...args],
-              ...{ env, controlFile, answerWithinMs, record },
+              ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,
             }),
         };
@@ -131,8 +137,26 @@ async function sessionToCarry(
     return { memory: { ...known, cwd }, mustLoad: false };
   }
   const sessionId = session ?? resume ?? randomUUID();
-  const memory: AcpMemory = { sessionId, nativeId: resume ?? null, cwd, pid: null, running: false };
+  const memory: AcpMemory = { sessionId, nativeId: resume ?? null, note: null, cwd, pid: null, running: false };
   return { memory, mustLoad: resume !== undefined };
+}
+
+/** @throws CliError before anything is told of an agent that can't be started */
+async function mustBeThere(program: string, cwd: string, env: Record<string, string | undefined>): Promise<void> {
+  const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
+  for (const folder of folders) {
+    if (
+      await access(resolve(folder, program)).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+  }
+  throw new CliError(
+    EXIT.notInstalled,
+    `there is no ${program} on this machine; install it, or name it with its whole path`,
+  );
 }
 
 /** What people would call the command: of `node …/claude-agent-acp/dist/index.js`, `claude-agent-acp`. */

@@ -6,7 +6,9 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { connectionMessage } from '@/lib/runner/server-request';
-import { isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+import { readEvents } from '@/lib/runner/wire/event-stream';
+import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+import { shownUrl } from '@/lib/runner/wire/shown-url';
 
 /**
  * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.
@@ -32,6 +34,7 @@ const UPLOAD_MS = 60_000;
 const MOVE_MS = 3_000;
 const LOOK_MS = 50;
 const QUOTED = 400;
+const MAX_EXPLAINED = 16 * 1024;
 export const KEYS = { down: '\x1b[B', up: '\x1b[A', enter: '\r', escape: '\x1b' } as const;
 
 export class AgentApiServer {
@@ -60,13 +63,13 @@ export class AgentApiServer {
     } catch (error) {
       await pass('in', { answer: 'message', status: 0, body: connectionMessage(error) });
       if (isUnsent(error))
-        return { kind: 'later', reason: `AgentAPI can’t be reached at ${url} (${connectionMessage(error)})` };
+        return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
       return {
         kind: 'refused',
         reason: `the connection broke before AgentAPI had answered (${connectionMessage(error)}); look at the terminal, and write again if the message is not there`,
       };
     }
-    const text = await answer.text().catch(() => '');
+    const text = await beginningOf(answer, MAX_EXPLAINED);
     await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
     return answer.ok ? { kind: 'taken' } : refusalOf(answer.status, text, url);
   }
@@ -122,9 +125,9 @@ export class AgentApiServer {
     return verdicts.find((verdict) => verdict !== null) ?? null;
   }
 
-  /** What the screen asks at this moment. */
+  /** What the screen asks at this moment: read anew, because a stream may lag behind what a key would meet. */
   async promptNow(): Promise<ScreenPrompt | null> {
-    if (this.screen !== null) return promptOn(this.screen);
+    if (this.screen !== null) return promptOn(await this.#screenNow());
     const { url, headers } = this.#options;
     const answer = await patientRequest(`${url}/messages`, { headers, signal: this.#soon() });
     const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
@@ -135,10 +138,30 @@ export class AgentApiServer {
   async sees(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {
-      if (isSo(await this.promptNow())) return true;
+      const isLikely = this.screen === null || isSo(promptOn(this.screen));
+      if (isLikely && isSo(await this.promptNow())) return true;
       if (performance.now() > until || this.#options.signal.aborted) return false;
       await pause(LOOK_MS);
     }
+  }
+
+  /** A stream of the screen begins with the screen. @throws Error if it does not */
+  async #screenNow(): Promise<string> {
+    const { url, headers } = this.#options;
+    const seen = new AbortController();
+    const signal = AbortSignal.any([this.#soon(), seen.signal]);
+    const accept = { ...headers, accept: 'text/event-stream' };
+    const answer = await patientRequest(`${url}/internal/screen`, { headers: accept, signal });
+    let screen: string | null = null;
+    const onEvent = ({ data }: { data: string }) => {
+      const said = fieldsOf(parseJson(data)).screen;
+      if (typeof said !== 'string' || screen !== null) return;
+      screen = said;
+      seen.abort();
+    };
+    await readEvents(answer.body ?? new ReadableStream(), { onEvent }).catch(() => undefined);
+    if (screen === null) throw new Error('AgentAPI does not show its screen');
+    return screen;
   }
 
   async #poll(what: 'status' | 'messages'): Promise<string | null> {

@@ -16,6 +16,7 @@ import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { readEventStream } from '@/lib/runner/wire/event-stream';
 import { patientRequest } from '@/lib/runner/wire/patient-request';
+import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
 
@@ -200,9 +201,11 @@ export class AgentApiSource implements Source {
   async #type(waiting: Waiting): Promise<void> {
     const { messageId, text, files, settle } = waiting;
     const uploaded = await this.#uploaded(files);
-    const verdict = 'kind' in uploaded ? uploaded : await this.#say(messageId, withFiles(text, uploaded.files));
+    // What begins with a slash is a command of the agent's, and only there.
+    const note = text.startsWith('/') ? null : this.#note;
+    const verdict = 'kind' in uploaded ? uploaded : await this.#say(messageId, note, withFiles(text, uploaded.files));
     if (verdict.kind === 'taken') {
-      this.#note = null;
+      if (note !== null) this.#note = null;
       this.#tell(null);
       settle({ state: 'delivered' });
       return;
@@ -221,9 +224,11 @@ export class AgentApiSource implements Source {
     await this.#server.poll();
   }
 
-  async #say(messageId: string, text: string): Promise<PostVerdict> {
-    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
+  async #say(messageId: string, note: string | null, text: string): Promise<PostVerdict> {
+    const content = note === null ? text : `${note}\n\n${text}`;
     if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
+    // It may have begun to ask while the message was stored.
+    if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
     return await this.#server.say(content, messageId);
   }
 
@@ -238,6 +243,10 @@ export class AgentApiSource implements Source {
       there.push({ ...file, path: uploaded.path });
     }
     return { files: there };
+  }
+
+  async #asks(): Promise<boolean> {
+    return (await this.#server.promptNow().catch(() => null)) !== null;
   }
 
   #told(told: readonly ToldEvent[]): void {
@@ -257,22 +266,23 @@ export class AgentApiSource implements Source {
       if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, requestId);
       if (event.name !== CUSTOM.requestOpened) continue;
       const options = listOf(value.options) as RequestOption[];
-      const give = (answer: HeldAnswer) => this.#answerOnScreen(requestId, options, answer);
+      const shown = textOf(fieldsOf(value.input).screen);
+      const give = (answer: HeldAnswer) => this.#answerOnScreen(requestId, shown, answer);
       this.#held.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
     }
   }
 
-  /** By keys only, each after a look at the screen. @returns why it was not given, or null */
-  async #answerOnScreen(
-    requestId: string,
-    options: readonly RequestOption[],
-    answer: HeldAnswer,
-  ): Promise<string | null> {
-    const gone = 'the terminal does not ask this any more';
+  /**
+   * By keys only, and only while the screen asks what was shown, to the last character: the same answers may stand below
+   * another question by now.
+   *
+   * @returns why it was not given, or null
+   */
+  async #answerOnScreen(requestId: string, shown: string | null, answer: HeldAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);
-    if (prompt === null || this.#adapter?.requestId !== requestId) return gone;
-    const asked = options.map(({ label }) => label).join('\n');
-    if (prompt.options.map(({ label }) => label).join('\n') !== asked) return gone;
+    if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
+      return 'the terminal does not ask this any more';
+    }
     if (answer.kind !== 'option') {
       // No answer says no, and Escape does.
       const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
@@ -289,7 +299,7 @@ export class AgentApiSource implements Source {
       await this.#server.keys(to > at ? KEYS.down : KEYS.up, { keys: 'move' });
     }
     const isThere = await this.#server.sees(
-      (now) => now?.text === prompt.text && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
+      (now) => now?.text === shown && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
     );
     if (!isThere)
       return 'the mark in the terminal did not move to that answer, so nothing was confirmed; answer it there';
@@ -320,7 +330,7 @@ export class AgentApiSource implements Source {
         if (isOpen) void this.#pass('in', { connection: 'ended', reason });
         isOpen = false;
         const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
-        const deafness = `Nothing is heard of the agent: AgentAPI at ${url} ${why}. It is tried again by itself.`;
+        const deafness = `Nothing is heard of the agent: AgentAPI at ${shownUrl(url)} ${why}. It is tried again by itself.`;
         if (this.#deafness === null) this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
         this.#deafness = deafness;
         this.#around.changed();

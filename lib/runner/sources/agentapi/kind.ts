@@ -15,6 +15,7 @@ into the terminal, and what is read off its screen is shown, also between turns.
   --session ID     the session; default: the one this agent had last, else a new one
   --prompt TEXT    its first message, said once: the same text again for the same session is not repeated
   --agent ID       the agent to appear as; default: made of the address and this machine
+  --record FILE    write down what passes between it and the agent, without secrets, for "replay"
   --dashboard URL  the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T        its token; default: INTERLUDE_TOKEN, else the one of this machine
 

@@ -10,6 +10,7 @@ import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { retryMs } from '@/lib/runner/retry';
+import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { addressesOf, isLoopback } from './agui-addresses';
 import { Answers, type ResumeEntry } from './answers';
@@ -199,7 +200,7 @@ export class AgUiSource implements Source {
     const { messageId, from } = body;
     const known = this.#saying.get(messageId);
     if (known !== undefined) return known;
-    if (again && this.#uncertain.has(messageId)) return Promise.resolve(failed(UNCERTAIN));
+    if (again && this.#uncertain.has(messageId)) return Promise.resolve(doubtful(UNCERTAIN));
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
     const saying = new Promise<CommandOutcome>((settle) => {
       this.#wait({
@@ -298,7 +299,7 @@ export class AgUiSource implements Source {
       ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
     ];
     const slow = setTimeout(
-      () => this.#trouble(`${url} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
+      () => this.#trouble(`${shownUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
       REQUEST_MS,
     );
     const verdict = await run.post({
@@ -312,7 +313,7 @@ export class AgUiSource implements Source {
       this.#run = null;
       if (messageId !== null) this.#inHand?.letGo([messageId]);
       if (verdict.kind === 'later') return verdict.reason;
-      settle(failed(verdict.kind === 'refused' ? verdict.reason : `${verdict.reason}. ${CHECK}`));
+      settle(verdict.kind === 'refused' ? failed(verdict.reason) : doubtful(`${verdict.reason}. ${CHECK}`));
       return null;
     }
     this.#trouble(null);
@@ -372,6 +373,11 @@ export class AgUiSource implements Source {
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
+}
+
+/** Nobody but a person can tell whether the agent has it. */
+function doubtful(reason: string): CommandOutcome {
+  return { ...failed(reason), result: { mayHaveArrived: true } };
 }
 
 function failed(reason: string): CommandOutcome {

@@ -1,6 +1,7 @@
 import { parseJson } from '@/lib/protocol/fields';
 import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
 import { patientRequest } from '@/lib/runner/wire/patient-request';
+import { shownUrl } from '@/lib/runner/wire/shown-url';
 import type { AgUiAddresses } from './agui-addresses';
 import { isStream } from './posted-run';
 
@@ -93,7 +94,7 @@ export class BetweenRuns {
         answer = new Response(null, { status: 404 });
       }
       if (answer.ok) {
-        if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${url})`);
+        if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#deafness = null;
@@ -110,7 +111,7 @@ export class BetweenRuns {
     this.#close(reason);
     const { addresses, log, onChanged } = this.#options;
     const before = this.#deafness;
-    const tried = addresses.events.map(({ url }) => url);
+    const tried = addresses.events.map(({ url }) => shownUrl(url));
     this.#isMissing = status !== null && MISSING.has(status);
     if (this.#isMissing) {
       this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;

@@ -20,6 +20,7 @@ between runs is listened to, where the server tells it. Prints the address of th
   --events-path PATH  where the events between runs are, {threadId} in it is replaced; default: events/{threadId}, then
                       events, beside the runs
   --agent ID          the agent to appear as; default: made of the address and this machine
+  --record FILE       write down what passes between it and the agent, without secrets, for "replay"
   --end-within S      seconds a run may go on after Ctrl-C; default 30
   --dashboard URL     the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T           its token; default: INTERLUDE_TOKEN, else the one of this machine

@@ -3,7 +3,8 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { connectionMessage } from '@/lib/runner/server-request';
 import { readEvents } from '@/lib/runner/wire/event-stream';
-import { isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
+import { shownUrl } from '@/lib/runner/wire/shown-url';
 
 /**
  * One run: its POST, and the stream that answers it.
@@ -27,6 +28,8 @@ export type PostVerdict =
 /** Answers that say: not now. */
 const LATER: ReadonlySet<number> = new Set([409, 423, 425, 429, 502, 503]);
 export const QUOTED = 400;
+/** What is read of a server's explanation. */
+const MAX_EXPLAINED = 16 * 1024;
 
 export class PostedRun {
   readonly id = randomUUID();
@@ -63,7 +66,8 @@ export class PostedRun {
     } catch (error) {
       const reason = this.#reasonOf(error);
       await this.#refused(0, reason);
-      if (isUnsent(error)) return { kind: 'later', reason: `the agent can’t be reached at ${url} (${reason})` };
+      if (isUnsent(error))
+        return { kind: 'later', reason: `the agent can’t be reached at ${shownUrl(url)} (${reason})` };
       return { kind: 'unknown', reason: `the connection broke before the agent had answered (${reason})` };
     }
     if (answer.ok && isStream(answer)) {
@@ -124,9 +128,10 @@ export function isStream(answer: Response): boolean {
 
 /** What a server says why it refuses: `http://… answered 422: messages: field required`. */
 export async function refusalIn(answer: Response, url: string): Promise<string> {
-  const text = cutText((await answer.text().catch(() => '')).trim(), QUOTED);
-  if (answer.ok) return `${url} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
+  const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  if (answer.ok)
+    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
   const { detail, message, error } = fieldsOf(parseJson(text));
   const said = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${url} answered ${answer.status}${said === '' ? '' : `: ${said}`}`;
+  return `${shownUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${cutText(said, QUOTED)}`}`;
 }

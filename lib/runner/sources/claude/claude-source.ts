@@ -5,6 +5,7 @@ import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
 import { type HandedMessage, handed } from '@/lib/runner/host/messages-in-hand';
+import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
@@ -91,7 +92,7 @@ export class ClaudeSource implements Source {
   #over: string | null = null;
   #provider: string | null = null;
   #endsFor = '';
-  #quiet = () => {};
+  readonly #quiet = new QuietWait();
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
@@ -152,14 +153,14 @@ export class ClaudeSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet();
+    if (deadlineMs <= 0) this.#quiet.over();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
     this.#endsFor = reason;
-    await this.#quietWithin(deadlineMs);
+    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     this.#query?.close();
     const killing = setTimeout(() => this.#cli?.child.kill('SIGKILL'), CLOSE_WITHIN_MS);
@@ -419,17 +420,6 @@ export class ClaudeSource implements Source {
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet();
-  }
-
-  #quietWithin(deadlineMs: number): Promise<void> {
-    if (this.#isQuiet() || deadlineMs <= 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#quiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    if (this.#isQuiet()) this.#quiet.over();
   }
 }

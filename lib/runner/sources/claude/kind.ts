@@ -24,6 +24,7 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
   --resume ID             continue a session: the dashboard's id, or Claude Code's own
   --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
   --agent ID              the agent to appear as; default: made of the folder's name and the machine
+  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --cwd DIR               the folder to work in; default: this one
   --model M               the model; default: Claude Code's
   --permission-mode MODE  ${PERMISSION_MODES.join(', ')}

@@ -61,9 +61,9 @@ export class AppServer {
     this.#send({ method });
   }
 
-  /** Answers a request of the server. */
-  answer(id: string | number, result: object): void {
-    this.#send({ id, result });
+  /** Answers a request of the server. @returns false if the connection is gone, and nothing was told */
+  answer(id: string | number, result: object): boolean {
+    return this.#send({ id, result });
   }
 
   refuse(id: string | number, message: string): void {
@@ -87,10 +87,11 @@ export class AppServer {
     return true;
   }
 
-  #send(message: object): void {
-    if (this.#isGone) return;
+  #send(message: object): boolean {
+    if (this.#isGone) return false;
     this.#passed('out', message);
     this.#link.send(message);
+    return true;
   }
 
   #ended(): void {

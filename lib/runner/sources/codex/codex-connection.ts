@@ -2,6 +2,7 @@ import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
 import { codexVersion } from '@/lib/adapters/codex/codex-version';
 import type { AskedRequest } from '@/lib/adapters/codex/requests';
 import { remember } from '@/lib/adapters/remember';
+import { withinReason } from '@/lib/adapters/within-reason';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { RUNNER_VERSION } from '@/lib/runner/version';
@@ -40,6 +41,8 @@ export interface CodexConnectionOptions {
 const MAX_HELD = 50_000;
 const MAX_TAKEN = 4_000;
 const PAGE = 200;
+/** Most pages of one list that are read: a server that always names another one has no end. */
+const MAX_PAGES = 10_000;
 /** What concerns no thread, and is worth a line in the log. */
 const LOGGED = new Set(['warning', 'configWarning', 'deprecationNotice', 'error', 'windows/worldWritableWarning']);
 
@@ -82,13 +85,15 @@ export class CodexConnection {
   /** The threads that the server has loaded. */
   async loaded(): Promise<string[]> {
     const ids: string[] = [];
-    for (let cursor: string | null = null; ; ) {
+    let cursor: string | null = null;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const answered: Answered = await this.server.call('thread/loaded/list', cursor === null ? {} : { cursor });
       if ('error' in answered) return ids;
       ids.push(...listOf(answered.result.data).filter((id) => typeof id === 'string'));
       cursor = textOf(answered.result.nextCursor);
-      if (cursor === null) return ids;
+      if (cursor === null) break;
     }
+    return ids;
   }
 
   /** @returns the thread, or why there is none */
@@ -146,7 +151,8 @@ export class CodexConnection {
   }
 
   async #catchUp(threadId: string): Promise<void> {
-    for (let cursor: string | null = null; ; ) {
+    let cursor: string | null = null;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const place = cursor === null ? {} : { cursor };
       const answered: Answered = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
       if ('error' in answered) {
@@ -161,7 +167,7 @@ export class CodexConnection {
 
   #heard(message: unknown): void {
     if (!isObject(message)) {
-      this.#options.around.log('warn', `Codex sent what is no message: ${JSON.stringify(message)?.slice(0, 200)}`);
+      this.#options.around.log('warn', `Codex sent what is no message: ${beginningOf(message)}`);
       return;
     }
     const isOurs = this.server?.threadOf(message.id) ?? null;
@@ -220,4 +226,8 @@ export class CodexConnection {
       if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_TAKEN);
     }
   }
+}
+
+function beginningOf(message: unknown): string {
+  return (JSON.stringify(withinReason(message)) ?? '').slice(0, 200);
 }

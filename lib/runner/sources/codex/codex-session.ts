@@ -9,7 +9,8 @@ import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-i
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { type Answered, NO_SUCH_METHOD } from './app-server';
 import type { CodexConnection } from './codex-connection';
-import { type Wake, Wakes } from './wakes';
+import type { Wake } from './wake-message';
+import { Wakes } from './wakes';
 
 export interface CodexSessionOptions {
   sessionId: string;
@@ -28,6 +29,8 @@ export class CodexSession {
   readonly inHand: MessagesInHand;
   cwd: string | null = null;
   model: string | null = null;
+  /** Codex is told it with the next message that begins a turn. */
+  note: string | null = null;
   readonly #options: CodexSessionOptions;
   #wakes: Wakes | null = null;
   /** Something of ours may wait in Codex's queue, also since a process before this one. */
@@ -154,11 +157,23 @@ export class CodexSession {
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     const answered = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
-      : await connection.server.call('turn/start', { threadId, clientUserMessageId: clientId, input });
+      : await this.#begin(connection, threadId, clientId, input);
     // Whoever is there next asks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inHand.letGo([messageId]);
     return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
+  }
+
+  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+    const { note } = this;
+    const additionalContext = { interlude: { value: note, kind: 'application' } };
+    this.note = null;
+    const answered = await connection.server.call('turn/start', {
+      ...{ threadId, clientUserMessageId: clientId, input },
+      ...(note === null ? {} : { additionalContext }),
+    });
+    if ('error' in answered && !answered.isGone) this.note ??= note;
+    return answered;
   }
 
   /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */

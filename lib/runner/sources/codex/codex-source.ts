@@ -9,6 +9,7 @@ import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
 import { handed } from '@/lib/runner/host/messages-in-hand';
 import { isNothing } from '@/lib/runner/host/open-work';
+import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { retryMs } from '@/lib/runner/retry';
@@ -47,6 +48,8 @@ export interface OwnThread {
   cwd: string;
   /** The thread to go on with, where the session has none yet. */
   resume?: string | undefined;
+  /** Said with the first message of a thread that is new. */
+  workspaceNote?: string | null;
   /** `model`, `approvalPolicy`, `sandbox` as `thread/start` takes them. */
   params: object;
 }
@@ -80,7 +83,7 @@ export class CodexSource implements Source {
   #fatal: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  #quiet = () => {};
+  readonly #quiet = new QuietWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
@@ -136,7 +139,7 @@ export class CodexSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet();
+    if (deadlineMs <= 0) this.#quiet.over();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -292,7 +295,10 @@ export class CodexSource implements Source {
     return end;
   }
 
-  async #bringUp(connection: CodexConnection, { sessionId, cwd, resume, params }: OwnThread): Promise<string | null> {
+  async #bringUp(connection: CodexConnection, own: OwnThread): Promise<string | null> {
+    const { sessionId, cwd, resume, params, workspaceNote = null } = own;
+    const session = await this.#sessions.recall(sessionId);
+    session.note = null;
     const known = this.#threads.threadOf(sessionId) ?? resume ?? null;
     if (known !== null) {
       const isNew = !this.#threads.all.has(known);
@@ -307,6 +313,7 @@ export class CodexSource implements Source {
       // A thread without a turn has no history that could be resumed.
       this.#threads.assign(known, known, this.#now());
     }
+    session.note = workspaceNote;
     const begun = await connection.begin({ cwd, ...params });
     return 'problem' in begun ? `Codex can't begin a thread: ${begun.problem}` : null;
   }
@@ -357,7 +364,7 @@ export class CodexSource implements Source {
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
       void session?.turnEnded().catch((error: Error) => this.#around.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet();
+    if (this.#sessions.isQuiet) this.#quiet.over();
   }
 
   /** A command's output goes out without secrets. */
@@ -388,7 +395,7 @@ export class CodexSource implements Source {
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
     const { own } = this.#options;
-    if (own !== null) await this.#quietWithin(deadlineMs);
+    if (own !== null && deadlineMs > 0 && !this.#sessions.isQuiet) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     this.#sessions.end();
     this.#link?.close();
@@ -415,17 +422,6 @@ export class CodexSource implements Source {
   #observe(process: SessionFacts['process']): void {
     this.#process = process;
     this.#around.changed();
-  }
-
-  #quietWithin(deadlineMs: number): Promise<void> {
-    if (deadlineMs <= 0 || this.#sessions.isQuiet) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#quiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

@@ -1,9 +1,13 @@
 import type { AskedRequest } from '@/lib/adapters/codex/requests';
+import { remember } from '@/lib/adapters/remember';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { HeldRequests } from '@/lib/runner/host/held-requests';
 import type { CommandOf } from '@/lib/runner/host/source';
 import { resultOf } from './answers';
 import type { AppServer } from './app-server';
+
+/** As many as `HeldRequests` holds. */
+const MAX_HELD = 1_000;
 
 /**
  * What an app-server waits for people to say. It may have other clients: whoever answers first has answered, and it tells
@@ -16,15 +20,16 @@ export class HeldAsked {
   hold(sessionId: string, request: AskedRequest, server: AppServer): void {
     const { rpcId, value } = request;
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
-    this.#byRpcId.set(rpcId, { sessionId, requestId });
+    // An answer to what was asked under this id before would be one to this.
+    this.letGo(rpcId);
+    remember(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.hold({
       ...{ sessionId, requestId, kind, tool, input },
       ...(options === undefined ? {} : { options }),
       give(answer) {
         const given = resultOf(request, answer);
         if ('refusal' in given) return given.refusal;
-        server.answer(rpcId, given.result);
-        return null;
+        return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
       },
     });
   }

@@ -27,17 +27,20 @@ its threads is a session; the terminal goes on as it is. Else, or with --start, 
   --command PATH          the program to start; default: codex
   --session ID            the session of the thread that is started; one this agent has run before is continued
   --resume THREAD         the thread of Codex to go on with, in a Codex that is started
+  --prompt TEXT           the first message of the thread that is started, said once: the same text again for the same session is not repeated
   --cwd DIR               the folder to work in; default: this one
   --model M               the model; default: Codex's
   --approval-policy P     ${POLICIES.join(', ')}; default: Codex's
   --sandbox MODE          ${SANDBOXES.join(', ')}; default: Codex's
   --agent ID              the agent to appear as; default: made of the machine's name, or the folder's
+  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --end-within S          seconds a Codex that was started may go on after Ctrl-C; default 30
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
 
 Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with it
-where you ask it to, once or by a rule.
+where you ask it to, once or by a rule. A thread that is started is told with its first message what INTERLUDE_WORKSPACE says of
+links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}.
 Ctrl-C leaves a Codex in your terminal as it is, and lets one that was started finish what it is doing; a second one ends
 it now. What has not reached the dashboard by then is kept and sent by the next run.
 
@@ -45,7 +48,7 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
 const TEXTS = ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'];
 /** What is said of a thread that is started, and means nothing where the operator's own are followed. */
-const OF_OWN = ['command', 'session', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
+const OF_OWN = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {
   title: 'Codex',
@@ -76,6 +79,7 @@ export const kind: RunnerKind = {
     shared: true,
   },
   help: HELP,
+  takesPrompt: true,
   flags: { ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])), start: SWITCH },
   async prepare({ flag, has, seconds, usage, env, dataDir }) {
     oneOf(flag('approval-policy'), POLICIES, '--approval-policy', usage);
@@ -103,7 +107,8 @@ export const kind: RunnerKind = {
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs: isShared ? 0 : endWithinMs,
-      async open({ agentId, outbox, logger, record }) {
+      async open({ agentId, outbox, logger, record, workspaceNote }) {
+        const verb = isShared && (await isThere(socket)) ? 'follows' : 'waits for';
         const resume = flag('resume');
         const known = (await ThreadMemory.read(outbox)).get(resume ?? '')?.sessionId;
         const own: OwnThread | null = isShared
@@ -112,6 +117,7 @@ export const kind: RunnerKind = {
               sessionId: flag('session') ?? known ?? resume ?? randomUUID(),
               cwd,
               resume,
+              workspaceNote,
               params: defined({ model, approvalPolicy: flag('approval-policy'), sandbox: flag('sandbox') }),
             };
         const redact = (piece: string) => redactOutput(logger.redactor, { behind: '', piece, ahead: '' });
@@ -122,7 +128,7 @@ export const kind: RunnerKind = {
               open: (listener) => (isShared ? openSocket(socket, listener) : openProcess(program, listener)),
             }),
           ...(own === null
-            ? { greeting: `${agentId} follows the Codex that listens on ${socket}; Ctrl-C ends it` }
+            ? { greeting: `${agentId} ${verb} the Codex that listens on ${socket}; Ctrl-C ends it` }
             : { sessionId: own.sessionId }),
         };
       },

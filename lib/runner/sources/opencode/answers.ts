@@ -8,7 +8,8 @@ export interface AnswerRequest {
 }
 
 /** @returns what gives the answer to OpenCode, or why it can't be given */
-export function answerRequest(requestId: string, input: unknown, answer: HeldAnswer): AnswerRequest | string {
+export function answerRequest(askedId: string, input: unknown, answer: HeldAnswer): AnswerRequest | string {
+  const requestId = encodeURIComponent(askedId);
   if (answer.kind === 'option') {
     const { optionId, message } = answer;
     const said = message === undefined ? {} : { message };

@@ -25,13 +25,17 @@ started without --port can't be reached.
   --url URL             OpenCode's address; default: ${DEFAULT_URL}
   --directory DIR       follow only the sessions of this folder; default: all that the server has
   --session ID          follow only this session: OpenCode's own id, or a name, under which one is made
+  --prompt TEXT         the first message of the session that --session names, said once: the same text again for the
+                        same session is not repeated
   --password-file FILE  where the server's password is; default: OPENCODE_SERVER_PASSWORD, or the one in --url
   --agent ID            the agent to appear as; default: made of the machine's name and the port
+  --record FILE         write down what passes between it and the agent, without secrets, for "replay"
   --dashboard URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
   --token T             the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
 
 Sessions of the last day are told from their beginning, older ones when something happens in them. What happened while
-this process, or the connection, was away is read from OpenCode's own history.
+this process, or the connection, was away is read from OpenCode's own history. A session that --session has made is told
+with its first message what INTERLUDE_WORKSPACE says of links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -63,11 +67,15 @@ export const kind: RunnerKind = {
   },
   urlIsAgents: true,
   help: HELP,
+  takesPrompt: true,
   flags: { directory: TEXT, 'password-file': TEXT },
-  async prepare({ flag, env, dataDir }) {
+  async prepare({ flag, usage, env, dataDir }) {
     const { address, shownUrl } = await addressOf(flag('url') ?? DEFAULT_URL, flag('password-file'), env);
     const folder = flag('directory');
     const session = flag('session');
+    if (flag('prompt') !== undefined && session === undefined) {
+      throw usage('--prompt is for one session: name it with --session');
+    }
     return {
       about: { kind: 'opencode', source: 'opencode', host: new URL(shownUrl).host, agentGoesOn: true },
       journal: 'opencode',
@@ -75,14 +83,14 @@ export const kind: RunnerKind = {
       agentId: agentIdOf(shownUrl),
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs: 0,
-      async open({ agentId, logger, record }) {
+      async open({ agentId, logger, record, workspaceNote }) {
         if (address.password !== null) logger.redactor.learn(address.password);
         const trouble = await troubleWith(address);
         const now = trouble === null ? '' : ` once it answers (${trouble})`;
         return {
           source: (surroundings) =>
             OpencodeSource.open({
-              ...{ address, shownUrl, surroundings, record, session, newRunId: randomUUID },
+              ...{ address, shownUrl, surroundings, record, session, workspaceNote, newRunId: randomUUID },
               directory: folder === undefined ? undefined : resolve(folder),
             }),
           ...(session === undefined
@@ -97,7 +105,7 @@ export const kind: RunnerKind = {
 /** @throws CliError if the file with the password can't be read */
 async function addressOf(url: string, file: string | undefined, env: Record<string, string | undefined>) {
   const shown = new URL(url);
-  const named = { user: decodeURIComponent(shown.username), password: decodeURIComponent(shown.password) };
+  const named = { user: decoded(shown.username), password: decoded(shown.password) };
   shown.username = '';
   shown.password = '';
   const shownUrl = shown.href.replace(/\/+$/, '');
@@ -106,6 +114,15 @@ async function addressOf(url: string, file: string | undefined, env: Record<stri
   const user = named.user || env.OPENCODE_SERVER_USERNAME || USER;
   const address: ServerAddress = { url: shownUrl, user, password };
   return { address, shownUrl };
+}
+
+/** What is written with a bare `%` is meant as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /**

@@ -32,6 +32,8 @@ export interface OpencodeSourceOptions {
   directory?: string | undefined;
   /** Only this session: the dashboard's id, or OpenCode's own. */
   session?: string | undefined;
+  /** Said with the first message of the session that is named, if that is new. */
+  workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
   now?: () => number;
 }
@@ -56,6 +58,9 @@ export class OpencodeSource implements Source {
   readonly #held = new HeldRequests();
   readonly #inHand = new Map<string, MessagesInHand>();
   readonly #ending = new AbortController();
+  readonly #session: string | null;
+  /** Null once the session is known to have begun. */
+  #note: string | null;
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
@@ -66,6 +71,8 @@ export class OpencodeSource implements Source {
     const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
     const { signal } = this.#ending;
     this.#around = around;
+    this.#session = session ?? null;
+    this.#note = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
     this.#feed = new WireFeed({
       ...{ adapter: this.#adapter, around, record, now },
@@ -123,7 +130,9 @@ export class OpencodeSource implements Source {
     const message = handed(messageId, text, files);
     if (!inHand.has(messageId)) await inHand.take(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
-    const refusal = await this.#ask(root, path, { parts: promptParts(message) });
+    const note = sessionId === this.#session ? await this.#noteFor(root) : null;
+    const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
+    const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
     inHand.letGo([messageId]);
     return { state: 'failed', reason: refusal };
@@ -174,6 +183,14 @@ export class OpencodeSource implements Source {
     } catch (error) {
       return `OpenCode can't be reached: ${connectionMessage(error)}`;
     }
+  }
+
+  /** What a session without a message is told with its first one. */
+  async #noteFor(root: string): Promise<string | null> {
+    if (this.#note === null) return null;
+    const newest = await this.#following.newestMessages(root, 1).catch(() => null);
+    if (newest !== null && newest.length > 0) this.#note = null;
+    return newest === null ? null : this.#note;
   }
 
   async #has(root: string, messageId: string): Promise<boolean> {

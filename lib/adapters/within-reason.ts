@@ -1,6 +1,6 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { isObject } from '@/lib/protocol/fields';
-import { fittingText, jsonBytes } from '../writer/long-text';
+import { fittingText, jsonBytes } from './writer/long-text';
 
 /** Names, titles, paths and ids: longer ones are cut, so that whatever is made of them fits into a record. */
 const MAX_TEXT = 8 * 1024;

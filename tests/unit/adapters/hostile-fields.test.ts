@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+
+/** What an agent may write anywhere: of another type, empty, endless, or the name of what objects have by themselves. */
+const HOSTILE: readonly unknown[] = [
+  null,
+  0,
+  -1,
+  '',
+  true,
+  [],
+  {},
+  [[null, {}, 7]],
+  '__proto__',
+  'constructor',
+  'a\ud800b',
+  'x'.repeat(10_000),
+  '"\u0000'.repeat(300_000),
+];
+/** Deeper than any parser of ours may go by itself. */
+const ENDLESS = JSON.parse(`${'[{"a":'.repeat(20_000)}1${'}]'.repeat(20_000)}`);
+/** About a second's. */
+const PLAYS = 400;
+
+type Path = readonly string[];
+
+function* pathsIn(value: unknown, at: Path = []): Generator<Path> {
+  if (at.length > 0) yield at;
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, one] of Object.entries(value)) yield* pathsIn(one, [...at, name]);
+}
+
+function replaced(value: unknown, [name, ...rest]: Path, by: unknown): unknown {
+  if (name === undefined) return by;
+  if (Array.isArray(value)) return value.map((one, at) => (`${at}` === name ? replaced(one, rest, by) : one));
+  const fields = value as Record<string, unknown>;
+  return { ...fields, [name]: replaced(fields[name], rest, by) };
+}
+
+/** Where something may be replaced: in each recording every kind of frame, and in it every field, once. */
+function placesIn(kind: string): { name: string; lines: RecordedLine[]; at: number; path: Path }[] {
+  return recordingsOf(kind).flatMap((name) => {
+    const lines = recordedLines(kind, name);
+    const seen = new Set<string>();
+    return lines.flatMap(({ fields }, at) => {
+      const said = JSON.stringify(fields);
+      const what = said.match(/"(method|type|sessionUpdate|subtype|status|path)":"[^"]*"/g)?.join() ?? '';
+      return [...pathsIn(fields)].flatMap((path) => {
+        const key = `${what} ${path.join('.').replace(/\.\d+/g, '.#')}`;
+        if (seen.has(key)) return [];
+        seen.add(key);
+        return [{ name, lines, at, path }];
+      });
+    });
+  });
+}
+
+/** The same numbers each time, from 0 up to 1. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe.each(['acp', 'codex', 'opencode'])('of the recordings of %s', (kind) => {
+  test('any field may be anything: nothing throws, and all that is told is sound', { timeout: 30_000 }, () => {
+    const places = placesIn(kind);
+    const next = numbers(7);
+    for (let play = 0; play < PLAYS; play += 1) {
+      const place = places[Math.floor(next() * places.length)];
+      const value = HOSTILE[Math.floor(next() * HOSTILE.length)];
+      if (place === undefined) throw new Error(`there are no recordings of ${kind}`);
+      const { name, lines, at, path } = place;
+      const bad = lines.map((line, index) =>
+        index === at ? { ...line, fields: replaced(line.fields, path, value) as Record<string, unknown> } : line,
+      );
+      const what = `${name}, line ${at + 1}: ${path.join('.')} = ${JSON.stringify(value)?.slice(0, 20)}`;
+      expect(() => expectSound(playRecorded(kind, bad)), what).not.toThrow();
+    }
+  });
+
+  test('any frame may be nested without end', { timeout: 30_000 }, () => {
+    for (const name of recordingsOf(kind)) {
+      const lines = recordedLines(kind, name);
+      const seen = new Set<string>();
+      const bad = lines.flatMap((line, at) => {
+        const paths = [...pathsIn(line.fields.msg)].filter((path) => path.length > 1);
+        const path = paths[at % Math.max(paths.length, 1)];
+        const key = String(path?.join('.'));
+        if (path === undefined || seen.has(key)) return [line];
+        seen.add(key);
+        return [line, { ...line, fields: { ...line.fields, msg: replaced(line.fields.msg, path, ENDLESS) } }];
+      });
+      expect(() => expectSound(playRecorded(kind, bad)), name).not.toThrow();
+    }
+  });
+});

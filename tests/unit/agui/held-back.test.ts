@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { ClientParts } from '@/lib/agui/client-parts';
+import { HeldBack } from '@/lib/agui/held-back';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+const MIB = 1024 * 1024;
+const entry = (event: AgUiEvent) => ({ position: '1', occurredAt: 1, receivedAt: 1, event });
+const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, value });
+
+test('what waits for a run takes no more than a few mebibytes, whatever its events hold, and the rest is counted', () => {
+  const held = new HeldBack(new ClientParts());
+  for (let at = 0; at < 40; at += 1) held.hold(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
+  const { entries, leftOut } = held.release(null);
+  expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
+  // What was given away counts no more.
+  for (let at = 0; at < 3; at += 1) held.hold(custom(`y${at}`, { text: 'x'.repeat(MIB - 100) }));
+  expect(held.release(null).leftOut).toBe(0);
+});
+
+test('a message that waits for its answer stays when others are too much, until it is too much itself', () => {
+  const held = new HeldBack(new ClientParts());
+  const says = (delta: string) =>
+    held.takeMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
+  says('Hello');
+  for (let at = 0; at < 40; at += 1) held.hold(custom(`x${at}`, { text: 'x'.repeat(MIB) }));
+  for (let at = 0; at < 3; at += 1) says('x'.repeat(MIB));
+  const { entries, leftOut } = held.release(['u1']);
+  expect([entries.map(({ event }) => event.messageId ?? event.name), leftOut]).toEqual([['u1', 'u1', 'u1', 'u1'], 40]);
+  says('Hello');
+  for (let at = 0; at < 5; at += 1) says('x'.repeat(MIB));
+  expect(held.release(['u1'])).toMatchObject({ entries: [], leftOut: 1 });
+});
+
+test('how far a task has come is told once, as it is now', () => {
+  const held = new HeldBack(new ClientParts());
+  for (let at = 0; at < 300; at += 1) held.hold(custom('task:progress', { task_id: 't', summary: `${at}` }));
+  const { entries, leftOut } = held.release(null);
+  expect([entries.map(({ event }) => event.value), leftOut]).toEqual([[{ task_id: 't', summary: '299' }], 0]);
+});

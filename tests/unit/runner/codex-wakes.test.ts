@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { fieldsOf } from '@/lib/protocol/fields';
+import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { Wake } from '@/lib/runner/sources/codex/wake-message';
+import { Wakes } from '@/lib/runner/sources/codex/wakes';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => Promise<CommandOutcome>) {
+  const sent: Wake[] = [];
+  const take = async (wake: Wake): Promise<CommandOutcome> => {
+    sent.push(wake);
+    return { state: 'done' };
+  };
+  const recalled = await Wakes.recall(around, 's', send ?? take);
+  const tell = (event: object) => recalled.told([{ sessionId: 's', occurredAt: 1, event } as ToldEvent], false);
+  const custom = (name: string, value: object) => tell({ type: 'CUSTOM', name, value });
+  return {
+    around,
+    sent,
+    wakes: recalled,
+    starts: (id: string) => custom(CUSTOM.taskStarted, { task_id: id, task_type: 'local_bash', description: id }),
+    writes: (id: string, text: string) => custom(CUSTOM.taskOutput, { task_id: id, text }),
+    ends: (id: string) => custom(CUSTOM.taskCompleted, { task_id: id, status: 'completed', exit_code: 0 }),
+    personSays: () =>
+      tell({ type: 'RUN_STARTED', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: ['m'] } } }),
+    passes: () => vi.advanceTimersByTimeAsync(1_500),
+  };
+}
+
+test('an agent that begins another command in each turn it is woken for is not woken for ever', async () => {
+  const stage = await wakes();
+  await stage.wakes.setRule('command-ended');
+  for (let round = 0; round < 40; round += 1) {
+    stage.starts(`c${round}`);
+    stage.ends(`c${round}`);
+    await stage.passes();
+  }
+  expect(stage.sent).toHaveLength(25);
+  const said = stage.around.events
+    .filter(({ name }) => name === CUSTOM.notice)
+    .map(({ value }) => fieldsOf(value).text);
+  expect(said).toEqual([expect.stringContaining('25 times')]);
+  const after = await wakes(new MemorySurroundings(undefined, stage.around));
+  after.starts('x');
+  after.ends('x');
+  await after.passes();
+  expect(after.sent, 'also by the next runner').toEqual([]);
+  after.personSays();
+  after.starts('y');
+  after.ends('y');
+  await after.passes();
+  expect(after.sent).toHaveLength(1);
+});
+
+test('a command that runs for long wakes it, however many have come and gone beside it', async () => {
+  const stage = await wakes();
+  await stage.wakes.setRule('command-ended');
+  stage.starts('build');
+  stage.writes('build', 'begun\n');
+  for (let at = 0; at < 60; at += 1) {
+    stage.starts(`c${at}`);
+    stage.ends(`c${at}`);
+  }
+  for (let at = 0; at < 5; at += 1) await stage.passes();
+  expect(stage.sent.flatMap(({ taskIds }) => taskIds)).toHaveLength(60);
+  stage.ends('build');
+  await stage.passes();
+  expect(stage.sent.at(-1)?.taskIds).toContain('build');
+  expect(JSON.stringify(stage.sent.at(-1)?.context)).toContain('begun');
+});
+
+test('what a command writes after the runner was started again is told with its end', async () => {
+  const before = await wakes();
+  await before.wakes.setRule('command-ended');
+  before.starts('c');
+  const after = await wakes(new MemorySurroundings(undefined, before.around));
+  after.writes('c', 'no luck\n');
+  after.ends('c');
+  await after.passes();
+  expect(JSON.stringify(after.sent[0]?.context)).toContain('no luck');
+});
+
+test('a runner that ends while it waits for Codex says so, and no more', async () => {
+  const around = new MemorySurroundings();
+  const stage = await wakes(around, () => Promise.reject(new Error('the runner has ended')));
+  await stage.wakes.setRule('command-ended');
+  stage.starts('c');
+  stage.ends('c');
+  await stage.passes();
+  expect(around.logged).toEqual(['warn the agent was not woken: the runner has ended']);
+  expect([...around.stored.values()].join('')).toContain('"isDue":true');
+});
+
+test('a wake whose arrival a killed runner did not hear of is told again as the same one', async () => {
+  const around = new MemorySurroundings();
+  const lost: Wake[] = [];
+  const before = await wakes(around, (wake) => {
+    lost.push(wake);
+    around.deafen();
+    return new Promise(() => undefined);
+  });
+  await before.wakes.setRule('command-ended');
+  before.starts('a');
+  before.starts('b');
+  before.ends('a');
+  await before.passes();
+  const after = await wakes(new MemorySurroundings(undefined, around));
+  after.ends('b');
+  await after.passes();
+  await after.passes();
+  expect(after.sent.map(({ taskIds }) => taskIds)).toEqual([['a'], ['b']]);
+  expect(after.sent[0]?.clientId).toBe(lost[0]?.clientId);
+});

@@ -1,0 +1,193 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { fieldsOf, listOf } from '@/lib/protocol/fields';
+import { sayFirst } from '@/lib/runner/host/first-message';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { CommandOf, Source } from '@/lib/runner/host/source';
+import { readMemories } from '@/lib/runner/sources/acp/acp-memory';
+import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
+import { AgentApiSource } from '@/lib/runner/sources/agentapi/agentapi-source';
+import { AgUiSource } from '@/lib/runner/sources/agui/agui-source';
+import { openProcess } from '@/lib/runner/sources/codex/codex-process';
+import { CodexSource } from '@/lib/runner/sources/codex/codex-source';
+import { OpencodeSource } from '@/lib/runner/sources/opencode/opencode-source';
+import { PlayedAcpAgent } from '../../support/acp-agent';
+import { AgentApiEmulator } from '../../support/agentapi-server';
+import { messageTo, QUICK } from '../../support/agentapi-stage';
+import { AmbientServer } from '../../support/ambient-server';
+import { CodexAppServer } from '../../support/codex-app-server';
+import { OpencodeStandIn } from '../../support/opencode-server';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+/** An agent that does not answer yet. */
+interface Stage {
+  open(surroundings: MemorySurroundings): Source | Promise<Source>;
+  /** Resolves once the message waits, and is certainly not on its way. */
+  waits?(source: Source): Promise<void>;
+  /** From now on it answers. */
+  comes(): Promise<void> | void;
+  /** Resolves once the first message is answered, where before that the note may be said again. */
+  answered?(around: MemorySurroundings): Promise<void>;
+  /** What it was given, with what stood before it. */
+  heard(): string[];
+}
+
+const S = 's';
+const workspaceNote = 'A note on your workspace.';
+const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+
+async function acp(): Promise<Stage> {
+  let isThere = false;
+  const past: object[] = [];
+  const agent = await PlayedAcpAgent.open({ past, answer: () => (isThere ? undefined : null) });
+  return {
+    async open(surroundings) {
+      for (const text of agent.prompts) {
+        past.push({ sessionUpdate: 'user_message_chunk', content: { type: 'text', text } });
+      }
+      const fresh = { sessionId: S, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false };
+      return new AcpSource({
+        memory: (await readMemories(surroundings as never))[0] ?? fresh,
+        inHand: await MessagesInHand.recall(surroundings, S),
+        ...{ surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+        workspaceNote,
+      });
+    },
+    comes() {
+      isThere = true;
+    },
+    heard: () => agent.prompts,
+  };
+}
+
+async function codex(): Promise<Stage> {
+  const server = new CodexAppServer();
+  server.silent.add('initialize');
+  const program = { command: await server.program(), cwd: process.cwd(), env: process.env };
+  return {
+    open: (around) =>
+      new CodexSource({
+        ...{ around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
+        open: (listener) => openProcess(program, listener),
+      }),
+    comes: () => void server.silent.delete('initialize'),
+    heard: () =>
+      server.requests
+        .filter(({ method }) => method === 'turn/start' || method === 'thread/queue/add')
+        .map(({ params: { additionalContext, input } }) => {
+          const { value } = fieldsOf(fieldsOf(additionalContext).interlude);
+          return [value, fieldsOf(listOf(input)[0]).text].filter(Boolean).join('\n\n');
+        }),
+  };
+}
+
+async function opencode(): Promise<Stage> {
+  const server = new OpencodeStandIn();
+  await server.start();
+  await server.kill();
+  const address = { url: server.url, user: 'opencode', password: null };
+  return {
+    open: (surroundings) =>
+      OpencodeSource.open({
+        ...{ address, shownUrl: server.url, surroundings, session: S, workspaceNote },
+        newRunId: () => crypto.randomUUID(),
+      }),
+    async comes() {
+      await server.start();
+      onTestFinished(() => server.kill());
+    },
+    heard: () =>
+      server.asked
+        .filter(({ path }) => path.endsWith('/prompt_async'))
+        .map(({ body }) =>
+          listOf(fieldsOf(body).parts)
+            .map((part) => fieldsOf(part).text)
+            .join('\n\n'),
+        ),
+  };
+}
+
+async function agui(): Promise<Stage> {
+  const server = await AmbientServer.start();
+  server.refusal = { status: 503, body: 'not yet' };
+  server.onRun = (run) => run.reply('Done.');
+  const how = { url: server.url, sessionId: S, history: 'none' as const, headers: {}, workspaceNote };
+  return {
+    open: (surroundings) => new AgUiSource({ ...how, surroundings, waits: { longestMs: 60_000 } }),
+    waits: (source) => settled(() => source.sessions[0]?.trouble).toContain('A message waits'),
+    answered: (around) => settled(() => around.stored.get(`agui-history:${S}`)).toContain('Done.'),
+    comes() {
+      server.refusal = null;
+      server.inputs.length = 0;
+    },
+    heard: () => server.inputs.map(({ messages }) => String(messages.at(-1)?.content)),
+  };
+}
+
+async function agentapi(): Promise<Stage> {
+  const server = await AgentApiEmulator.start();
+  server.replies('Welcome');
+  await server.stop();
+  return {
+    open: (surroundings) =>
+      new AgentApiSource({ surroundings, url: server.url, sessionId: S, headers: {}, waits: QUICK, workspaceNote }),
+    async comes() {
+      server.onMessage = () => setImmediate(() => server.replies('Done.'));
+      await server.listen();
+    },
+    heard: () => server.typed,
+  };
+}
+
+describe.each([
+  ['acp', acp],
+  ['codex', codex],
+  ['opencode', opencode],
+  ['agui', agui],
+  ['agentapi', agentapi],
+])('what --prompt says to an agent of the kind %s', (_kind, makeStage) => {
+  test('reaches it once over kills, before and after it has it, and behind the note on its workspace', async () => {
+    const stage = await makeStage();
+    let around = new MemorySurroundings();
+    let source = await begun();
+    const told = () => around.events.filter(({ type, role }) => type === 'TEXT_MESSAGE_START' && role === 'user');
+
+    void prompt();
+    await settled(told).toHaveLength(1);
+    await stage.waits?.(source);
+    await killed();
+    expect(stage.heard()).not.toContain('Build it.');
+    await stage.comes();
+    source = await begun();
+    await prompt();
+    await settled(stage.heard).toEqual([`${workspaceNote}\n\nBuild it.`]);
+
+    await stage.answered?.(around);
+    await killed();
+    source = await begun();
+    await prompt();
+    expect(told()).toHaveLength(1);
+    expect(await source.say?.(messageTo('m2', 'Test it.') as CommandOf<'message'>, false)).toEqual({
+      state: 'delivered',
+    });
+    await settled(stage.heard).toEqual([`${workspaceNote}\n\nBuild it.`, 'Test it.']);
+
+    async function begun(): Promise<Source> {
+      const opened = await stage.open(around);
+      onTestFinished(() => opened.close(0, 'the test is over'));
+      await opened.start();
+      return opened;
+    }
+    function prompt(): Promise<void> {
+      const speaker = source;
+      const say = async (command: CommandOf<'message'>, again: boolean) =>
+        (await speaker.say?.(command, again)) ?? { state: 'failed' as const };
+      return sayFirst({ sessionId: S, text: 'Build it.' }, { surroundings: around, say });
+    }
+    /** Nothing that it says is stored any more, and what it would still do is not done. */
+    async function killed(): Promise<void> {
+      around.deafen();
+      around = new MemorySurroundings(undefined, around);
+      await source.close(0, 'killed');
+    }
+  });
+});

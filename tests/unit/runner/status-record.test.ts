@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { COMMAND_TYPES } from '@/lib/protocol/commands';
+import type { Verbs } from '@/lib/runner/host/source';
+import { takenBy } from '@/lib/runner/host/status-record';
+
+const done = async () => ({ state: 'done' as const });
+const ALL: Required<Verbs> = {
+  ...{ say: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
+};
+
+test('a source that acts on all commands names each: a runner that names none may be older than some', () => {
+  expect(takenBy(ALL)).toEqual({ takes: [...COMMAND_TYPES] });
+});
+
+test('what a source does not act on is left out, with why', () => {
+  const { end: _, ...others } = ALL;
+  const refusals = { 'session.end': 'it is ended in its terminal' };
+  const { takes, takesNot } = takenBy({ ...others, refusals });
+  expect(takes).toEqual(COMMAND_TYPES.filter((type) => type !== 'session.end'));
+  expect(takesNot).toEqual(refusals);
+});
