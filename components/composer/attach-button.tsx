@@ -31,7 +31,7 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
         aria-disabled={!isOffered}
         title={isOffered ? WORDS[takes.join()] : 'Nothing can be attached: this agent takes no images or files'}
         onClick={() => isOffered && input.current?.click()}
-        className="hit grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
+        className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
       >
         <Icon of={Paperclip} size={15} strokeWidth={1.75} />
       </button>

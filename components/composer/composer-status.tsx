@@ -21,7 +21,12 @@ export function ComposerStatus(props: {
   const sending = sendingTo(session, agent);
   const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
-  if (attaching !== null) return <span role="status" className="text-waiting">{attaching}</span>;
+  if (attaching !== null)
+    return (
+      <span role="status" className="text-waiting">
+        {attaching}
+      </span>
+    );
   if (failure !== null)
     return (
       <span className="text-failed">

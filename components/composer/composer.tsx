@@ -144,7 +144,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             props={{ sessionId: session.id, uploads, list, onRemoved: () => field.current?.focus() }}
           />
         )}
-        <div className="flex items-end gap-2">
+        <div className="flex items-end gap-1 sm:gap-2">
           {ended === null && <AttachButton takes={takes} onAttach={(files) => list.add(files)} />}
           <textarea
             ref={field}
