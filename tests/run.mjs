@@ -20,7 +20,7 @@ import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensureRealAgents, REAL_AGENTS } from './support/real-agents.mjs';
 
 /** A stage that hangs must not hang the run. */
-const STAGE_LIMIT_MS = 900_000;
+const STAGE_LIMIT_MS = 1_200_000;
 
 const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 

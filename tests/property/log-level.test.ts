@@ -182,9 +182,7 @@ class World {
     if (!this.#seen.has(id)) {
       this.#seen.add(id);
       if (this.#level.memory.requestId !== body.requestId) {
-        const at = this.wishes.findIndex(({ requestId }) => requestId === body.requestId);
-        // The answer to the newest wish may not have come yet when its command has.
-        this.takenUp.push(at < 0 ? this.wishes.length : at);
+        this.takenUp.push(this.#placeOf(body));
       }
       await this.#kept.obey(body);
     }
@@ -193,6 +191,15 @@ class World {
       body: { state: 'done' },
     });
     expect(response.status).toBe(200);
+  }
+
+  /** Among all wishes; that the time of one is over stands right behind it. */
+  #placeOf({ by, requestId }: Extract<Command, { type: 'log-level.set' }>['body']): number {
+    const at = this.wishes.findIndex((wish) => wish.requestId === requestId);
+    if (at >= 0) return at;
+    const isOver = ({ expiresAt }: Wish) => expiresAt !== null && expiresAt <= this.#clock.now;
+    // The answer to the newest wish may not have come yet when its command has.
+    return by === 'time-limit' ? this.wishes.findLastIndex(isOver) + 0.5 : this.wishes.length;
   }
 
   #frames(): CommandFrame[] {
