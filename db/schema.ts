@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { blob, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { CommandState, CommandType, WakeRule } from '@/lib/protocol/commands';
@@ -399,6 +399,40 @@ export const commands = sqliteTable(
     index('commands_of_waking').on(table.sessionId, table.position).where(sql`type = 'wake-rule.set'`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
   ],
+);
+
+/** Images and files for a session's agent. Each session has its own: what one may read says nothing about another. */
+export const attachments = sqliteTable(
+  'attachments',
+  {
+    sessionId: text('session_id').notNull(),
+    /** SHA-256 of the bytes. */
+    hash: text('hash').notNull(),
+    name: text('name').notNull(),
+    mediaType: text('media_type').notNull(),
+    bytes: integer('bytes').notNull(),
+    /** When it was last sent. */
+    sentAt: integer('sent_at').notNull(),
+    /** A message names it: it stays as long as that does. */
+    isNamed: boolean('is_named').notNull().default(false),
+  },
+  (table) => [
+    primaryKey({ columns: [table.sessionId, table.hash] }),
+    // what may have to go
+    index('attachments_unnamed').on(table.sentAt).where(sql`is_named = 0`),
+  ],
+);
+
+/** Their bytes, in pieces that every database takes. */
+export const attachmentParts = sqliteTable(
+  'attachment_parts',
+  {
+    sessionId: text('session_id').notNull(),
+    hash: text('hash').notNull(),
+    part: integer('part').notNull(),
+    bytes: blob('bytes', { mode: 'buffer' }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sessionId, table.hash, table.part] })],
 );
 
 /** What was asked in a session under each `clientId`, so that asking again does nothing more. */

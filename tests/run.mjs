@@ -33,7 +33,7 @@ const PATIENT = { options: [...SHARED.options, '--testTimeout=240000'] };
 const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
 
 /** The tests of the real Claude Code, which needs nothing but the Agent SDK. */
-const CLAUDE_TESTS = ['agent-tools', 'claude', 'composer-live', 'demo', 'hooks'].map(
+const CLAUDE_TESTS = ['agent-tools', 'attachments', 'claude', 'composer-live', 'demo', 'hooks'].map(
   (name) => `tests/agents/${name}.test.ts`,
 );
 

@@ -8,6 +8,8 @@ import { sendingTo } from '@/lib/protocol/sending';
 /** The one thing worth saying about writing here, the most pressing first. */
 export function ComposerStatus(props: {
   ended: string | null;
+  /** What the message waits for, or lacks, of what is attached to it; else null. */
+  attaching: string | null;
   failure: string | null;
   effect: string | null;
   /** Why the turn that runs can’t be interrupted from here, else null. */
@@ -15,10 +17,16 @@ export function ComposerStatus(props: {
   session: SessionSummary;
   agent: AgentSummary | null;
 }) {
-  const { ended, failure, effect, noInterrupt, session, agent } = props;
+  const { ended, attaching, failure, effect, noInterrupt, session, agent } = props;
   const sending = sendingTo(session, agent);
   const isStale = useKnownUntil() !== null;
   if (ended !== null) return <Name text={ended} />;
+  if (attaching !== null)
+    return (
+      <span role="status" className="text-waiting">
+        {attaching}
+      </span>
+    );
   if (failure !== null)
     return (
       <span className="text-failed">

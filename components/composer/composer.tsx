@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { ArrowUp, X } from 'lucide';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
@@ -9,13 +10,18 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
+import type { Attachment } from '@/lib/protocol/attachments';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import { AttachButton } from './attach-button';
 import { ComposerStatus } from './composer-status';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
+import { textWith, type UploadList } from './upload-list';
+import { useAttaching } from './use-attaching';
 import { useDraft } from './use-draft';
 import { useGrowing } from './use-growing';
 import { useSentHistory } from './use-sent-history';
 
+const chipsCode = new CodeOnDemand(async () => (await import('./attachment-chips')).AttachmentChips);
 const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
 
 export interface ComposerHandle {
@@ -23,7 +29,7 @@ export interface ComposerHandle {
   replyTo: (messageId: string) => void;
 }
 
-interface ComposerProps {
+export interface ComposerProps {
   session: SessionSummary;
   /** Null until it is known. */
   agent: AgentSummary | null;
@@ -31,7 +37,7 @@ interface ComposerProps {
   ended: string | null;
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
-  onSend: (text: string, replyTo: string | null) => void;
+  onSend: (text: string, replyTo: string | null, attachments: readonly Attachment[]) => void;
   /** The writer is done for now: takes the focus. */
   onLeave: () => void;
   handle: React.Ref<ComposerHandle>;
@@ -41,6 +47,15 @@ interface ComposerProps {
 export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave, handle }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const { draft, change } = useDraft(session.id, field);
+  const sendNow = (list: UploadList) => {
+    const { attachments } = list;
+    onSend(textWith(draft.text, attachments), draft.replyTo, attachments);
+    change({ text: '', replyTo: null, attachments: undefined });
+    list.clear();
+  };
+  const keep = (attachments: readonly Attachment[]) =>
+    change({ attachments: attachments.length === 0 ? undefined : attachments });
+  const { takes, list, uploads, isOver, places } = useAttaching(session.id, keep, sendNow);
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
   const noInterrupt = useRefusal('interrupt');
@@ -57,11 +72,9 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     },
   }));
 
-  const isEmpty = draft.text.trim() === '';
+  const isEmpty = draft.text.trim() === '' && uploads.length === 0;
   const send = () => {
-    if (isEmpty || ended !== null) return;
-    onSend(draft.text, draft.replyTo);
-    change({ text: '', replyTo: null });
+    if (!isEmpty && ended === null && list.mayBeSent()) sendNow(list);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
@@ -91,7 +104,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         event.preventDefault();
         send();
       }}
-      className="shrink-0 border-line border-t focus-within:border-accent"
+      {...places}
+      className={clsx(
+        'shrink-0 border-t focus-within:border-accent',
+        isOver ? 'border-accent bg-raised' : 'border-line',
+      )}
     >
       <div className="relative mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
         {quote !== null && (
@@ -120,7 +137,15 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             props={{ status: agent.status, typed: draft.text, field, onTake: (text: string) => change({ text }) }}
           />
         )}
-        <div className="flex items-end gap-2">
+        {uploads.length > 0 && (
+          <OnDemand
+            code={chipsCode}
+            name="What is attached"
+            props={{ sessionId: session.id, uploads, list, onRemoved: () => field.current?.focus() }}
+          />
+        )}
+        <div className="flex items-end gap-1 sm:gap-2">
+          {ended === null && <AttachButton takes={takes} onAttach={(files) => list.add(files)} />}
           <textarea
             ref={field}
             dir="auto"
@@ -156,6 +181,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">
           <ComposerStatus
             ended={ended}
+            attaching={uploads.length === 0 ? null : list.words}
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}

@@ -1,3 +1,4 @@
+import { type Attachment, readAttachments } from '@/lib/protocol/attachments';
 import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 
 /**
@@ -8,6 +9,8 @@ import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 export interface Draft {
   text: string;
   replyTo: string | null;
+  /** What the server has of it already; left out if that is nothing. */
+  attachments?: readonly Attachment[] | undefined;
 }
 
 /**
@@ -18,6 +21,8 @@ export interface OutgoingMessage {
   clientId: string;
   text: string;
   replyTo: string | null;
+  /** Left out if it carries nothing. */
+  attachments?: readonly Attachment[];
   /** When it was written, epoch milliseconds. */
   at: number;
   state: 'sending' | 'retrying' | 'sent' | 'refused';
@@ -44,11 +49,12 @@ export function readDraft(storage: Storage | null, sessionId: string): Draft {
   return {
     text: typeof stored.text === 'string' ? stored.text : '',
     replyTo: typeof stored.replyTo === 'string' ? stored.replyTo : null,
+    ...carried(stored.attachments),
   };
 }
 
 export function storeDraft(storage: Storage | null, sessionId: string, draft: Draft): void {
-  const isEmpty = draft.text === '' && draft.replyTo === null;
+  const isEmpty = draft.text === '' && draft.replyTo === null && draft.attachments === undefined;
   if (isEmpty) storage?.removeItem(draftKey(sessionId));
   else keep(storage, draftKey(sessionId), draft);
 }
@@ -59,12 +65,13 @@ export function readOutgoing(storage: Storage | null, sessionId: string): Outgoi
   for (const key of keysOf(storage)) {
     const name = outgoingName(key);
     if (name?.sessionId !== sessionId) continue;
-    const { text, replyTo, at, refused } = fieldsAt(storage, key);
+    const { text, replyTo, attachments, at, refused } = fieldsAt(storage, key);
     if (typeof text !== 'string' || typeof at !== 'number') continue;
     messages.push({
       clientId: name.clientId,
       text,
       replyTo: typeof replyTo === 'string' ? replyTo : null,
+      ...carried(attachments),
       at,
       state: typeof refused === 'string' ? 'refused' : 'retrying',
       messageId: null,
@@ -75,10 +82,11 @@ export function readOutgoing(storage: Storage | null, sessionId: string): Outgoi
 }
 
 export function storeOutgoing(storage: Storage | null, sessionId: string, message: OutgoingMessage): void {
-  const { clientId, text, replyTo, at, state, reason } = message;
+  const { clientId, text, replyTo, attachments, at, state, reason } = message;
   keep(storage, outgoingKey(sessionId, clientId), {
     text,
     replyTo,
+    ...(attachments === undefined ? {} : { attachments }),
     at,
     ...(state === 'refused' && { refused: reason }),
   });
@@ -100,6 +108,12 @@ export function outgoingName(key: string): { sessionId: string; clientId: string
   const [sessionId, clientId] = key.slice(OUTGOING.length).split(':');
   if (sessionId === undefined || clientId === undefined) return null;
   return { sessionId: decodeURIComponent(sessionId), clientId: decodeURIComponent(clientId) };
+}
+
+/** @param list as it may stand in the store */
+export function carried(list: unknown): { attachments?: readonly Attachment[] } {
+  const attachments = readAttachments(list);
+  return attachments.length === 0 ? {} : { attachments };
 }
 
 function keysOf(storage: Storage | null): string[] {

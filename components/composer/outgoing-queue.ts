@@ -1,6 +1,7 @@
 import { Store } from '@/components/live/store';
+import type { Attachment } from '@/lib/protocol/attachments';
 import { retryDelayMs } from '@/lib/protocol/retry-delay';
-import { forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
+import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
@@ -43,12 +44,13 @@ export class OutgoingQueue extends Store {
     return this.#messages;
   }
 
-  post(text: string, replyTo: string | null): void {
+  post(text: string, replyTo: string | null, attachments: readonly Attachment[] = []): void {
     const { newId, now } = this.#options;
     this.#add({
       clientId: newId(),
       text,
       replyTo,
+      ...carried(attachments),
       at: now(),
       state: 'sending',
       messageId: null,
@@ -61,7 +63,7 @@ export class OutgoingQueue extends Store {
     const message = this.#messages.find((one) => one.clientId === clientId && one.state === 'refused');
     if (message === undefined) return;
     this.discard(clientId);
-    this.post(message.text, message.replyTo);
+    this.post(message.text, message.replyTo, message.attachments);
   }
 
   discard(clientId: string): void {

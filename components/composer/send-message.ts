@@ -8,12 +8,13 @@ const PASSING = [401, 408, 421, 429];
 
 /** One attempt. Only the server's own word about this message is final. */
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
-  const { text, clientId, replyTo } = message;
+  const { text, clientId, replyTo, attachments } = message;
   try {
     const { messageId } = await postJson<MessageAnswer>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
       text,
       clientId,
       ...(replyTo === null ? {} : { replyTo }),
+      ...(attachments === undefined ? {} : { attachments: attachments.map(({ hash, name }) => ({ hash, name })) }),
     });
     return { kind: 'sent', messageId };
   } catch (error) {

@@ -27,7 +27,7 @@ export function withOutgoing(state: TranscriptState, messages: readonly Outgoing
   return { ...state, turns: [...state.turns, ...waiting.map((message) => turnOf(message, state.position))] };
 }
 
-function turnOf({ clientId, text, replyTo, at }: OutgoingMessage, position: string): Turn {
+function turnOf({ clientId, text, replyTo, attachments, at }: OutgoingMessage, position: string): Turn {
   const item: MessageItem = {
     kind: 'message',
     id: clientId,
@@ -41,6 +41,7 @@ function turnOf({ clientId, text, replyTo, at }: OutgoingMessage, position: stri
     deliveryReason: null,
     replyTo: replyTo === null ? [] : [replyTo],
     clientId,
+    ...(attachments === undefined ? {} : { attachments: [...attachments] }),
   };
   return { ...outsideTurn(`outgoing:${clientId}`, position, at), items: [item] };
 }

@@ -9,6 +9,7 @@ import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import type { MessageItem } from '@/lib/protocol/read-models';
+import { MessageAttachments } from './message-attachments';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
@@ -39,6 +40,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {item.name !== null && <Sender name={item.name} />}
         </span>
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
+        {item.attachments !== undefined && <MessageAttachments attachments={item.attachments} />}
         {item.delivery !== null && slots.renderDelivery(item)}
         {slots.renderOwed(item)}
         {queued && item.delivery === null && (

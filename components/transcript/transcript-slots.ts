@@ -1,6 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext } from 'react';
+import type { Attachment } from '@/lib/protocol/attachments';
 import type { Position } from '@/lib/protocol/position';
 import type { MessageItem, RequestItem, Task, TaskItem } from '@/lib/protocol/read-models';
 
@@ -25,6 +26,8 @@ export interface TranscriptSlots {
   renderOwed(item: MessageItem): ReactNode;
   /** The beginning of a message, null if it is not loaded. */
   quoteOf(messageId: string): string | null;
+  /** Where the bytes of an attachment are; null if nobody can tell. */
+  hrefOf(attachment: Attachment): string | null;
   /** Begins a message that answers this one; null if nobody can be written to. */
   replyTo: ((messageId: string) => void) | null;
 }
@@ -40,6 +43,7 @@ const SlotsContext = createContext<TranscriptSlots>({
   renderDelivery: () => null,
   renderOwed: () => null,
   quoteOf: () => null,
+  hrefOf: () => null,
   replyTo: null,
 });
 

@@ -12,7 +12,8 @@ export function contentPolicy(nonce: string, isDevelopment: boolean): string {
     `style-src 'self' ${isDevelopment ? "'unsafe-inline'" : `'nonce-${nonce}'`}`,
     // Measured heights and virtual offsets stand in style attributes, which can load nothing under the rest of this.
     "style-src-attr 'unsafe-inline'",
-    "img-src 'self' data:",
+    // `blob:` is what the page itself has been given, to be seen before it is sent: only its own code makes such addresses.
+    "img-src 'self' data: blob:",
     "font-src 'self'",
     `connect-src 'self'${isDevelopment ? ' ws:' : ''}`,
     "worker-src 'self'",

@@ -6,12 +6,13 @@ export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 
 /** The message itself, as if the agent's own runner had told of it, and that it waits. */
 export function messageEvents({ body }: Command & { type: 'message' }, clientId: string | null): AgUiEvent[] {
-  const { messageId, text, from, replyTo } = body;
+  const { messageId, text, from, replyTo, attachments } = body;
   const interlude = {
     delivery: 'queued' as const,
     from,
     ...(clientId === null ? {} : { clientId }),
     ...(replyTo === undefined ? {} : { replyTo: [replyTo] }),
+    ...(attachments === undefined ? {} : { attachments }),
   };
   return [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: from.id, metadata: { interlude } },

@@ -8,6 +8,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import { forgottenAttachments, removeAttachments } from './attachment-rows';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
@@ -189,6 +190,12 @@ export class CommandHub {
       due: overdueSessions(now),
       work: written((transaction, choice) => expireRequests(transaction, now, choice)),
     };
+    // nor can what is removed be brought back
+    const attachments: RowWork = {
+      kind: 'the attachment',
+      due: forgottenAttachments(now),
+      work: written((transaction, choice) => removeAttachments(transaction, now, choice)),
+    };
     return [
       {
         kind: 'the log level of',
@@ -200,7 +207,7 @@ export class CommandHub {
         due: expiredCommands(hour),
         work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
       },
-      ...(isSure ? [requests] : []),
+      ...(isSure ? [requests, attachments] : []),
       {
         kind: 'the silent runner of',
         due: silentRunners(now),

@@ -5,32 +5,44 @@ import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/c
 import { AppError } from '@/lib/protocol/errors';
 import type { Sending } from '@/lib/protocol/sending';
 import { askAndSay } from './ask-session';
+import { nameAttachments } from './attachment-rows';
 import type { CommandServer } from './command-hub';
 
 /**
  * `POST /sessions/:id/messages`: a person writes to the agent.
  *
  * @returns once the message is on disk; the same again under the same `clientId` is answered the same and sent once
- * @throws AppError `not_found`, `conflict`
+ * @throws AppError `not_found`, `conflict`; `invalid_argument` for an attachment that the session does not have
  */
 export async function postMessage(
-  { ids: { sessionId }, body: { text, clientId, replyTo } }: Asked<'sessionId', { body: SendMessage }>,
+  {
+    ids: { sessionId },
+    body: { text, clientId, replyTo, attachments = [] },
+  }: Asked<'sessionId', { body: SendMessage }>,
   server: CommandServer,
 ): Promise<MessageAnswer> {
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
   const { commandId, state, said } = await askAndSay(server, {
     sessionId,
     clientId,
-    ask: { type: 'message', text, replyTo },
+    // without any, as a message was digested before there were attachments
+    ask: { type: 'message', text, replyTo, ...(attachments.length === 0 ? {} : { attachments }) },
     bytes: text.length * 4,
-    prepare: async (_transaction, { sending }, messageId) => {
+    prepare: async (transaction, { id, sending }, messageId) => {
       if (isReplyToNothing) {
         throw new AppError(
           'not_found',
           `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
         );
       }
-      const body = { messageId, text, from: OPERATOR, ...(replyTo === undefined ? {} : { replyTo }) };
+      const named = await nameAttachments(transaction, id, attachments);
+      const body = {
+        messageId,
+        text,
+        from: OPERATOR,
+        ...(replyTo === undefined ? {} : { replyTo }),
+        ...(named.length === 0 ? {} : { attachments: named }),
+      };
       return { body, said: sending };
     },
   });

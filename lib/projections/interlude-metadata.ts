@@ -1,4 +1,5 @@
 import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { readAttachments } from '@/lib/protocol/attachments';
 import { type Fields, isObject } from '@/lib/protocol/fields';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { idList } from './event-fields';
@@ -25,6 +26,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   for (const key of FLAGS) if (said[key] === true) known[key] = true;
   if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
+  if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
   if (said.delivery === 'queued') known.delivery = 'queued';
   if (isObject(from) && typeof from.id === 'string' && (from.kind === 'person' || from.kind === 'agent'))
     known.from = { kind: from.kind, id: from.id };

@@ -133,7 +133,10 @@ const INPUT_LENGTHS = new WeakMap<object, number>();
 function textOf(item: Item): number {
   switch (item.kind) {
     case 'message':
-      return item.replyTo.reduce((sum, id) => sum + id.length, item.text.length);
+      return (
+        item.replyTo.reduce((sum, id) => sum + id.length, item.text.length) +
+        lengthOfEach(item.attachments, ({ name, mediaType }) => name.length + mediaType.length)
+      );
     case 'reasoning':
     case 'notice':
       return item.text.length;

@@ -147,10 +147,11 @@ const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: 
 
 /** Takes over what an event of a message says about it besides its text: that it is queued, and what it answers. */
 function takeDelivery(message: MessageItem, event: AgUiEvent): void {
-  const { delivery, replyTo, clientId } = interludeOf(event);
+  const { delivery, replyTo, clientId, attachments = [] } = interludeOf(event);
   if (delivery === 'queued') message.delivery ??= 'queued';
   if (typeof clientId === 'string') message.clientId = clientId;
   if (replyTo !== undefined) message.replyTo = stringList(replyTo);
+  if (attachments.length > 0) message.attachments = attachments;
 }
 
 function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {

@@ -1,4 +1,5 @@
 import type { EventType } from '@ag-ui/core';
+import type { Attachment } from './attachments';
 import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
 import type { Position } from './position';
 
@@ -72,6 +73,8 @@ export interface InterludeMetadata {
   presumed?: true;
   /** On a `session:ended` that tells an end that is known from a status record, and has its line. Written by ingest. */
   again?: true;
+  /** On a user message: what it carries besides its text. */
+  attachments?: Attachment[];
   /** With `delivery`: the name its sender's browser gave it, by which that knows it again. */
   clientId?: string;
   /** On RUN_FINISHED / RUN_ERROR: the agent did not say that the turn ended; its silence, or what it did next, did. */

@@ -50,6 +50,8 @@ export const agentStatusSchema = z.looseObject({
   mode: text,
   /** What people can have it do by a `/name` at the beginning of a message. */
   commands: lenient(z.array(z.looseObject({ name: z.string(), description: text }))),
+  /** What messages to it may carry, of ATTACHMENT_KINDS; absent: nothing. */
+  attachments: lenient(z.array(z.string())),
   /** How many sessions its runner carries. */
   sessions: lenient(count),
   process: lenient(

@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import { type Attachment, isHash, MAX_ATTACHMENT_NAME } from './attachments';
 import { idSchema, textUpTo, timeSchema } from './field-schemas';
 import {
   MAX_INBOX_ID,
   MAX_MARKED,
+  MAX_MESSAGE_ATTACHMENTS,
   MAX_MESSAGE_BYTES,
   MAX_PERSON_NAME,
   MAX_REASON_LENGTH,
@@ -40,7 +42,7 @@ export interface AnsweredRequest {
 
 /** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
 export interface CommandBodies {
-  message: { messageId: string; text: string; from: Sender; replyTo?: string };
+  message: { messageId: string; text: string; from: Sender; replyTo?: string; attachments?: Attachment[] };
   /** `turnId`: the turn it ends, and no other. */
   interrupt: { turnId?: string };
   /** Ends the session for good, whatever runs in it: its agent ends, and a runner of one session with it. */
@@ -127,7 +129,21 @@ const text = z
 const clientId = idSchema;
 
 /** `POST /sessions/:id/messages` */
-export const sendMessageSchema = z.strictObject({ text, clientId, replyTo: idSchema.optional() });
+export const sendMessageSchema = z.strictObject({
+  text,
+  clientId,
+  replyTo: idSchema.optional(),
+  /** What was sent to `/sessions/:id/attachments`, in the order in which the agent is given it. */
+  attachments: z
+    .array(
+      z.strictObject({
+        hash: z.string().refine(isHash, 'the SHA-256 of its bytes, in lower-case hex'),
+        name: textUpTo(MAX_ATTACHMENT_NAME).min(1),
+      }),
+    )
+    .max(MAX_MESSAGE_ATTACHMENTS)
+    .optional(),
+});
 export type SendMessage = z.infer<typeof sendMessageSchema>;
 
 /** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */

@@ -40,6 +40,12 @@ export const CLOCK_SKEW_MS = 60_000;
 
 /** Longest message to an agent, as UTF-8. */
 export const MAX_MESSAGE_BYTES = 256 * 1024;
+/** Largest attachment, most of them on one message, and most bytes of those together. */
+export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024;
+export const MAX_MESSAGE_ATTACHMENTS = 8;
+export const MAX_MESSAGE_ATTACHMENT_BYTES = 10 * 1024 * 1024;
+/** How long an attachment that no message names is kept. */
+export const ATTACHMENT_KEPT_MS = 24 * 60 * 60_000;
 /** Longest reason of an acknowledgement or decision, in UTF-16 code units. */
 export const MAX_REASON_LENGTH = 4000;
 /** How much of a message an obligation quotes, in UTF-16 code units. */

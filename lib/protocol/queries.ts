@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { SESSION_STATES } from './agent-state';
+import { MAX_ATTACHMENT_NAME } from './attachments';
 import { INBOX_KINDS } from './inbox';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
@@ -89,6 +90,25 @@ export const taskQuery = z.object({ runId: text });
 
 /** `position`: of the run, where neither id tells runs apart. */
 export const taskOutputQuery = taskQuery.extend({ position: orNull(position) });
+
+/** `name`: what people call it. */
+export const attachmentQuery = z.strictObject({
+  name: one(
+    z
+      .string()
+      .refine((name) => name.trim() !== '' && name.length <= MAX_ATTACHMENT_NAME, {
+        message: `the name of the file, at most ${MAX_ATTACHMENT_NAME} UTF-16 code units`,
+      })
+      .transform((name) => name.toWellFormed()),
+  ),
+});
+export type AttachmentQuery = z.infer<typeof attachmentQuery>;
+
+/** `session`: which has it. */
+export const attachmentBytesQuery = z.strictObject({
+  session: one(z.string().min(1, { message: 'the session that has it' })),
+});
+export type AttachmentBytesQuery = z.infer<typeof attachmentBytesQuery>;
 
 /** `session`: to which the client’s thread is bound, where it makes thread ids of its own. */
 export const agUiQuery = z.strictObject({ session: text });

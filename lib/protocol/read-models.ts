@@ -1,5 +1,6 @@
 import type { FileEdit, PlanEntry, RequestOption } from './ag-ui';
 import type { Observations, SessionState, StateEvidence } from './agent-state';
+import type { Attachment } from './attachments';
 import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
 import type { LogMarker } from './envelope';
 import type { DesiredLogLevel, LogLevel } from './log-levels';
@@ -51,6 +52,8 @@ export interface MessageItem extends StreamedItem {
   replyTo: string[];
   /** The name its sender's browser gave it; null if it did not go through Interlude. */
   clientId: string | null;
+  /** What it carries besides its text; left out if that is nothing. */
+  attachments?: Attachment[];
 }
 
 export interface ReasoningItem extends StreamedItem {

@@ -10,6 +10,7 @@ import { putArrangement } from '@/lib/commands/arrange-session';
 import { postInterrupt, postSessionEnd, postTaskStop, postTaskWake } from '@/lib/commands/ask-agent';
 import { getCommands } from '@/lib/commands/get-commands';
 import { postMarks } from '@/lib/commands/mark-inbox';
+import { postAttachment } from '@/lib/commands/post-attachment';
 import { putLogLevel } from '@/lib/commands/put-log-level';
 import { putRetirement } from '@/lib/commands/retire-agent';
 import { postInsightsSeen } from '@/lib/commands/see-insights';
@@ -22,6 +23,7 @@ import { postEvents } from '@/lib/ingest/post-events';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
+import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
 import type { ServerParts } from './server-parts';
@@ -67,8 +69,8 @@ export interface ApiRoute extends RouteBase {
   access: 'signed-in' | 'program';
   takes: Takes<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
-  /** The status of its answers: 202 if the work is still to be done. */
-  status: 200 | 202;
+  /** The status of its answers: 201 for what is kept from then on, 202 if the work is still to be done. */
+  status: 200 | 201 | 202;
 }
 
 /**
@@ -82,6 +84,7 @@ const signedIn = api('signed-in');
 const program = api('program');
 /** Asks an agent to do something: the answer says that this is queued. */
 const asking = api('signed-in', 202);
+const keeping = api('signed-in', 201);
 
 /** Everything that is not a page. PROTOCOL.md says what each route is asked and answers. */
 export const ROUTES: readonly Route[] = [
@@ -125,6 +128,8 @@ export const ROUTES: readonly Route[] = [
   signedIn('POST', '/agui/:agentId/connect', postAgUiConnect, { query: query.agUiQuery }),
 
   asking('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
+  keeping('POST', '/sessions/:sessionId/attachments', postAttachment, { query: query.attachmentQuery }),
+  signedIn('GET', '/attachments/:hash', getAttachment, { query: query.attachmentBytesQuery }),
   asking('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
   asking('POST', '/sessions/:sessionId/end', postSessionEnd, { bodies: [body.endSessionSchema] }),
   asking('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),

@@ -1,5 +1,6 @@
 import { afterAll } from 'vitest';
 import type { ServerTarget } from '../support/server-target';
+import { describeAttachmentsContract } from './attachments-contract';
 import { describeCommandsContract } from './commands-contract';
 import { describeFleetContract } from './fleet-contract';
 import { describeInboxContract } from './inbox-contract';
@@ -27,6 +28,7 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeLogLevelContract(name, shared);
   describeInsightsContract(name, shared);
   describeMessagesContract(name, shared);
+  describeAttachmentsContract(name, shared);
   describeObligationsContract(name, shared);
   describeOwnershipContract(name, shared);
   describeLogsContract(name, shared);

@@ -13,6 +13,9 @@ export class AgentApiEmulator {
   readonly typed: string[] = [];
   readonly keys: string[] = [];
   readonly asked: string[] = [];
+  /** By the path that it gave them. */
+  readonly uploaded = new Map<string, Uint8Array>();
+  takesFiles = true;
   status: 'running' | 'stable' = 'running';
   transport: 'pty' | 'acp' = 'pty';
   hasScreen = true;
@@ -153,6 +156,12 @@ export class AgentApiEmulator {
     if (path === '/message' && request.method === 'POST') {
       return this.#post(JSON.parse(Buffer.concat(chunks).toString('utf8')), response);
     }
+    if (path === '/upload' && this.takesFiles && request.method === 'POST') {
+      const form = await new Response(Buffer.concat(chunks), { headers: headersOf(request) }).formData();
+      const file = form.get('file') as File;
+      this.uploaded.set(`/remote/${file.name}`, new Uint8Array(await file.arrayBuffer()));
+      return json(response, { ok: true, filePath: `/remote/${file.name}` });
+    }
     await this.#lock();
     if (path === '/status')
       return json(response, { status: this.status, agent_type: 'claude', transport: this.transport });
@@ -253,4 +262,8 @@ function cannot(response: ServerResponse, message: string): void {
 function problem(response: ServerResponse, status: number, detail: string, errors?: object[]): void {
   response.writeHead(status, { 'content-type': 'application/problem+json' });
   response.end(JSON.stringify({ title: 'Error', status, detail, ...(errors ? { errors } : {}) }));
+}
+
+function headersOf({ headers }: IncomingMessage): HeadersInit {
+  return { 'content-type': headers['content-type'] ?? '' };
 }

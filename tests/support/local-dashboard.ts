@@ -89,12 +89,12 @@ export class LocalDashboard {
       return;
     }
     const { host: _, 'content-encoding': encoding, ...headers } = request.headers as Record<string, string>;
-    const raw = Buffer.from(await request.toArray().then((chunks) => Buffer.concat(chunks)));
-    const body = encoding === 'gzip' ? await unzipped(raw) : raw.toString('utf8');
+    const raw = Uint8Array.from(await request.toArray().then((chunks) => Buffer.concat(chunks)));
+    const body = encoding === 'gzip' ? new TextEncoder().encode(await unzipped(raw)) : raw;
     const answer = await this.#target.send(path, {
       method: request.method ?? 'GET',
-      headers: { ...headers, ...(body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }) },
-      ...(body === '' ? {} : { body }),
+      headers: { ...headers, ...(body.byteLength === 0 ? {} : { 'content-length': String(body.byteLength) }) },
+      ...(body.byteLength === 0 ? {} : { body }),
     });
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     response.flushHeaders();
@@ -109,7 +109,7 @@ export class LocalDashboard {
   }
 }
 
-async function unzipped(raw: Buffer): Promise<string> {
-  const stream = new Blob([new Uint8Array(raw)]).stream().pipeThrough(new DecompressionStream('gzip'));
+async function unzipped(raw: Uint8Array<ArrayBuffer>): Promise<string> {
+  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
   return await text(Readable.fromWeb(stream as never));
 }

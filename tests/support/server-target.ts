@@ -16,7 +16,10 @@ import { startNextServer } from './next-server';
 /** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
   /** Exactly these headers, but for the Host that belongs to the origin. */
-  send(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Response>;
+  send(
+    path: string,
+    init?: { method?: string; headers?: Record<string, string>; body?: string | Uint8Array<ArrayBuffer> },
+  ): Promise<Response>;
   /** With the bearer token. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** Opens a stream with the bearer token. It must be there. */
@@ -118,7 +121,7 @@ async function sendOverHttp(request: Request): Promise<Response> {
       const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
         (values ?? []).map((value): [string, string] => [name, value]),
       );
-      const hasBody = request.method !== 'HEAD' && status !== 204;
+      const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
       const content = hasBody ? (Readable.toWeb(answer) as ReadableStream<Uint8Array>) : null;
       resolve(new Response(content, { status, headers: pairs }));
     });

@@ -139,6 +139,17 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
+  test('it says what messages may carry, if its kind takes anything', async () => {
+    const { source, features, begin } = await stage();
+    if (features === undefined) return;
+    // some agents say so only then
+    await begin();
+    const [facts] = source().sessions;
+    const { attachments } = features;
+    const takes = attachments === true || 'partly' in attachments;
+    expect((facts?.attachments ?? []).length > 0).toBe(takes);
+  });
+
   test('a message that was begun before a kill reaches the agent once', async () => {
     const { source, heard, killed, begin, goesOn = false } = await stage();
     if (heard === undefined) return;

@@ -31,6 +31,7 @@ const slots: TranscriptSlots = {
   renderDelivery: () => null,
   renderOwed: () => null,
   quoteOf: () => null,
+  hrefOf: () => null,
   replyTo: null,
 };
 

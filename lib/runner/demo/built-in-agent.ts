@@ -121,7 +121,9 @@ class BuiltInAgent implements ClaudeQuery {
     const { cwd } = this.#options;
     const about = { cwd, model: 'scripted', tools: ['Bash', 'AskUserQuestion'], permissionMode: 'default' };
     this.#say({ type: 'system', subtype: 'init', ...about, ...answers });
-    const text = messages.flatMap(({ message }) => message.content.map((part) => part.text)).join('\n');
+    const text = messages
+      .flatMap(({ message }) => message.content.map((part) => (part.type === 'text' ? part.text : '')))
+      .join('\n');
     const steps = await this.#answer({ text, results: [], notices: [...ended] }, answers, turn.signal);
     const isBrokenOff = turn.signal.aborted;
     const runId = ended.at(-1)?.runId;

@@ -1,10 +1,18 @@
 import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { AttachmentFile } from './attachment-store';
 import type { SourceSurroundings } from './source';
 
 /** A message that was handed to the agent and that no turn has answered. */
 export interface HandedMessage {
   messageId: string;
   text: string;
+  /** What it carries; left out if that is nothing. */
+  files?: readonly AttachmentFile[];
+}
+
+/** @param files as they come with a message: most carry nothing */
+export function handed(messageId: string, text: string, files: readonly AttachmentFile[] = []): HandedMessage {
+  return { messageId, text, ...(files.length === 0 ? {} : { files }) };
 }
 
 /**

@@ -18,6 +18,8 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { AttachmentStore } from './attachment-store';
+import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { openControl } from './open-control';
@@ -87,6 +89,8 @@ export class RunnerHost {
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
+  readonly #carried: CarriedMessages;
+  readonly #stopping = new AbortController();
   readonly #over = new AbortController();
   /** By session; a session with nothing open is missing. */
   #open = new Map<string, OpenWork>();
@@ -152,6 +156,14 @@ export class RunnerHost {
       options.tellsContextRatio === false
         ? null
         : new ContextRatio({ tell: (message, about) => ofSessions.log('info', message, about) });
+    this.#carried = new CarriedMessages(
+      new AttachmentStore({
+        endpoint,
+        dir: join(dataDir, 'attachments'),
+        signal: this.#stopping.signal,
+        log: (message) => this.#log.warn(message),
+      }),
+    );
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
       backlog: () => this.#backlog(),
@@ -202,6 +214,7 @@ export class RunnerHost {
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
     try {
       await this.#commands?.hold();
+      this.#stopping.abort();
       await this.#source?.close(deadlineMs, this.#endsFor);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
@@ -338,7 +351,13 @@ export class RunnerHost {
     }
     this.#log.info(`${type} ${id}${again ? ', again' : ''}`);
     if (type === 'message') this.#owed.markDirty();
-    const outcome = await verb(command, again);
+    const outcome = await (command.type === 'message'
+      ? this.#carried.pass(
+          command,
+          () => source.sessions.find((session) => session.sessionId === sessionId),
+          (files) => source.say?.(command, again, files) ?? Promise.resolve(BEFORE_SOURCE),
+        )
+      : verb(command, again));
     if (outcome.state === 'failed') this.#log.warn(`${type} ${id} failed: ${outcome.reason}`);
     if (type === 'message') this.#owed.markDirty();
     return outcome;

@@ -1,10 +1,12 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import type { AttachmentKind } from '@/lib/protocol/attachments';
 import type { Command, CommandType } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import type { LogAbout } from '@/lib/runner/logger/log-line';
 import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { AttachmentFile } from './attachment-store';
 import type { OpenWork } from './open-work';
 import type { OwedReply } from './owed-replies';
 
@@ -39,9 +41,10 @@ export interface Source extends Verbs {
 export interface Verbs {
   /**
    * @param again it was begun before, with unknown outcome: no message may reach an agent twice
+   * @param files what it carries, in its order; the host has checked their bytes, and keeps them
    * @returns once the agent's input has it
    */
-  say?: Verb<'message'>;
+  say?: (command: CommandOf<'message'>, again: boolean, files?: readonly AttachmentFile[]) => Promise<CommandOutcome>;
   interrupt?: Verb<'interrupt'>;
   /** Ends the session, and the runner with it, by `SourceSurroundings.over`. */
   end?: Verb<'session.end'>;
@@ -91,6 +94,8 @@ export interface SessionFacts {
   model?: string;
   /** What people can have it do by a `/name` at the beginning of a message. */
   commands?: { name: string; description?: string }[];
+  /** What messages to it may carry; absent while that is not known. */
+  attachments?: readonly AttachmentKind[];
   /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
   limits?: string[];
   /** It takes messages while it is idle. Left out of what is always so, or never. */

@@ -24,7 +24,7 @@ export function statusRecord(
   session?: SessionNow,
 ): StatusRecord {
   if (session === undefined) return { kind: 'status', agentId, occurredAt, status: { ...about, versions: versions() } };
-  const { sessionId, provider, ...facts } = session.facts;
+  const { sessionId, provider, attachments, ...facts } = session.facts;
   const { turn, tasks, requests } = session.open;
   const open = {
     openTurnId: turn?.runId ?? null,
@@ -33,7 +33,8 @@ export function statusRecord(
   };
   const { report } = session;
   const reported = report === undefined ? {} : { report };
-  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...open, ...reported };
+  const taken = attachments === undefined ? {} : { attachments: [...attachments] };
+  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }
 

@@ -13,6 +13,7 @@ export const FEATURES = {
   permissions: 'permissions, answered in the dashboard',
   questions: 'questions, answered in the dashboard',
   messages: 'messages from the dashboard',
+  attachments: 'images and files from the composer',
   interrupt: 'interrupting a turn',
   end: 'ending the session',
   stop: 'stopping a task',

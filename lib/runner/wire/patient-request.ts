@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 export interface PatientRequest {
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   signal: AbortSignal;
 }
 

@@ -56,7 +56,7 @@ describe('before a page', () => {
     expect(directives).toMatchObject({
       'default-src': "'self'",
       'connect-src': "'self'",
-      'img-src': "'self' data:",
+      'img-src': "'self' data: blob:",
       'object-src': "'none'",
       'base-uri': "'none'",
       'form-action': "'self'",

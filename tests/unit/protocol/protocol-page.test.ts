@@ -45,6 +45,11 @@ describe('PROTOCOL.md', () => {
     expect(named('MAX_ID_LENGTH')).toContain(` ${limits.MAX_ID_LENGTH} `);
     expect(named('MAX_TOPICS')).toContain(` ${limits.MAX_TOPICS} `);
     expect(named('MAX_MESSAGE_BYTES')).toContain(`${limits.MAX_MESSAGE_BYTES / 1024} KiB`);
+    expect(named('MAX_ATTACHMENT_BYTES')).toContain(`${limits.MAX_ATTACHMENT_BYTES / 1024 / 1024} MiB`);
+    expect(named('MAX_MESSAGE_ATTACHMENTS')).toContain(
+      `| ${limits.MAX_MESSAGE_ATTACHMENTS}, and ${limits.MAX_MESSAGE_ATTACHMENT_BYTES / 1024 / 1024} MiB |`,
+    );
+    expect(named('ATTACHMENT_KEPT_MS')).toContain(`${limits.ATTACHMENT_KEPT_MS / 3_600_000} hours`);
     expect(named('MAX_OBLIGATION_TEXT')).toContain(` ${limits.MAX_OBLIGATION_TEXT.toLocaleString('en')} `);
     expect(named('MAX_LOG_MESSAGE_BYTES')).toContain(`${limits.MAX_LOG_MESSAGE_BYTES / 1024} KiB`);
     expect(named('MAX_INSIGHT_DETAIL')).toContain(` ${limits.MAX_INSIGHT_DETAIL.toLocaleString('en')} `);

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { DemoSource } from '@/lib/runner/demo/demo-source';
 import { Rota } from '@/lib/runner/demo/rota';
+import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { readRecording } from '@/lib/runner/replay/recording';
-import type { ClaudeMemory, HandedMessage } from '@/lib/runner/sources/claude/claude-memory';
+import type { ClaudeMemory } from '@/lib/runner/sources/claude/claude-memory';
 import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { kind as claudeKind } from '@/lib/runner/sources/claude/kind';
@@ -34,7 +35,8 @@ async function claude(): Promise<SourceStage> {
       let own = () => {};
       wake = () => own();
       void (async () => {
-        for await (const { message } of prompt) heard.push(message.content[0]?.text ?? '');
+        for await (const { message } of prompt)
+          heard.push(message.content[0]?.type === 'text' ? message.content[0].text : '');
       })();
       return {
         async *[Symbol.asyncIterator]() {

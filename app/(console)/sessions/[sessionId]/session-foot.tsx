@@ -2,7 +2,7 @@
 
 import { useCallback } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
-import { Composer } from '@/components/composer/composer';
+import { Composer, type ComposerProps } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
 import { sentTexts } from '@/components/composer/sent-texts';
 import { useOutgoing } from '@/components/composer/use-outgoing';
@@ -31,7 +31,7 @@ export function SessionFoot(props: {
   /** What went wrong out of sight. */
   toast: string | null;
   say: (text: string | null) => void;
-  onSend: (text: string, replyTo: string | null) => void;
+  onSend: ComposerProps['onSend'];
   onLeave: () => void;
 }) {
   const { actions, pins, toast, say, onSend, onLeave } = props;

@@ -57,8 +57,8 @@ export function SessionPanes(props: {
                 pins={knowsSight}
                 toast={props.toast}
                 say={props.say}
-                onSend={(text, replyTo) => {
-                  queue?.post(text, replyTo);
+                onSend={(text, replyTo, attachments) => {
+                  queue?.post(text, replyTo, attachments);
                   setSentCount((count) => count + 1);
                 }}
                 onLeave={() => shown.current?.focus()}

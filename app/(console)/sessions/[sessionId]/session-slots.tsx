@@ -8,7 +8,9 @@ import { useRefusal } from '@/components/live/refusals';
 import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { Waive } from '@/components/obligations/waive';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { attachmentPath } from '@/lib/protocol/attachments';
 import type { MessageItem } from '@/lib/protocol/read-models';
+import { API_BASE } from '@/lib/protocol/version';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
@@ -39,6 +41,7 @@ export function SessionSlots({ children }: { children: ReactNode }) {
         ),
       // Looked up when it is shown: were the slots new with every word that streams, every turn would be.
       quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
+      hrefOf: ({ hash }) => `${API_BASE}${attachmentPath(hash, sessionId)}`,
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
     [slots, sessionId, away, canWrite, owed, transcript, queue, composer],
@@ -53,7 +56,7 @@ function Delivery(props: { sessionId: string; item: MessageItem; away: boolean; 
   const refused = own?.state === 'refused';
   const failed = own === null && item.delivery === 'failed';
   const again = () => {
-    if (own === null) queue?.post(item.text, item.replyTo[0] ?? null);
+    if (own === null) queue?.post(item.text, item.replyTo[0] ?? null, item.attachments);
     else queue?.tryAgain(own.clientId);
   };
   return (

@@ -33,6 +33,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       renderDelivery: () => null,
       renderOwed: () => null,
       quoteOf: () => null,
+      hrefOf: () => null,
       replyTo: null,
     };
   }, [names, oldest]);

@@ -4,10 +4,12 @@ import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
 import { STOP_TASK } from '@/lib/adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import { compact, type Fields } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
-import type { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { type HandedMessage, handed, type MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
 import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
@@ -21,6 +23,7 @@ import { AcpConnection, type RpcAnswer } from './acp-connection';
 import { type AcpMemory, memoryCursor } from './acp-memory';
 import { HeldPermissions } from './held-permissions';
 import { type OpenedSession, openSession, SetupError } from './open-session';
+import { type PromptCapabilities, promptBlocks } from './prompt-blocks';
 import { PromptQueue } from './prompt-queue';
 
 /**
@@ -55,6 +58,8 @@ export interface AcpSourceOptions {
 }
 
 const PATIENCE_MS = 30_000;
+const FILES_ONLY = ['file'] as const;
+const NOTHING_MORE: PromptCapabilities = { image: false, embeddedContext: false };
 
 export class AcpSource implements Source {
   readonly #options: AcpSourceOptions;
@@ -78,6 +83,8 @@ export class AcpSource implements Source {
   #memory: AcpMemory;
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #connection: AcpConnection | null = null;
+  /** Null until the agent has said it. */
+  #takes: PromptCapabilities | null = null;
   #trouble: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
@@ -128,6 +135,7 @@ export class AcpSource implements Source {
         provider,
         process: this.#process,
         pendingMessages: this.#queue.pending,
+        ...(this.#takes === null ? {} : { attachments: this.#takes.image ? ATTACHMENT_KINDS : FILES_ONLY }),
         ...(mode ? { mode: mode.name } : {}),
         ...(model ? { model: model.name } : {}),
         ...(commands.length > 0 ? { commands } : {}),
@@ -155,11 +163,15 @@ export class AcpSource implements Source {
     return this.#closing;
   }
 
-  async say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async say(
+    { body }: CommandOf<'message'>,
+    again: boolean,
+    files?: readonly AttachmentFile[],
+  ): Promise<CommandOutcome> {
     if (this.#over !== null) return { state: 'failed', reason: this.#over };
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#queue.say({ messageId, text }, again);
+    return await this.#queue.say(handed(messageId, text, files), again);
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -307,7 +319,7 @@ export class AcpSource implements Source {
   /** The session can be prompted. */
   async #begun(
     connection: AcpConnection,
-    { nativeId, how, notLoaded, takesPromptsAtOnce }: OpenedSession,
+    { nativeId, how, notLoaded, takes, takesPromptsAtOnce }: OpenedSession,
   ): Promise<void> {
     if (notLoaded !== null) {
       this.#around.log('warn', `the session of before was not loaded: ${notLoaded}`);
@@ -316,6 +328,7 @@ export class AcpSource implements Source {
         'warning',
       );
     }
+    this.#takes = takes;
     const replayed = how === 'loaded' ? this.#adapter.replayed(nativeId) : [];
     const { workspaceNote = null } = this.#options;
     // One that was opened with a note and has no past was never given a message.
@@ -330,16 +343,17 @@ export class AcpSource implements Source {
     this.#around.changed();
   }
 
-  async #prompt({ messageId, text }: { messageId: string; text: string }): Promise<RpcAnswer> {
+  async #prompt(message: HandedMessage): Promise<RpcAnswer> {
     const { nativeId: sessionId } = this.#memory;
     // What begins with a slash is a command of the agent's, and only there.
-    const note = text.startsWith('/') ? null : this.#note;
+    const note = message.text.startsWith('/') ? null : this.#note;
     if (note !== null) this.#note = null;
-    const prompt = [{ type: 'text', text: note === null ? text : `${note}\n\n${text}` }];
+    const text = note === null ? message.text : `${note}\n\n${message.text}`;
+    const prompt = promptBlocks({ ...message, text }, this.#takes ?? NOTHING_MORE);
     const asked = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
-      _meta: { interlude: { messageIds: [messageId] } },
+      _meta: { interlude: { messageIds: [message.messageId] } },
     });
     const answer = (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
     if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;

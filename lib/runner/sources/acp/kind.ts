@@ -66,6 +66,10 @@ export const kind: RunnerKind = {
     permissions: true,
     questions: { no: 'ACP agents ask for permissions; ACP has no other questions.' },
     messages: true,
+    attachments: {
+      partly:
+        'Images can be attached for an agent that says it takes them; most files are links to the runner’s disk, which the agent reads by itself.',
+    },
     interrupt: true,
     end: true,
     stop: { partly: 'Only claude-agent-acp can end a single background command.' },

@@ -4,6 +4,7 @@ import { AIR_CAPABILITIES, RAW_MESSAGES } from '@/lib/adapters/acp/claude-extras
 import type { Choice } from '@/lib/adapters/acp/settings';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import type { AcpConnection, RpcAnswer } from './acp-connection';
+import { type PromptCapabilities, promptCapabilities } from './prompt-blocks';
 
 /**
  * From a process that was just started to a session that can be prompted: `initialize`, signing in where that is asked
@@ -26,6 +27,7 @@ export interface SessionWanted {
 
 export interface OpenedSession {
   nativeId: string;
+  takes: PromptCapabilities;
   /** Further prompts may be sent while one is unanswered. */
   takesPromptsAtOnce: boolean;
   /** `loaded` has told its past once more, `resumed` has not; `new` knows nothing of what was before. */
@@ -65,7 +67,7 @@ export async function openSession(
     await choose(connection, opened.nativeId, 'model', wanted.model, settings.models, settings.configIds.model);
   }
   const takesPromptsAtOnce = fieldsOf(fieldsOf(capabilities._meta).claudeCode).promptQueueing === true;
-  return { ...opened, takesPromptsAtOnce };
+  return { ...opened, takes: promptCapabilities(capabilities), takesPromptsAtOnce };
 }
 
 /** The replay of some agents goes on behind their answer, and a prompt in the middle of it would be taken for part of it. */
@@ -85,7 +87,7 @@ async function theSession(
   capabilities: Fields,
   { nativeId, mustLoad, cwd }: SessionWanted,
   signIn: SignIn,
-): Promise<Omit<OpenedSession, 'takesPromptsAtOnce'> | null> {
+): Promise<Omit<OpenedSession, 'takes' | 'takesPromptsAtOnce'> | null> {
   const about = { cwd, mcpServers: [], _meta: EXTRAS };
   let notLoaded: string | null = null;
   if (nativeId !== null) {

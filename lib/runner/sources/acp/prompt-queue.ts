@@ -143,7 +143,9 @@ export class PromptQueue {
     const doubtful = this.#waiting.filter(({ again }) => again);
     const newest = this.#replayed.slice(-doubtful.length || undefined).map((text) => text.trim());
     const known = doubtful.filter(({ message }) => {
-      const at = newest.indexOf(message.text.trim());
+      const said = message.text.trim();
+      // What it carried stands behind its text, in the agent's words.
+      const at = newest.findIndex((text) => text === said || (message.files !== undefined && text.startsWith(said)));
       if (at >= 0) newest.splice(at, 1);
       return at >= 0;
     });

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiMessage } from '@/lib/adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '@/lib/adapters/agentapi/screen-prompt';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { connectionMessage } from '@/lib/runner/server-request';
 import { readEvents } from '@/lib/runner/wire/event-stream';
 import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
@@ -27,6 +29,7 @@ export type PostVerdict =
   | { kind: 'later' | 'refused'; reason: string };
 
 const REQUEST_MS = 10_000;
+const UPLOAD_MS = 60_000;
 /** How long a mark on the screen may take to move. */
 const MOVE_MS = 3_000;
 const LOOK_MS = 50;
@@ -69,6 +72,35 @@ export class AgentApiServer {
     const text = await beginningOf(answer, MAX_EXPLAINED);
     await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
     return answer.ok ? { kind: 'taken' } : refusalOf(answer.status, text, url);
+  }
+
+  /**
+   * Puts a file where the agent is. The same bytes under the same name are the same file there.
+   * @returns where it is; where the server can't be given files, its path here
+   */
+  async upload({ path, name, mediaType }: AttachmentFile): Promise<{ path: string } | PostVerdict> {
+    const { url, headers, pass, signal } = this.#options;
+    const form = new FormData();
+    form.set('file', new Blob([await readFile(path)], { type: mediaType }), name);
+    const encoded = new Response(form);
+    const type = encoded.headers.get('content-type') ?? '';
+    void pass('out', { method: 'POST', path: '/upload', body: { file: name, mediaType } });
+    try {
+      const body = new Uint8Array(await encoded.arrayBuffer());
+      const all = { ...headers, 'content-type': type, 'content-length': String(body.byteLength) };
+      const within = AbortSignal.any([signal, AbortSignal.timeout(UPLOAD_MS)]);
+      const answer = await patientRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
+      const text = await answer.text();
+      const there = answer.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
+      if (there !== null) return { path: there };
+      // Servers before 0.10 have no such route.
+      if (answer.status === 404 || answer.status === 405) return { path };
+      const { kind, reason } = { reason: 'it did not say where', ...refusalOf(answer.status, text, url) };
+      return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI did not take the file: ${reason}` };
+    } catch (error) {
+      // What was uploaded and not answered is there twice at most: nothing is said of it yet.
+      return { kind: 'later', reason: `AgentAPI can’t be reached at ${url} (${connectionMessage(error)})` };
+    }
   }
 
   /** @param more what the adapter is to know of it */

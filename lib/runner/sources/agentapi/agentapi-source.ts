@@ -4,9 +4,12 @@ import { AgentApiAdapter } from '@/lib/adapters/agentapi/agentapi-adapter';
 import { remember } from '@/lib/adapters/remember';
 import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM, type RequestOption } from '@/lib/protocol/ag-ui';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { withFiles } from '@/lib/runner/host/attached-text';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
 import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
@@ -15,7 +18,7 @@ import { readEventStream } from '@/lib/runner/wire/event-stream';
 import { patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
-import { AgentApiServer, KEYS } from './agentapi-server';
+import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
 
 /**
  * The terminal agent behind an AgentAPI server: one session.
@@ -41,6 +44,7 @@ export interface AgentApiSourceOptions {
 interface Waiting {
   messageId: string;
   text: string;
+  files: readonly AttachmentFile[];
   settle(outcome: CommandOutcome): void;
 }
 
@@ -94,6 +98,7 @@ export class AgentApiSource implements Source {
       {
         sessionId,
         provider: agentType === null ? null : `${agentType} (AgentAPI)`,
+        attachments: ATTACHMENT_KINDS,
         pendingMessages: this.#line.length + (this.#typing === null ? 0 : 1),
         ...(isStable === null ? {} : { state: isStable ? 'still' : 'busy' }),
         ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
@@ -111,7 +116,8 @@ export class AgentApiSource implements Source {
     inHand.letGo(open.turn?.userMessageIds ?? []);
     for (const { messageId, text } of inHand.all) {
       const saying = new Promise<CommandOutcome>((settle) =>
-        this.#uncertain.set(messageId, { messageId, text, settle }),
+        // Its files stand in its text.
+        this.#uncertain.set(messageId, { messageId, text, files: [], settle }),
       );
       remember(this.#saying, messageId, saying, MAX_SAYING);
     }
@@ -144,7 +150,11 @@ export class AgentApiSource implements Source {
     this.#feed?.close();
   }
 
-  say({ body }: CommandOf<'message'>): Promise<CommandOutcome> {
+  say(
+    { body }: CommandOf<'message'>,
+    _again?: boolean,
+    files: readonly AttachmentFile[] = [],
+  ): Promise<CommandOutcome> {
     const { messageId, from } = body;
     const known = this.#saying.get(messageId);
     if (known !== undefined) return known;
@@ -152,7 +162,7 @@ export class AgentApiSource implements Source {
     const text = named.trim();
     if (text === '') return Promise.resolve(failed('the message is empty'));
     const saying = new Promise<CommandOutcome>((settle) => {
-      this.#line.push({ messageId, text, settle });
+      this.#line.push({ messageId, text, files, settle });
     });
     remember(this.#saying, messageId, saying, MAX_SAYING);
     this.#advance();
@@ -189,15 +199,11 @@ export class AgentApiSource implements Source {
   }
 
   async #type(waiting: Waiting): Promise<void> {
-    const { messageId, text, settle } = waiting;
+    const { messageId, text, files, settle } = waiting;
+    const uploaded = await this.#uploaded(files);
     // What begins with a slash is a command of the agent's, and only there.
     const note = text.startsWith('/') ? null : this.#note;
-    const content = note === null ? text : `${note}\n\n${text}`;
-    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
-    // It may have begun to ask while the message was stored.
-    const verdict = (await this.#asks())
-      ? { kind: 'later' as const, reason: 'the terminal asks something' }
-      : await this.#server.say(content, messageId);
+    const verdict = 'kind' in uploaded ? uploaded : await this.#say(messageId, note, withFiles(text, uploaded.files));
     if (verdict.kind === 'taken') {
       if (note !== null) this.#note = null;
       this.#tell(null);
@@ -216,6 +222,27 @@ export class AgentApiSource implements Source {
       () => undefined,
     );
     await this.#server.poll();
+  }
+
+  async #say(messageId: string, note: string | null, text: string): Promise<PostVerdict> {
+    const content = note === null ? text : `${note}\n\n${text}`;
+    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
+    // It may have begun to ask while the message was stored.
+    if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
+    return await this.#server.say(content, messageId);
+  }
+
+  /** Each with the path that it has where the agent is. */
+  async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostVerdict> {
+    const there: AttachmentFile[] = [];
+    for (const file of files) {
+      const uploaded = await this.#server.upload(file).catch((error: Error) => {
+        return { kind: 'refused' as const, reason: `the file can’t be read: ${error.message}` };
+      });
+      if ('kind' in uploaded) return uploaded;
+      there.push({ ...file, path: uploaded.path });
+    }
+    return { files: there };
   }
 
   async #asks(): Promise<boolean> {

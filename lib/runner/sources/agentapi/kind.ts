@@ -47,6 +47,10 @@ export const kind: RunnerKind = {
     messages: {
       partly: 'A message waits until the screen stands still and asks nothing, because AgentAPI takes it only then.',
     },
+    attachments: {
+      partly:
+        'Files are uploaded to AgentAPI and named in the message: the agent in the terminal reads them by itself.',
+    },
     interrupt: { partly: 'A turn is interrupted by the Escape key, which some agents take otherwise.' },
     end: { no: 'AgentAPI has no way to end its agent: end it where it was started.' },
     stop: { no: 'There are no tasks to stop.' },

@@ -148,6 +148,7 @@ export class AgUiSource implements Source {
     return [
       {
         sessionId: this.#sessionId,
+        attachments: [],
         pendingMessages: (this.#inHand?.all.length ?? 0) + this.#line.length,
         ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
         ...(this.#beside.hasTasks ? {} : { limits: ['This server lists no background tasks, and can stop none.'] }),

@@ -47,6 +47,7 @@ export const kind: RunnerKind = {
     permissions: { partly: 'Permissions are asked here if the server ends its runs with interrupts.' },
     questions: { partly: 'Questions are asked here if they are interrupts, or calls of AskUserQuestion.' },
     messages: true,
+    attachments: { no: 'An AG-UI server does not say which media it takes, so nothing can be attached to a message.' },
     interrupt: {
       partly: 'A turn that the agent began by itself can be interrupted if the server has an address for that.',
     },

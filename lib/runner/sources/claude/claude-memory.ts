@@ -1,3 +1,4 @@
+import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
@@ -14,12 +15,6 @@ export interface ClaudeMemory {
   pid: number | null;
   /** The runner is at it. Still set at a start: the one before was killed. */
   running: boolean;
-}
-
-/** A message that was handed to the agent and that no turn has answered. */
-export interface HandedMessage {
-  messageId: string;
-  text: string;
 }
 
 const SESSION = 'claude-session:';

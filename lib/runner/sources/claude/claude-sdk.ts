@@ -30,9 +30,25 @@ export interface ClaudeQuery extends AsyncIterable<unknown> {
 
 export interface UserMessage {
   type: 'user';
-  message: { role: 'user'; content: { type: 'text'; text: string }[] };
+  message: { role: 'user'; content: ContentBlock[] };
   parent_tool_use_id: null;
   uuid: string;
+}
+
+/** @see Messages API */
+export type ContentBlock =
+  | { type: 'text'; text: string }
+  | { type: 'image'; source: Base64Source }
+  | {
+      type: 'document';
+      title: string;
+      source: Base64Source | { type: 'text'; media_type: 'text/plain'; data: string };
+    };
+
+interface Base64Source {
+  type: 'base64';
+  media_type: string;
+  data: string;
 }
 
 export function userMessage({ messageId, text }: { messageId: string; text: string }): UserMessage {

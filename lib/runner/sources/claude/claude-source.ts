@@ -1,13 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { claudeVersion } from '@/lib/adapters/claude/claude-version';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
+import { type HandedMessage, handed } from '@/lib/runner/host/messages-in-hand';
 import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
-import type { ClaudeMemory, HandedMessage } from './claude-memory';
+import { carrying } from './attached-content';
+import type { ClaudeMemory } from './claude-memory';
 import {
   type ClaudeQuery,
   type ClaudeSdk,
@@ -105,17 +109,32 @@ export class ClaudeSource implements Source {
     this.#requests = new PendingRequests(sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
-    this.#input = new InputQueue((message) => {
-      this.#record('in', message);
-      this.#conversation.handed(message.uuid);
-    });
+    this.#input = new InputQueue(
+      (message) => {
+        this.#record('in', message);
+        this.#conversation.handed(message.uuid);
+      },
+      (message) => {
+        const { files } = this.#conversation.inHand.find(({ messageId }) => messageId === message.uuid) ?? {};
+        return files === undefined ? message : carrying(message, files);
+      },
+    );
   }
 
   get sessions(): SessionFacts[] {
     const [process, provider] = [this.#process, this.#provider];
     const { inHand, memory } = this.#conversation;
     const { sessionId, cwd } = memory;
-    return [{ sessionId, cwd, process, provider, pendingMessages: inHand.length }];
+    return [
+      {
+        sessionId,
+        cwd,
+        process,
+        provider,
+        pendingMessages: inHand.length,
+        attachments: this.#options.isInProcess ? [] : ATTACHMENT_KINDS,
+      },
+    ];
   }
 
   async start(): Promise<void> {
@@ -151,14 +170,18 @@ export class ClaudeSource implements Source {
     this.#conversation.remember({ running: false });
   }
 
-  async say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async say(
+    { body }: CommandOf<'message'>,
+    again: boolean,
+    files?: readonly AttachmentFile[],
+  ): Promise<CommandOutcome> {
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
     const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
     if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
     // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
     // only before the word that it was delivered.
-    const noted = this.#conversation.take({ messageId, text });
+    const noted = this.#conversation.take(handed(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
     await noted;
     return { state: 'delivered' };
@@ -235,7 +258,10 @@ export class ClaudeSource implements Source {
     let failure: unknown = null;
     try {
       const { sdk } = this.#options;
-      const query = sdk.query({ prompt: this.#input.messages(signal), options: await this.#queryOptions() });
+      const query = sdk.query({
+        prompt: this.#input.messages(signal),
+        options: await this.#queryOptions(),
+      });
       this.#query = query;
       if (this.#options.isInProcess) this.#observe({ state: 'running', pid: process.pid, exitCode: null });
       if (this.#ending.signal.aborted) query.close();

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
 import { endsOf, type OpenWork } from '@/lib/runner/host/open-work';
 import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Cursor } from '@/lib/runner/outbox/statements';
-import { type ClaudeMemory, type HandedMessage, inHandCursor, memoryCursor } from './claude-memory';
+import { type ClaudeMemory, inHandCursor, memoryCursor } from './claude-memory';
 
 /**
  * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,

@@ -13,18 +13,23 @@ interface Waiting {
   failed: (reason: Error) => void;
 }
 
+type WholeOf = (message: UserMessage) => UserMessage | Promise<UserMessage>;
+
 /** A CLI that says nothing about its queue does not hold up the next message for longer. */
 const UNCONFIRMED_MS = 5_000;
 
 export class InputQueue {
   readonly #onHanded: (message: UserMessage) => void;
+  readonly #wholeOf: WholeOf;
   #waiting: Waiting[] = [];
   #unconfirmed: string | null = null;
   #closed: Error | null = null;
   #wake = () => {};
 
-  constructor(onHanded: (message: UserMessage) => void) {
+  /** @param wholeOf the message with what it carries, read when its turn has come; by default there is nothing */
+  constructor(onHanded: (message: UserMessage) => void, wholeOf: WholeOf = (message) => message) {
     this.#onHanded = onHanded;
+    this.#wholeOf = wholeOf;
   }
 
   /** Resolves when the CLI's input has it. */
@@ -69,15 +74,20 @@ export class InputQueue {
     signal.addEventListener('abort', wake);
     try {
       while (!signal.aborted && this.#closed === null) {
-        const next: Waiting | undefined = this.#unconfirmed === null ? this.#waiting.shift() : undefined;
+        const next: Waiting | undefined = this.#unconfirmed === null ? this.#waiting[0] : undefined;
         if (next === undefined) {
           await this.#woken(this.#unconfirmed === null ? null : UNCONFIRMED_MS);
           continue;
         }
-        this.#unconfirmed = next.message.uuid;
+        const reading = this.#wholeOf(next.message);
+        const message = reading instanceof Promise ? await reading : reading;
+        // A process that has ended meanwhile has not had it: it still waits.
+        if (signal.aborted || this.#waiting[0] !== next) continue;
+        this.#waiting.shift();
+        this.#unconfirmed = message.uuid;
         this.#onHanded(next.message);
         next.handed();
-        yield next.message;
+        yield message;
       }
     } finally {
       signal.removeEventListener('abort', wake);

@@ -64,6 +64,7 @@ export const kind: RunnerKind = {
     permissions: true,
     questions: true,
     messages: true,
+    attachments: true,
     interrupt: true,
     end: true,
     stop: true,

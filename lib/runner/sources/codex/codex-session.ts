@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientIdOfMessage, sentBy } from '@/lib/adapters/codex/client-id';
 import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
+import { isImageType } from '@/lib/protocol/attachments';
 import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { withFiles } from '@/lib/runner/host/attached-text';
 import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { type Answered, NO_SUCH_METHOD } from './app-server';
@@ -135,37 +137,39 @@ export class CodexSession {
       // A queued message takes no context, so it says all of it.
       const outputs = Object.entries(context).filter(([name]) => name !== 'interlude');
       const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
-      return outcomeOf(await this.#queue(connection, threadId, clientId, whole));
+      return outcomeOf(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
     }
     const answered = await connection.server.call('turn/start', {
       threadId,
       turnTrigger: taskIds.map((id) => `interlude:task:${id}`).join(','),
       clientUserMessageId: clientId,
       additionalContext: context,
-      input: inputOf(text),
+      input: inputOf({ text }),
     });
     return outcomeOf(answered);
   }
 
-  async #give({ messageId, text }: HandedMessage): Promise<CommandOutcome> {
+  async #give(message: HandedMessage): Promise<CommandOutcome> {
+    const { messageId } = message;
+    const input = inputOf(message);
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(messageId);
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     const answered = isOpen
-      ? await this.#queue(connection, threadId, clientId, text)
-      : await this.#begin(connection, threadId, clientId, text);
+      ? await this.#queue(connection, threadId, clientId, input)
+      : await this.#begin(connection, threadId, clientId, input);
     // Whoever is there next asks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inHand.letGo([messageId]);
     return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
   }
 
-  async #begin(connection: CodexConnection, threadId: string, clientId: string, text: string): Promise<Answered> {
+  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
     const { note } = this;
     const additionalContext = { interlude: { value: note, kind: 'application' } };
     this.note = null;
     const answered = await connection.server.call('turn/start', {
-      ...{ threadId, clientUserMessageId: clientId, input: inputOf(text) },
+      ...{ threadId, clientUserMessageId: clientId, input },
       ...(note === null ? {} : { additionalContext }),
     });
     if ('error' in answered && !answered.isGone) this.note ??= note;
@@ -173,8 +177,8 @@ export class CodexSession {
   }
 
   /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */
-  async #queue(connection: CodexConnection, threadId: string, clientId: string, text: string): Promise<Answered> {
-    const message = { threadId, clientUserMessageId: clientId, input: inputOf(text) };
+  async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+    const message = { threadId, clientUserMessageId: clientId, input };
     this.#mayBeQueued = true;
     const queued = await connection.server.call('thread/queue/add', message);
     if (!('error' in queued) || queued.code !== NO_SUCH_METHOD) return queued;
@@ -184,8 +188,15 @@ export class CodexSession {
   }
 }
 
-function inputOf(text: string) {
-  return [{ type: 'text', text, text_elements: [] }];
+/** It reads images from the disk, and has no input for other files: they are named, and read by its own tools. */
+function inputOf({ text, files = [] }: Pick<HandedMessage, 'text' | 'files'>): object[] {
+  const [images, others] = [true, false].map((isImage) =>
+    files.filter(({ mediaType }) => isImageType(mediaType) === isImage),
+  );
+  return [
+    { type: 'text', text: withFiles(text, others ?? []), text_elements: [] },
+    ...(images ?? []).map(({ path }) => ({ type: 'localImage', path })),
+  ];
 }
 
 function outcomeOf(answered: Answered): CommandOutcome {

@@ -2,9 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
 import type { ToldEvent } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
+import { handed } from '@/lib/runner/host/messages-in-hand';
 import { isNothing } from '@/lib/runner/host/open-work';
 import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
@@ -115,6 +118,7 @@ export class CodexSource implements Source {
       ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
       provider: this.#provider,
       pendingMessages: inHand.all.length,
+      attachments: ATTACHMENT_KINDS,
     }));
   }
 
@@ -140,10 +144,14 @@ export class CodexSource implements Source {
     return this.#closing;
   }
 
-  async say({ sessionId, body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async say(
+    { sessionId, body }: CommandOf<'message'>,
+    again: boolean,
+    files?: readonly AttachmentFile[],
+  ): Promise<CommandOutcome> {
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#in(sessionId, (session) => session.say({ messageId, text }, again));
+    return await this.#in(sessionId, (session) => session.say(handed(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {

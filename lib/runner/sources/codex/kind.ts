@@ -63,6 +63,10 @@ export const kind: RunnerKind = {
     permissions: true,
     questions: true,
     messages: true,
+    attachments: {
+      partly:
+        'Codex takes images; other files are named in the message, and it reads them from the runner’s disk by itself.',
+    },
     interrupt: { partly: 'A command that runs when its turn is interrupted goes on in the background.' },
     end: { partly: 'A session of a Codex in your own terminal is ended there.' },
     stop: true,

@@ -107,6 +107,7 @@ export class HooksSource implements Source {
         state,
         provider,
         wakeable: this.#idle.isListening(sessionId),
+        attachments: [],
       }));
   }
 

@@ -46,6 +46,7 @@ export const kind: RunnerKind = {
     messages: {
       partly: 'A message reaches a terminal when its running turn ends; an idle one takes it while its agent listens.',
     },
+    attachments: { no: 'A hook hands a terminal only text: attach images and files in the terminal.' },
     interrupt: { no: 'A turn is interrupted in the terminal.' },
     end: { no: 'A session is ended in the terminal (/exit).' },
     stop: { no: 'Tasks are stopped in the terminal (/tasks).' },

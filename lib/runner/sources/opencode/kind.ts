@@ -52,6 +52,10 @@ export const kind: RunnerKind = {
     permissions: true,
     questions: true,
     messages: true,
+    attachments: {
+      partly:
+        'Whether OpenCode’s model sees images and PDFs depends on the model; of texts over 64 KiB it is told where they are on the runner’s disk.',
+    },
     interrupt: true,
     end: { no: 'OpenCode’s server is not the runner’s: a session stays there until it is deleted in OpenCode.' },
     stop: true,

@@ -1,11 +1,13 @@
 import { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
-import { messageIdIn, partOfMessage } from '@/lib/adapters/opencode/user-message';
+import { messageIdIn } from '@/lib/adapters/opencode/user-message';
 import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM, type RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import { fieldsOf, listOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { HeldRequests } from '@/lib/runner/host/held-requests';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { handed, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { connectionMessage } from '@/lib/runner/server-request';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
@@ -13,6 +15,7 @@ import { answerRequest } from './answers';
 import { Following } from './following';
 import { OpencodeMemory } from './memory';
 import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
+import { promptParts } from './prompt-parts';
 
 /**
  * The sessions of an OpenCode server, beside the terminals that are attached to it.
@@ -95,6 +98,7 @@ export class OpencodeSource implements Source {
         ...(cwd === null ? {} : { cwd }),
         provider,
         pendingMessages: this.#inHand.get(sessionId)?.all.length ?? 0,
+        attachments: ATTACHMENT_KINDS,
         ...(trouble === null ? {} : { trouble }),
         ...process,
       };
@@ -112,18 +116,23 @@ export class OpencodeSource implements Source {
     await this.#life;
   }
 
-  async say({ sessionId, body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async say(
+    { sessionId, body }: CommandOf<'message'>,
+    again: boolean,
+    files?: readonly AttachmentFile[],
+  ): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
     const inHand = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
-    if (!inHand.has(messageId)) await inHand.take({ messageId, text });
+    const message = handed(messageId, text, files);
+    if (!inHand.has(messageId)) await inHand.take(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
-    const refusal = await this.#ask(root, path, { parts: [...before, partOfMessage(messageId, text)] });
+    const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
     inHand.letGo([messageId]);
     return { state: 'failed', reason: refusal };

@@ -1,0 +1,108 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { FileText, RotateCw, X } from 'lucide';
+import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { Icon } from '@/components/ui/icon';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
+import { attachmentPath, isImageType } from '@/lib/protocol/attachments';
+import { API_BASE } from '@/lib/protocol/version';
+import type { Upload, UploadList } from './upload-list';
+
+/** What is attached to the message that is being written, and how far it has come. */
+export function AttachmentChips(props: {
+  sessionId: string;
+  uploads: readonly Upload[];
+  list: UploadList;
+  /** One was removed, and its button with it: the focus needs a place. */
+  onRemoved: () => void;
+}) {
+  const { sessionId, uploads, list, onRemoved } = props;
+  return (
+    <ul aria-label="Attached" className="flex flex-wrap gap-1.5 pb-1.5">
+      {uploads.map((upload) => (
+        <li
+          key={upload.key}
+          className={clsx(
+            'flex min-w-0 max-w-full items-center gap-1.5 rounded border py-1 pr-1 pl-1 text-xs',
+            upload.state.kind === 'failed' ? 'border-failed' : 'border-line',
+          )}
+        >
+          <Picture upload={upload} sessionId={sessionId} />
+          <span className="min-w-0">
+            <span className="flex items-baseline gap-1.5">
+              <span className="truncate sm:max-w-56">
+                <bdi>
+                  <Name text={upload.name} />
+                </bdi>
+              </span>
+              <span className="tabular shrink-0 text-2xs text-ink-3">{bytesInWords(upload.bytes)}</span>
+            </span>
+            <State upload={upload} />
+          </span>
+          {upload.state.kind === 'failed' && upload.state.canRetry && (
+            <button
+              type="button"
+              aria-label={`Try again: ${nameText(upload.name)}`}
+              title="Try again"
+              onClick={() => list.tryAgain(upload.key)}
+              className="hit shrink-0 p-1 text-ink-2 hover:text-ink"
+            >
+              <Icon of={RotateCw} size={13} />
+            </button>
+          )}
+          <button
+            type="button"
+            aria-label={`Remove ${nameText(upload.name)}`}
+            title="Remove"
+            onClick={() => {
+              list.remove(upload.key);
+              onRemoved();
+            }}
+            className="hit shrink-0 p-1 text-ink-3 hover:text-ink"
+          >
+            <Icon of={X} size={13} />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Picture({ upload, sessionId }: { upload: Upload; sessionId: string }) {
+  const { preview, state, mediaType } = upload;
+  const kept = state.kind === 'done' && isImageType(mediaType) ? state.attachment.hash : null;
+  const src = preview ?? (kept === null ? null : `${API_BASE}${attachmentPath(kept, sessionId)}`);
+  if (src === null) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
+  return (
+    // biome-ignore lint/performance/noImgElement: of this page, or an answer of the API to whoever is signed in
+    <img
+      src={src}
+      alt=""
+      width={28}
+      height={28}
+      decoding="async"
+      referrerPolicy="same-origin"
+      className="size-7 shrink-0 rounded-sm object-cover"
+    />
+  );
+}
+
+function State({ upload: { state, name } }: { upload: Upload }) {
+  if (state.kind === 'sending') {
+    return (
+      <progress
+        aria-label={`Uploading ${nameText(name)}`}
+        value={state.share}
+        className="block h-1 w-full min-w-16 appearance-none overflow-hidden rounded-full [&::-moz-progress-bar]:bg-accent [&::-webkit-progress-bar]:bg-raised [&::-webkit-progress-value]:bg-accent"
+      />
+    );
+  }
+  if (state.kind === 'done') return null;
+  return (
+    <span role="alert" className="block text-2xs text-failed [overflow-wrap:anywhere]">
+      <Name text={state.reason} />
+    </span>
+  );
+}

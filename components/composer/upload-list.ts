@@ -1,0 +1,192 @@
+import { Store } from '@/components/live/store';
+import { type Attachment, type AttachmentKind, isImageType } from '@/lib/protocol/attachments';
+import { MAX_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENTS } from '@/lib/protocol/limits';
+import type { UploadOutcome } from './upload-attachment';
+
+export interface Upload {
+  key: number;
+  name: string;
+  mediaType: string;
+  bytes: number;
+  /** Where this page has its picture; null if it has none, or the server has it. */
+  preview: string | null;
+  state:
+    | { kind: 'sending'; share: number }
+    | { kind: 'done'; attachment: Attachment }
+    | { kind: 'failed'; reason: string; canRetry: boolean };
+}
+
+/** Whom it is for, as things stand now. */
+interface UploadListUse {
+  /** What the agent takes. */
+  takes: readonly AttachmentKind[];
+  /** What the server has has changed. */
+  onChange: (attachments: readonly Attachment[]) => void;
+  /** What a message waited for is all there. */
+  onReady: () => void;
+}
+
+export interface UploadListOptions {
+  upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
+  /** The address of a file of this page, and the end of it. */
+  addresses: Pick<typeof URL, 'createObjectURL' | 'revokeObjectURL'>;
+}
+
+/**
+ * What is attached to the message that is being written.
+ *
+ * Ordering: they go with the message in the order in which they were attached, whichever is sent first.
+ * Failure: what the message could not carry is refused before it is sent, and says so in its place. What did not get
+ * through can be tried again. A message waits until the server has all that is attached to it, and is not sent without
+ * what has failed: its writer decides.
+ */
+export class UploadList extends Store {
+  readonly #options: UploadListOptions;
+  readonly #files = new Map<number, { file: File; call: AbortController }>();
+  #uploads: readonly Upload[] = [];
+  #lastKey = 0;
+  #use: UploadListUse = { takes: [], onChange: () => {}, onReady: () => {} };
+  #isAwaited = false;
+
+  constructor(options: UploadListOptions) {
+    super();
+    this.#options = options;
+  }
+
+  usedFor(use: UploadListUse): void {
+    this.#use = use;
+  }
+
+  /** The same array until something changes. */
+  get uploads(): readonly Upload[] {
+    return this.#uploads;
+  }
+
+  /** What the server has. */
+  get attachments(): Attachment[] {
+    return this.#uploads.flatMap(({ state }) => (state.kind === 'done' ? [state.attachment] : []));
+  }
+
+  /** What a message waits for, or lacks; null if it can be sent. */
+  get words(): string | null {
+    if (this.#has('failed')) return 'Try again or remove what is not attached: the message is not sent without it.';
+    return this.#isAwaited ? 'The message is sent once everything is attached.' : null;
+  }
+
+  /** Somebody wants to send the message. @returns whether it can be sent now; else `onReady` may say so later */
+  mayBeSent(): boolean {
+    if (this.#has('failed')) return false;
+    if (!this.#has('sending')) return true;
+    this.#isAwaited = true;
+    this.#put([...this.#uploads]);
+    return false;
+  }
+
+  /** What a page before this one had attached, before anything else. */
+  restore(attachments: readonly Attachment[]): void {
+    const before = attachments.map((attachment): Upload => {
+      this.#lastKey += 1;
+      const { name, mediaType, bytes } = attachment;
+      return { key: this.#lastKey, name, mediaType, bytes, preview: null, state: { kind: 'done', attachment } };
+    });
+    this.#put([...before, ...this.#uploads]);
+  }
+
+  add(files: Iterable<File>): void {
+    for (const file of files) {
+      this.#lastKey += 1;
+      const { name, type: mediaType, size: bytes } = file;
+      const refusal = this.#refusalOf(file);
+      const preview = isImageType(mediaType) ? this.#options.addresses.createObjectURL(file) : null;
+      const upload: Upload = {
+        ...{ key: this.#lastKey, name: name || 'unnamed', mediaType, bytes, preview },
+        state: refusal === null ? { kind: 'sending', share: 0 } : { kind: 'failed', reason: refusal, canRetry: false },
+      };
+      this.#put([...this.#uploads, upload]);
+      if (refusal === null) void this.#send(upload.key, file);
+    }
+  }
+
+  tryAgain(key: number): void {
+    const kept = this.#files.get(key);
+    const upload = this.#uploads.find((one) => one.key === key);
+    if (kept === undefined || upload?.state.kind !== 'failed') return;
+    this.#set(key, { kind: 'sending', share: 0 });
+    void this.#send(key, kept.file);
+  }
+
+  remove(key: number): void {
+    const upload = this.#uploads.find((one) => one.key === key);
+    if (upload === undefined) return;
+    this.#forget(upload);
+    this.#put(this.#uploads.filter((one) => one !== upload));
+    if (upload.state.kind === 'done') this.#use.onChange(this.attachments);
+    this.#settle();
+  }
+
+  /** They have gone with a message, or nobody is there any more. */
+  clear(): void {
+    for (const upload of this.#uploads) this.#forget(upload);
+    this.#isAwaited = false;
+    this.#put([]);
+  }
+
+  async #send(key: number, file: File): Promise<void> {
+    const call = new AbortController();
+    this.#files.set(key, { file, call });
+    const onProgress = (share: number) => this.#set(key, { kind: 'sending', share });
+    const outcome = await this.#options.upload(file, onProgress, call.signal);
+    if (call.signal.aborted) return;
+    this.#set(key, outcome);
+    if (outcome.kind === 'done') this.#use.onChange(this.attachments);
+    this.#settle();
+  }
+
+  /** A message that waited goes; one that lacks something does not go later, when nobody looks any more. */
+  #settle(): void {
+    if (!this.#isAwaited || (this.#has('sending') && !this.#has('failed'))) return;
+    this.#isAwaited = false;
+    if (!this.#has('failed')) this.#use.onReady();
+  }
+
+  #has(kind: Upload['state']['kind']): boolean {
+    return this.#uploads.some(({ state }) => state.kind === kind);
+  }
+
+  #refusalOf({ size, type }: File): string | null {
+    const kind = isImageType(type) ? 'image' : 'file';
+    const whole = this.#uploads.filter(({ state }) => state.kind !== 'failed');
+    const bytes = whole.reduce((sum, one) => sum + one.bytes, size);
+    if (!this.#use.takes.includes(kind)) return `This agent takes no ${kind}s.`;
+    if (size === 0) return 'It is empty.';
+    if (size > MAX_ATTACHMENT_BYTES) return `It is larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
+    if (whole.length >= MAX_MESSAGE_ATTACHMENTS) return `A message carries ${MAX_MESSAGE_ATTACHMENTS} at most.`;
+    if (bytes > MAX_MESSAGE_ATTACHMENT_BYTES) {
+      return `A message carries ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB at most: send it with another one.`;
+    }
+    return null;
+  }
+
+  #forget({ key, preview }: Upload): void {
+    this.#files.get(key)?.call.abort();
+    this.#files.delete(key);
+    if (preview !== null) this.#options.addresses.revokeObjectURL(preview);
+  }
+
+  #set(key: number, state: Upload['state']): void {
+    if (!this.#uploads.some((upload) => upload.key === key)) return;
+    this.#put(this.#uploads.map((upload) => (upload.key === key ? { ...upload, state } : upload)));
+  }
+
+  #put(uploads: readonly Upload[]): void {
+    this.#uploads = uploads;
+    this.changed();
+  }
+}
+
+const MIB = 1024 * 1024;
+
+/** A message says something, also to those who see only its text: without words of its own, what it carries. */
+export function textWith(text: string, attachments: readonly Attachment[]): string {
+  return text.trim() === '' ? attachments.map(({ name }) => name).join(', ') : text;
+}

@@ -1,0 +1,110 @@
+import { columnText } from '@/db/column-text';
+import type { DueRows, RowChoice } from '@/db/row-sweep';
+import { choiceArgs, isChosen } from '@/db/row-sweep';
+import { attachments } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@/lib/protocol/attachments';
+import { AppError } from '@/lib/protocol/errors';
+import { ATTACHMENT_KEPT_MS, MAX_MESSAGE_ATTACHMENT_BYTES } from '@/lib/protocol/limits';
+
+/** Bytes of one argument: a libSQL server takes about 4 MiB, and each piece is written in a few milliseconds. */
+const PART_BYTES = 512 * 1024;
+/** Attachments of one transaction of the sweep. */
+const MAX_REMOVED = 20;
+
+const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
+
+/**
+ * Writes the bytes of an attachment, once for each session. Sent again, it is kept for another while.
+ * @returns as it was sent first
+ */
+export async function keepAttachment(
+  transaction: WriteTransaction,
+  sessionId: string,
+  attachment: Attachment,
+  content: Uint8Array<ArrayBuffer>,
+  now: number,
+): Promise<Attachment> {
+  const { hash, name, mediaType, bytes } = attachment;
+  const id = columnText(sessionId);
+  const known = await transaction.execute({
+    sql: `UPDATE attachments SET sent_at = max(sent_at, ?) WHERE session_id = ? AND hash = ?
+          RETURNING ${ATTACHMENT.columns()}`,
+    args: [now, id, hash],
+  });
+  const before = ATTACHMENT.first(known);
+  if (before !== undefined) return before;
+  await transaction.execute({
+    sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at) VALUES (?, ?, ?, ?, ?, ?)`,
+    args: [id, hash, columnText(name), mediaType, bytes, now],
+  });
+  for (let part = 0; part * PART_BYTES < content.byteLength; part += 1) {
+    await transaction.execute({
+      sql: 'INSERT INTO attachment_parts (session_id, hash, part, bytes) VALUES (?, ?, ?, ?)',
+      args: [id, hash, part, content.slice(part * PART_BYTES, (part + 1) * PART_BYTES)],
+    });
+  }
+  return attachment;
+}
+
+/**
+ * What a message names, by its own names. From here on it stays.
+ * @throws AppError `invalid_argument` for a hash that the session does not have, and for more than a message may carry
+ */
+export async function nameAttachments(
+  transaction: WriteTransaction,
+  sessionId: string,
+  refs: readonly AttachmentRef[],
+): Promise<Attachment[]> {
+  if (refs.length === 0) return [];
+  const found = await transaction.execute({
+    sql: `UPDATE attachments SET is_named = 1 WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?))
+          RETURNING ${ATTACHMENT.columns()}`,
+    args: [columnText(sessionId), JSON.stringify(refs.map(({ hash }) => hash))],
+  });
+  const known = new Map(ATTACHMENT.all(found).map((attachment) => [attachment.hash, attachment]));
+  const named = refs.map(({ hash, name }) => {
+    const attachment = known.get(hash);
+    if (attachment !== undefined) return { ...attachment, name };
+    const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${hash}. Send its bytes (${ATTACHMENT_TYPES.join(', ')}) to POST /api/v1/sessions/:id/attachments first; what no message names is kept for a day.`;
+    throw new AppError('invalid_argument', message, { details: { hash } });
+  });
+  const bytes = named.reduce((sum, attachment) => sum + attachment.bytes, 0);
+  if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;
+  const message = `The attachments of a message may hold ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes together; these hold ${bytes}. Send them with several messages.`;
+  throw new AppError('invalid_argument', message, { details: { maxBytes: MAX_MESSAGE_ATTACHMENT_BYTES } });
+}
+
+/** What no message has named in its time. */
+export function forgottenAttachments(now: number): DueRows {
+  return {
+    table: 'attachments',
+    key: 'rowid',
+    where: 'is_named = 0 AND sent_at <= ?1',
+    args: [now - ATTACHMENT_KEPT_MS],
+    order: 'sent_at',
+  };
+}
+
+/** @returns how many went; call again until it is 0 */
+export async function removeAttachments(
+  transaction: WriteTransaction,
+  now: number,
+  choice: RowChoice,
+): Promise<number> {
+  const { where, args } = forgottenAttachments(now);
+  const { rows } = await transaction.execute({
+    sql: `DELETE FROM attachments WHERE rowid IN (
+            SELECT rowid FROM attachments WHERE ${where} AND ${isChosen('rowid', 2)} ORDER BY sent_at LIMIT ${MAX_REMOVED})
+          RETURNING session_id, hash`,
+    args: [...args, ...choiceArgs(choice)],
+  });
+  for (const { session_id, hash } of rows) {
+    await transaction.execute({
+      sql: 'DELETE FROM attachment_parts WHERE session_id = ? AND hash = ?',
+      args: [session_id ?? null, hash ?? null],
+    });
+  }
+  return rows.length;
+}

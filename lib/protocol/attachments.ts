@@ -1,0 +1,72 @@
+import { cutText } from './cut-text';
+import { fieldsOf, listOf, textOf } from './fields';
+import { MAX_MESSAGE_ATTACHMENTS } from './limits';
+
+/** What a message carries besides its text. @see PROTOCOL.md, Attachments */
+
+/** As a message names it: the same bytes may have another name in another message. */
+export interface AttachmentRef {
+  /** SHA-256 of the bytes, in lower-case hex. */
+  hash: string;
+  name: string;
+}
+
+export interface Attachment extends AttachmentRef {
+  /** One of the types that are taken, without parameters. */
+  mediaType: string;
+  bytes: number;
+}
+
+/** What an agent may take, in a status record's `attachments`. */
+export const ATTACHMENT_KINDS = ['image', 'file'] as const;
+export type AttachmentKind = (typeof ATTACHMENT_KINDS)[number];
+
+export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+const FILE_TYPES = ['text/*', 'application/json', 'application/pdf'] as const;
+/** All that are taken, as people and refusals name them. */
+export const ATTACHMENT_TYPES: readonly string[] = [...IMAGE_TYPES, ...FILE_TYPES];
+
+export function attachmentKind(mediaType: string): AttachmentKind {
+  return isImageType(mediaType) ? 'image' : 'file';
+}
+
+export function isImageType(mediaType: string): boolean {
+  return (IMAGE_TYPES as readonly string[]).includes(mediaType);
+}
+
+/** Text of any kind: its bytes are UTF-8. */
+export function isTextType(mediaType: string): boolean {
+  return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
+}
+
+/** Whether a hash can be one. */
+export function isHash(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+}
+
+/** Where its bytes are, below `/api/v1`. */
+export function attachmentPath(hash: string, sessionId: string): string {
+  return `/attachments/${hash}?session=${encodeURIComponent(sessionId)}`;
+}
+
+/** Longest name of an attachment, in UTF-16 code units. */
+export const MAX_ATTACHMENT_NAME = 255;
+
+/** What a list says that anybody may have written: what fits, the rest is left out. */
+export function readAttachments(list: unknown): Attachment[] {
+  return listOf(list)
+    .slice(0, MAX_MESSAGE_ATTACHMENTS)
+    .flatMap((one) => {
+      const { hash, bytes, ...said } = fieldsOf(one);
+      const [name, mediaType] = [textOf(said.name), textOf(said.mediaType)];
+      const fits = isHash(hash) && typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes >= 0;
+      if (!fits || name === null || mediaType === null || mediaType.length > MAX_ATTACHMENT_NAME) return [];
+      return [{ hash, name: cutText(name, MAX_ATTACHMENT_NAME), mediaType, bytes }];
+    });
+}
+
+/** What an agent says that it takes, in its status record; nothing of that is certain. */
+export function takesAttachments(status: Record<string, unknown> | null): AttachmentKind[] {
+  const said = listOf(status?.attachments);
+  return ATTACHMENT_KINDS.filter((kind) => said.includes(kind));
+}

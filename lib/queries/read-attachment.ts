@@ -1,0 +1,81 @@
+import { columnText } from '@/db/column-text';
+import { attachments } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
+import type { Asked } from '@/lib/access/asked';
+import { clientOf } from '@/lib/access/client-of';
+import type { ServerContext } from '@/lib/access/server-context';
+import { isHash, isImageType, isTextType } from '@/lib/protocol/attachments';
+import { AppError, brokenOff } from '@/lib/protocol/errors';
+import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
+
+const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
+
+/**
+ * `GET /attachments/:hash?session=`: the bytes, to whoever may read the session that has them.
+ *
+ * Failure: what a person attached is as hostile as anything. A browser is told one of a few types and, as in every answer
+ * (`response-headers.mjs`), never to guess and to run nothing; it shows nothing but images, and saves everything else.
+ *
+ * @throws AppError `not_found`, also for bytes that another session has
+ */
+export async function getAttachment(
+  { ids: { hash }, query: { session }, request }: Asked<'hash', { query: AttachmentBytesQuery }>,
+  { database }: ServerContext,
+): Promise<Response> {
+  const key = [columnText(session), hash];
+  const found = isHash(hash)
+    ? await database.reader.execute({
+        sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?`,
+        args: key,
+      })
+    : undefined;
+  const attachment = ATTACHMENT.first(found);
+  if (attachment === undefined) {
+    const message = `The session ${JSON.stringify(session)} has no attachment ${JSON.stringify(hash)}. One that no message names is removed after a day.`;
+    throw new AppError('not_found', message);
+  }
+  const { name, mediaType, bytes } = attachment;
+  // Asked for each time, so that nobody sees it who has signed out; sent once.
+  const kept = { etag: `"${hash}"`, 'cache-control': 'private, no-cache, no-transform' };
+  if (request.headers.get('if-none-match')?.includes(kept.etag))
+    return new Response(null, { status: 304, headers: kept });
+  const client = clientOf(request.headers);
+  let part = 0;
+  // one piece in memory at a time
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const read = () =>
+        database.reader.execute({
+          sql: 'SELECT bytes FROM attachment_parts WHERE session_id = ? AND hash = ? AND part = ?',
+          args: [...key, part],
+        });
+      const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
+        throw error instanceof AppError ? brokenOff(error) : error;
+      });
+      const [row] = rows;
+      if (row === undefined) return controller.close();
+      part += 1;
+      controller.enqueue(new Uint8Array(row.bytes as ArrayBuffer));
+    },
+  });
+  return new Response(body, {
+    headers: {
+      'content-type': shownType(mediaType),
+      'content-length': String(bytes),
+      'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(name)}`,
+      ...kept,
+    },
+  });
+}
+
+/** HTML, XML and scripts are text here. */
+function shownType(mediaType: string): string {
+  if (isTextType(mediaType)) return 'text/plain; charset=utf-8';
+  return isImageType(mediaType) || mediaType === 'application/pdf' ? mediaType : 'application/octet-stream';
+}
+
+/** @see RFC 6266 */
+function fileName(name: string): string {
+  const encoded = encodeURIComponent(name).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+  return `filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encoded}`;
+}

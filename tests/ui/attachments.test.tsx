@@ -1,0 +1,125 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, describe, expect, it } from 'vitest';
+import { AttachButton } from '@/components/composer/attach-button';
+import { AttachmentChips } from '@/components/composer/attachment-chips';
+import { readDraft, readOutgoing, storeDraft, storeOutgoing } from '@/components/composer/draft-store';
+import { UploadList } from '@/components/composer/upload-list';
+import { withOutgoing } from '@/components/composer/with-outgoing';
+import { MessageView } from '@/components/transcript/message-view';
+import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { foldItems } from '@/lib/projections/items';
+import { EMPTY_TRANSCRIPT } from '@/lib/projections/transcript';
+import type { Attachment } from '@/lib/protocol/attachments';
+import type { MessageItem } from '@/lib/protocol/read-models';
+import { aMessage } from './rows';
+
+afterEach(cleanup);
+
+const hash = 'a'.repeat(64);
+const image: Attachment = { hash, name: 'shot.png', mediaType: 'image/png', bytes: 51_000 };
+const page: Attachment = { hash: 'b'.repeat(64), name: 'a\u202Egpj.html', mediaType: 'text/html', bytes: 1 };
+
+const slots = {
+  hrefOf: ({ hash: of }: Attachment) => `/api/${of}`,
+  renderDelivery: () => null,
+  renderOwed: () => null,
+  replyTo: null,
+} as unknown as TranscriptSlots;
+const show = (item: MessageItem) =>
+  render(
+    <TranscriptSlotsProvider value={slots}>
+      <MessageView item={item} queued={false} answers="" />
+    </TranscriptSlotsProvider>,
+  );
+
+describe('a message in the transcript', () => {
+  it('shows its images, which open in full, and its files with their size', () => {
+    show(aMessage({ role: 'user', text: 'Look', attachments: [image, page] }));
+    const shown = screen.getByRole('img', { name: 'shot.png' });
+    expect(shown.getAttribute('src')).toBe(`/api/${hash}`);
+    expect(shown.closest('a')?.getAttribute('target')).toBe('_blank');
+    const file = screen.getByRole('link', { name: /1 byte/ });
+    // what is saved is named as it is shown, and shown as it is
+    expect(file.textContent).toContain('RLO');
+    expect(file.getAttribute('download')).not.toContain('\u202E');
+  });
+
+  it('names an image that can’t be had any more', () => {
+    show(aMessage({ role: 'user', attachments: [image] }));
+    fireEvent.error(screen.getByRole('img', { name: 'shot.png' }));
+    expect(screen.queryByRole('img')).toBeNull();
+    expect(screen.getByRole('link', { name: /shot\.png.*51 kB/ })).toBeTruthy();
+  });
+
+  it('is folded with what fits of what was said to be attached', () => {
+    const attachments = [image, { ...image, hash: '../x' }, { ...image, bytes: '1' }, null, ...Array(20).fill(page)];
+    const event = {
+      type: 'TEXT_MESSAGE_START',
+      messageId: 'm',
+      role: 'user',
+      metadata: { interlude: { attachments } },
+    };
+    const entry = { position: '1', occurredAt: 1, receivedAt: 1, event } as never;
+    expect(foldItems([], [entry])[0]).toMatchObject({ attachments: [image, page, page, page, page] });
+    const plain = { ...event, metadata: { interlude: { attachments: 'x' } } };
+    expect(
+      foldItems([], [{ position: '1', occurredAt: 1, receivedAt: 1, event: plain } as never])[0],
+    ).not.toHaveProperty('attachments');
+  });
+});
+
+describe('what is being written', () => {
+  it('is kept with what the server has of it, and shown with it until the transcript does', () => {
+    const storage = window.localStorage;
+    storeDraft(storage, 's', { text: '', replyTo: null, attachments: [image] });
+    expect(readDraft(storage, 's').attachments).toEqual([image]);
+    storeDraft(storage, 's', { text: '', replyTo: null, attachments: undefined });
+    expect(readDraft(storage, 's')).toEqual({ text: '', replyTo: null });
+    storeOutgoing(storage, 's', {
+      ...{ clientId: 'c1', text: 'Look', replyTo: null, attachments: [image], at: 1 },
+      ...{ state: 'sending', messageId: null, reason: null },
+    });
+    const [message] = readOutgoing(storage, 's');
+    expect(message?.attachments).toEqual([image]);
+    const { turns } = withOutgoing(EMPTY_TRANSCRIPT, readOutgoing(storage, 's'));
+    expect(turns[0]?.items[0]).toMatchObject({ text: 'Look', attachments: [image] });
+  });
+
+  it('can be given files only if the agent takes some, and the button says why not', () => {
+    const { rerender } = render(<AttachButton takes={[]} onAttach={() => {}} />);
+    const button = screen.getByRole('button', { name: 'Attach files' });
+    expect(button.getAttribute('aria-disabled')).toBe('true');
+    expect(button.title).toBe('Nothing can be attached: this agent takes no images or files');
+    rerender(<AttachButton takes={['image']} onAttach={() => {}} />);
+    expect(screen.getByRole('button', { name: 'Attach images' }).getAttribute('aria-disabled')).toBe('false');
+  });
+
+  it('shows each with its name, how far it is or why it failed, and how to go on', async () => {
+    let ends = (_reason: string) => {};
+    const list = new UploadList({
+      upload: () =>
+        new Promise((resolve) => {
+          ends = (reason) => resolve({ kind: 'failed', reason, canRetry: true });
+        }),
+      addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
+    });
+    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.add([new File(['x'], 'shot.png', { type: 'image/png' })]);
+    let removed = 0;
+    const chips = () => (
+      <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onRemoved={() => (removed += 1)} />
+    );
+    const { rerender } = render(chips());
+    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
+    ends('The server can’t be reached.');
+    await expect.poll(() => list.uploads[0]?.state.kind).toBe('failed');
+    rerender(chips());
+    expect(screen.getByRole('alert').textContent).toBe('The server can’t be reached.');
+    fireEvent.click(screen.getByRole('button', { name: 'Try again: shot.png' }));
+    rerender(chips());
+    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
+    fireEvent.click(screen.getByRole('button', { name: 'Remove shot.png' }));
+    expect([list.uploads, removed]).toEqual([[], 1]);
+  });
+});

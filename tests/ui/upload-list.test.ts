@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { UploadOutcome } from '@/components/composer/upload-attachment';
+import { textWith, UploadList } from '@/components/composer/upload-list';
+import type { Attachment, AttachmentKind } from '@/lib/protocol/attachments';
+
+const MIB = 1024 * 1024;
+const fileOf = (name: string, bytes = 3, type = 'image/png') => new File([new Uint8Array(bytes)], name, { type });
+const attachmentOf = (name: string): Attachment => ({
+  hash: `hash of ${name}`,
+  name,
+  mediaType: 'image/png',
+  bytes: 3,
+});
+
+/** A list whose uploads end as the test says. */
+let calls: { name: string; onProgress: (share: number) => void; end: (outcome: UploadOutcome) => void }[];
+let kept: string[][];
+let sent: number;
+let gone: string[];
+let stopped: string[];
+let list: UploadList;
+beforeEach(() => {
+  [calls, kept, sent, gone, stopped] = [[], [], 0, [], []];
+  list = listFor(['image', 'file']);
+});
+
+function listFor(takes: readonly AttachmentKind[]): UploadList {
+  const made = new UploadList({
+    upload: ({ name }, onProgress, signal) =>
+      new Promise((end) => {
+        calls.push({ name, onProgress, end });
+        signal.addEventListener('abort', () => stopped.push(name));
+      }),
+    addresses: {
+      createObjectURL: (file) => `blob:${(file as File).name}`,
+      revokeObjectURL: (address) => void gone.push(address),
+    },
+  });
+  made.usedFor({
+    takes,
+    onChange: (attachments) => kept.push(attachments.map(({ name }) => name)),
+    onReady: () => {
+      sent += 1;
+    },
+  });
+  return made;
+}
+
+const done = (at: number) => {
+  const call = calls[at];
+  call?.end({ kind: 'done', attachment: attachmentOf(call.name) });
+};
+const fails = (at: number, canRetry = true) => calls[at]?.end({ kind: 'failed', reason: 'It broke.', canRetry });
+const states = () =>
+  list.uploads.map(({ name, state }) => {
+    if (state.kind === 'sending') return `${name} ${Math.round(state.share * 100)} %`;
+    return state.kind === 'done' ? `${name} is there` : `${name}: ${state.reason}`;
+  });
+const settled = () => expect.poll(states, { interval: 1 });
+
+describe('what is attached', () => {
+  it('goes in the order in which it was attached, whichever the server had first', async () => {
+    list.add([fileOf('a'), fileOf('b')]);
+    calls[1]?.onProgress(0.5);
+    expect(states()).toEqual(['a 0 %', 'b 50 %']);
+    done(1);
+    await settled().toEqual(['a 0 %', 'b is there']);
+    done(0);
+    await settled().toEqual(['a is there', 'b is there']);
+    expect(list.attachments.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(kept).toEqual([['b'], ['a', 'b']]);
+  });
+
+  it('that a message could not carry is refused before it is sent, and says why', () => {
+    list.add([
+      fileOf('empty', 0),
+      fileOf('large', 5 * MIB + 1),
+      fileOf('a', 5 * MIB),
+      fileOf('b', 5 * MIB),
+      fileOf('c'),
+    ]);
+    expect(states()).toEqual([
+      'empty: It is empty.',
+      'large: It is larger than 5 MiB.',
+      'a 0 %',
+      'b 0 %',
+      'c: A message carries 10 MiB at most: send it with another one.',
+    ]);
+    list.clear();
+    list.add(Array.from({ length: 9 }, (_, at) => fileOf(String(at))));
+    expect(states().at(-1)).toBe('8: A message carries 8 at most.');
+    list = listFor(['file']);
+    list.add([fileOf('a'), fileOf('b', 3, 'text/plain')]);
+    expect(states()).toEqual(['a: This agent takes no images.', 'b 0 %']);
+  });
+
+  it('that did not get through can be tried again, if that may help', async () => {
+    list.add([fileOf('a'), fileOf('b')]);
+    fails(0);
+    fails(1, false);
+    await settled().toEqual(['a: It broke.', 'b: It broke.']);
+    expect(list.uploads.map(({ state }) => state.kind === 'failed' && state.canRetry)).toEqual([true, false]);
+    list.tryAgain(list.uploads[0]?.key ?? 0);
+    expect(states()[0]).toBe('a 0 %');
+    done(2);
+    await settled().toEqual(['a is there', 'b: It broke.']);
+  });
+
+  it('is sent no further once it is removed, and takes its picture with it', async () => {
+    list.add([fileOf('a'), fileOf('b')]);
+    list.remove(list.uploads[0]?.key ?? 0);
+    expect([stopped, gone]).toEqual([['a'], ['blob:a']]);
+    done(0);
+    done(1);
+    await settled().toEqual(['b is there']);
+    list.remove(list.uploads[0]?.key ?? 0);
+    expect(kept).toEqual([['b'], []]);
+  });
+
+  it('before a reload comes back first, from the server', async () => {
+    list.add([fileOf('new')]);
+    list.restore([attachmentOf('old')]);
+    expect(states()).toEqual(['old is there', 'new 0 %']);
+    expect(list.uploads[0]?.preview).toBeNull();
+  });
+});
+
+describe('a message', () => {
+  it('waits for what is attached, goes once that is there, and goes once', async () => {
+    list.add([fileOf('a'), fileOf('b')]);
+    expect(list.mayBeSent()).toBe(false);
+    expect(list.words).toBe('The message is sent once everything is attached.');
+    done(0);
+    await settled().toEqual(['a is there', 'b 0 %']);
+    expect(sent).toBe(0);
+    list.remove(list.uploads[1]?.key ?? 0);
+    expect(sent).toBe(1);
+    expect(list.mayBeSent()).toBe(true);
+    expect(sent).toBe(1);
+  });
+
+  it('is not sent without what has failed, also not later', async () => {
+    list.add([fileOf('a')]);
+    expect(list.mayBeSent()).toBe(false);
+    fails(0);
+    await settled().toEqual(['a: It broke.']);
+    expect(list.mayBeSent()).toBe(false);
+    expect(list.words).toContain('the message is not sent without it');
+    list.tryAgain(list.uploads[0]?.key ?? 0);
+    done(1);
+    await settled().toEqual(['a is there']);
+    expect([sent, list.mayBeSent()]).toEqual([0, true]);
+  });
+
+  it('without words says what it carries', () => {
+    expect(textWith(' ', [attachmentOf('a.png'), attachmentOf('b.txt')])).toBe('a.png, b.txt');
+    expect(textWith('Look', [attachmentOf('a.png')])).toBe('Look');
+  });
+});

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { mediaTypeOf } from '@/lib/commands/media-type';
+import { postAttachment } from '@/lib/commands/post-attachment';
+import { postMessage } from '@/lib/commands/send-message';
+import { ATTACHMENT_KEPT_MS } from '@/lib/protocol/limits';
+import { bytesOf, hashOf, PNG } from '../../support/attachments';
+import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+
+const T0 = 1_795_170_000_000;
+let now = T0;
+let steady = 0;
+let target: InProcessTarget;
+let hub: CommandHub;
+beforeEach(async () => {
+  now = T0;
+  steady = 0;
+  target = await inProcessTarget(
+    () => now,
+    () => steady,
+  );
+  hub = new CommandHub({ database: target.database, now: () => now, steady: () => steady });
+  await ingest(target, [record(1, { event: { type: 'CUSTOM', name: 'session:started', value: {} } })]);
+});
+afterEach(() => target.close());
+
+const attach = (body: Uint8Array<ArrayBuffer>, type = 'text/plain') =>
+  postAttachment(
+    {
+      ids: { sessionId: 's1' },
+      query: { name: 'a' },
+      request: new Request('http://localhost', { method: 'POST', body, headers: { 'content-type': type } }),
+    },
+    target.context,
+  );
+const send = (clientId: string, body: Uint8Array) =>
+  postMessage(
+    {
+      ids: { sessionId: 's1' },
+      body: { text: 'Hi', clientId, attachments: [{ hash: hashOf(body), name: 'a' }] },
+      request: new Request('http://localhost'),
+    },
+    { ...target.context, commands: hub },
+  );
+const passes = (ms: number) => {
+  now += ms;
+  steady += ms;
+};
+/** Whose bytes are still there. */
+const kept = async () => {
+  const { rows } = await target.database.reader.execute('SELECT DISTINCT hash FROM attachment_parts');
+  return rows.map(({ hash }) => hash);
+};
+
+describe('an attachment', () => {
+  const [named, unnamed, late] = ['named', 'unnamed', 'late'].map(bytesOf) as [
+    Uint8Array<ArrayBuffer>,
+    Uint8Array<ArrayBuffer>,
+    Uint8Array<ArrayBuffer>,
+  ];
+
+  it('that no message names goes after a day with its bytes, and is then refused; one that is named stays', async () => {
+    for (const one of [named, unnamed, late]) await attach(one);
+    await send('c1', named);
+    await hub.sweep();
+    passes(ATTACHMENT_KEPT_MS - 1);
+    await hub.sweep();
+    expect(await kept()).toHaveLength(3);
+    await attach(late);
+    passes(1);
+    await hub.sweep();
+    expect((await kept()).sort()).toEqual([hashOf(named), hashOf(late)].sort());
+    await expect(send('c2', unnamed)).rejects.toMatchObject({ code: 'invalid_argument' });
+    await send('c3', late);
+    passes(10 * ATTACHMENT_KEPT_MS);
+    await hub.sweep();
+    expect(await kept()).toHaveLength(2);
+  });
+
+  it('does not go because the clock was put ahead', async () => {
+    await attach(unnamed);
+    await hub.sweep();
+    now += 30 * ATTACHMENT_KEPT_MS;
+    await hub.sweep();
+    expect(await kept()).toHaveLength(1);
+  });
+
+  it('is refused with its message, or neither is: what is refused names nothing', async () => {
+    await attach(unnamed);
+    const attachments = [unnamed, late].map((one) => ({ hash: hashOf(one), name: 'a' }));
+    const sent = postMessage(
+      {
+        ids: { sessionId: 's1' },
+        body: { text: 'Hi', clientId: 'c1', attachments },
+        request: new Request('http://localhost'),
+      },
+      { ...target.context, commands: hub },
+    );
+    await expect(sent).rejects.toMatchObject({ code: 'invalid_argument' });
+    const { rows } = await target.database.reader.execute('SELECT is_named FROM attachments');
+    expect(rows.map((row) => row.is_named)).toEqual([0]);
+  });
+});
+
+describe('the type of some bytes', () => {
+  const jpeg = Uint8Array.from([0xff, 0xd8, 0xff, 0xe0]);
+  const webp = bytesOf('RIFF1234WEBPVP8 ');
+  it.each([
+    ['image/png', PNG, 'image/jpeg'],
+    ['image/jpeg', jpeg, null],
+    ['image/webp', webp, 'text/plain'],
+    ['image/gif', bytesOf('GIF89a'), 'application/pdf'],
+    ['text/x-c++src', bytesOf('int x;'), 'TEXT/X-C++SRC; charset=latin1'],
+    ['text/plain', bytesOf('\ufeffä'), 'text/plain'],
+    ['application/json', bytesOf('no JSON, but text'), 'application/json'],
+  ] as const)('is %s', (type, bytes, claimed) => {
+    expect(mediaTypeOf(claimed, bytes)).toBe(type);
+  });
+
+  it.each([
+    ['image/svg+xml', bytesOf('<svg/>')],
+    ['image/webp', bytesOf('RIFF1234WAVE')],
+    ['image/png', PNG.slice(0, 7)],
+    ['application/zip', bytesOf('PK')],
+    ['constructor', bytesOf('x')],
+    ['text/', bytesOf('x')],
+    ['text/plain', jpeg.slice(0, 2)],
+  ])('is none that is taken: %s', (claimed, bytes) => {
+    expect(() => mediaTypeOf(claimed, bytes)).toThrow(/Attach one of/);
+  });
+});

@@ -1,0 +1,279 @@
+import { rm } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { fieldsOf } from '@/lib/protocol/fields';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
+import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import type { CommandOf } from '@/lib/runner/host/source';
+import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
+import type { ClaudeSdk, UserMessage } from '@/lib/runner/sources/claude/claude-sdk';
+import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
+import { CodexSource } from '@/lib/runner/sources/codex/codex-source';
+import { OpencodeSource } from '@/lib/runner/sources/opencode/opencode-source';
+import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { AgentApiEmulator } from '../../support/agentapi-server';
+import { attached as attachedTerminal } from '../../support/agentapi-stage';
+import { attachedFile, bytesOf, PNG } from '../../support/attachments';
+import { CodexAppServer } from '../../support/codex-app-server';
+import { OpencodeStandIn } from '../../support/opencode-server';
+import { MemorySurroundings } from '../../support/source-surroundings';
+import { tempDir } from '../../support/temp-dir';
+
+/** How each kind hands its agent what a message carries. */
+const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const delivered = { state: 'delivered' };
+
+const message = (sessionId = 's', messageId = 'm1', text = 'Look at these'): CommandOf<'message'> => ({
+  ...{ id: messageId, type: 'message', sessionId, createdAt: 1, expiresAt: 2 },
+  body: { messageId, text, from: { kind: 'person', id: 'operator' } },
+});
+
+async function carriedFiles() {
+  const folder = await tempDir();
+  return {
+    image: await attachedFile(folder, 'shot.png', 'image/png', PNG),
+    pdf: await attachedFile(folder, 'paper.pdf', 'application/pdf', bytesOf('%PDF-1.7')),
+    notes: await attachedFile(folder, 'notes.md', 'text/markdown', bytesOf('# Notes')),
+    log: await attachedFile(folder, 'build.log', 'text/plain', new Uint8Array(100_000).fill(65)),
+  };
+}
+const lineOf = ({ name, mediaType, bytes, path }: AttachmentFile) =>
+  `- ${JSON.stringify(name)} (${mediaType}, ${bytes} bytes): ${path}`;
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
+
+describe('Claude Code', () => {
+  function agent(given: { inHand?: HandedMessage[] } = {}) {
+    const heard: UserMessage[] = [];
+    const sdk: ClaudeSdk = {
+      query({ prompt }) {
+        void (async () => {
+          for await (const one of prompt) heard.push(one);
+        })();
+        let close = () => {};
+        const over = new Promise<void>((resolve) => {
+          close = resolve;
+        });
+        return {
+          async *[Symbol.asyncIterator]() {
+            yield* [] as object[];
+            await over;
+          },
+          interrupt: async () => undefined,
+          stopTask: async () => {},
+          close: () => close(),
+        };
+      },
+    };
+    const around = new MemorySurroundings();
+    const source = new ClaudeSource({
+      ...{ sdk, surroundings: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
+      memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
+      inHand: given.inHand ?? [],
+    });
+    onTestFinished(() => source.close(0, 'the test is over'));
+    return { source, heard, around };
+  }
+
+  test('is given images, PDFs and short texts in the message, and the path of a long one', async () => {
+    const { image, pdf, notes, log } = await carriedFiles();
+    const { source, heard } = agent();
+    await source.start();
+    expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
+    expect(await source.say(message(), false, [image, log, pdf, notes])).toEqual(delivered);
+    await settled(() => heard).toHaveLength(1);
+    expect(heard[0]?.uuid).toBe('m1');
+    expect(heard[0]?.message.content).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64(PNG) } },
+      {
+        type: 'document',
+        title: 'paper.pdf',
+        source: { type: 'base64', media_type: 'application/pdf', data: base64(bytesOf('%PDF-1.7')) },
+      },
+      { type: 'document', title: 'notes.md', source: { type: 'text', media_type: 'text/plain', data: '# Notes' } },
+      { type: 'text', text: `Look at these\n\nAttached to this message:\n${lineOf(log)}` },
+    ]);
+  });
+
+  test('is given them once more with a message that a killed process had, and the message without what is gone', async () => {
+    const { image, notes } = await carriedFiles();
+    await rm(notes.path);
+    const { source, heard } = agent({ inHand: [{ messageId: 'm1', text: 'Look', files: [image, notes] }] });
+    await source.start();
+    expect(await source.say(message(), true, [image, notes])).toEqual(delivered);
+    await settled(() => heard).toHaveLength(1);
+    expect(heard[0]?.message.content.map(({ type }) => type)).toEqual(['image', 'text']);
+    expect(heard[0]?.message.content[1]).toMatchObject({ text: expect.stringContaining(lineOf(notes)) });
+  });
+
+  test('is given messages in their order, however much the first one carries', async () => {
+    const { image, pdf } = await carriedFiles();
+    const { source, heard } = agent();
+    await source.start();
+    void source.say(message('s', 'm1'), false, [image, pdf, image, pdf]);
+    source.say(message('s', 'm2'), false).catch(() => 'it waits for the word that the first one has arrived');
+    await settled(() => heard.map(({ uuid }) => uuid)).toEqual(['m1']);
+  });
+});
+
+describe('an ACP agent', () => {
+  async function live(promptCapabilities: object | undefined, past?: object[]) {
+    const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
+    const around = new MemorySurroundings();
+    const source = new AcpSource({
+      ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+      memory: { sessionId: 's', nativeId: null, cwd: process.cwd(), pid: null, running: false, note: null },
+      inHand: await MessagesInHand.recall(around, 's'),
+    });
+    await source.start();
+    onTestFinished(() => source.close(0, 'the test is over'));
+    const prompts = () => agent.of('session/prompt').map(({ params }) => fieldsOf(params).prompt);
+    return { agent, source, prompts };
+  }
+
+  const linkTo = ({ path, name, mediaType, bytes }: AttachmentFile) => {
+    const uri = pathToFileURL(path).href;
+    return { type: 'resource_link', uri, name, mimeType: mediaType, size: bytes };
+  };
+
+  test('is given what it says that it takes, and links to the rest', async () => {
+    const { image, pdf, notes, log } = await carriedFiles();
+    const { source, prompts } = await live({ image: true, embeddedContext: true });
+    expect(await source.say(message(), false, [image, pdf, notes, log])).toEqual(delivered);
+    await settled(prompts).toHaveLength(1);
+    expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
+    const uri = pathToFileURL(notes.path).href;
+    expect(prompts()[0]).toEqual([
+      { type: 'text', text: 'Look at these' },
+      { type: 'image', mimeType: 'image/png', data: base64(PNG) },
+      linkTo(pdf),
+      { type: 'resource', resource: { uri, mimeType: 'text/markdown', text: '# Notes' } },
+      linkTo(log),
+    ]);
+  });
+
+  test('that takes only text is given links, and takes no images by its own account', async () => {
+    const { image, notes } = await carriedFiles();
+    const { source, prompts } = await live(undefined);
+    await source.say(message(), false, [image, notes]);
+    await settled(prompts).toHaveLength(1);
+    expect(source.sessions[0]?.attachments).toEqual(['file']);
+    expect(prompts()[0]).toEqual([{ type: 'text', text: 'Look at these' }, linkTo(image), linkTo(notes)]);
+  });
+
+  test('that was killed is not given again what its past has, whatever words it has for what was attached', async () => {
+    const { image } = await carriedFiles();
+    const said = { type: 'text', text: 'Look at these' };
+    const past = [
+      { sessionUpdate: 'user_message_chunk', content: said },
+      { sessionUpdate: 'user_message_chunk', content: { type: 'image', mimeType: 'image/png', data: base64(PNG) } },
+    ];
+    const { agent, source, prompts } = await live({ image: true }, past);
+    await source.say(message(), false, [image]);
+    await agent.prompted(1);
+    process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
+    await settled(() => agent.of('session/load')).toHaveLength(1);
+    await settled(() => source.sessions[0]?.pendingMessages).toBe(0);
+    await source.say(message('s', 'm2', 'And now?'), false);
+    await settled(prompts).toHaveLength(2);
+    expect(fieldsOf(agent.of('session/load')[0]?.params).sessionId).toBe(SESSION);
+    expect(prompts()[1]).toEqual([{ type: 'text', text: 'And now?' }]);
+  });
+});
+
+describe('Codex', () => {
+  test('is given images as files of its own machine and the paths of others, once also over a kill of the runner', async () => {
+    const { image, notes } = await carriedFiles();
+    const server = new CodexAppServer();
+    const { path } = await server.listen();
+    const thread = server.newThread();
+    const connect = async (around: MemorySurroundings) => {
+      const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+      onTestFinished(() => source.close(0, 'the test is over'));
+      await source.start();
+      await settled(() => source.sessions.length).toBe(1);
+      return source;
+    };
+    const around = new MemorySurroundings();
+    const source = await connect(around);
+    expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
+    expect(await source.say(message(thread.id), false, [image, notes])).toEqual(delivered);
+    around.deafen();
+    const next = await connect(new MemorySurroundings(undefined, around));
+    expect(await next.say(message(thread.id), true, [image, notes])).toEqual(delivered);
+    const inputs = server.requests.filter(({ method }) => method === 'turn/start').map(({ params }) => params);
+    expect(inputs.map((params) => fieldsOf(params).input)).toEqual([
+      [
+        {
+          type: 'text',
+          text: `Look at these\n\nAttached to this message:\n${lineOf(notes)}`,
+          text_elements: [],
+        },
+        { type: 'localImage', path: image.path },
+      ],
+    ]);
+  });
+});
+
+describe('OpenCode', () => {
+  test('is given the bytes of images and PDFs, short texts as its own words, and the path of a long one', async () => {
+    const { image, pdf, notes, log } = await carriedFiles();
+    const server = new OpencodeStandIn();
+    await server.start();
+    onTestFinished(() => server.kill());
+    const session = server.session();
+    const surroundings = new MemorySurroundings();
+    const address = { url: server.url, user: 'opencode', password: null };
+    const source = await OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => 'r' });
+    onTestFinished(() => source.close());
+    await source.start();
+    await settled(() => source.sessions.length).toBe(1);
+    expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
+    expect(await source.say(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
+    const [asked] = server.asked.filter((one) => one.path === `/session/${session}/prompt_async`);
+    expect(fieldsOf(asked?.body).parts).toEqual([
+      {
+        type: 'text',
+        text: `Look at these\n\nAttached to this message:\n${lineOf(log)}`,
+        metadata: { interlude: { messageId: 'm1' } },
+      },
+      { type: 'file', mime: 'image/png', filename: 'shot.png', url: `data:image/png;base64,${base64(PNG)}` },
+      { type: 'text', text: 'The file "notes.md", attached to this message:\n\n# Notes', synthetic: true },
+      {
+        type: 'file',
+        mime: 'application/pdf',
+        filename: 'paper.pdf',
+        url: `data:application/pdf;base64,${base64(bytesOf('%PDF-1.7'))}`,
+      },
+    ]);
+  });
+});
+
+describe('AgentAPI', () => {
+  async function terminal() {
+    const server = await AgentApiEmulator.start();
+    server.replies('Welcome');
+    return await attachedTerminal({}, server);
+  }
+
+  test('is given each file, and its message says where AgentAPI has put them', async () => {
+    const { image, notes } = await carriedFiles();
+    const { server, source, turns } = await terminal();
+    expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
+    expect(await source.say(message(), false, [image, notes])).toEqual(delivered);
+    const [there, others] = ['shot.png', 'notes.md'].map((name) => `/remote/${name}`);
+    const said = [lineOf({ ...image, path: there ?? '' }), lineOf({ ...notes, path: others ?? '' })].join('\n');
+    expect(server.typed).toEqual([`Look at these\n\nAttached to this message:\n${said}`]);
+    expect(server.uploaded.get('/remote/shot.png')).toEqual(PNG);
+    server.says('I see a dot.');
+    await settled(() => turns().at(-1)).toMatchObject({ asked: ['m1'], said: 'I see a dot.' });
+  });
+
+  test('that takes no files is told where they are on the runner’s machine', async () => {
+    const { image } = await carriedFiles();
+    const { server, source } = await terminal();
+    server.takesFiles = false;
+    expect(await source.say(message(), false, [image])).toEqual(delivered);
+    expect(server.typed[0]).toContain(lineOf(image));
+  });
+});

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Attachment } from '@/lib/protocol/attachments';
+import { AttachmentStore } from '@/lib/runner/host/attachment-store';
+import { CarriedMessages } from '@/lib/runner/host/carried-messages';
+import type { CommandOf, SessionFacts } from '@/lib/runner/host/source';
+import { bytesOf, hashOf, PNG } from '../../support/attachments';
+import { tempDir } from '../../support/temp-dir';
+
+const image: Attachment = { hash: hashOf(PNG), name: 'a.png', mediaType: 'image/png', bytes: PNG.byteLength };
+
+/** A store in front of a server that answers as told. */
+async function stored(answer: RequestListener) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const dir = join(await tempDir(), 'attachments');
+  const stop = new AbortController();
+  const said: string[] = [];
+  const open = () =>
+    new AttachmentStore({
+      endpoint: async () => ({ url, token: 'secret' }),
+      dir,
+      signal: stop.signal,
+      log: (message) => said.push(message),
+      waitMs: () => 5,
+    });
+  return { store: open(), open, asked, dir, said, stop, server };
+}
+
+describe('the bytes of an attachment', () => {
+  test('are fetched once, kept by their hash for their owner alone, and found by the next process', async () => {
+    const { store, open, asked, dir } = await stored((request, response) => {
+      expect(request.headers.authorization).toBe('Bearer secret');
+      response.end(PNG);
+    });
+    const [file] = await store.files('a/b', [image]);
+    expect(file).toEqual({ ...image, path: join(dir, `${image.hash}.png`) });
+    expect(new Uint8Array(await readFile(file?.path ?? ''))).toEqual(PNG);
+    expect((await stat(file?.path ?? '')).mode & 0o777).toBe(0o600);
+    expect(asked).toEqual([`/api/v1/attachments/${image.hash}?session=a%2Fb`]);
+    await store.files('a/b', [image, { ...image, name: 'again.png' }]);
+    await open().files('a/b', [image]);
+    expect(asked).toHaveLength(1);
+    expect(await readdir(dir)).toEqual([`${image.hash}.png`]);
+  });
+
+  test('that are not those of their hash, or more than was said, are no file', async () => {
+    for (const other of [bytesOf('other'), new Uint8Array(10 * 1024 * 1024)]) {
+      const { store, dir } = await stored((_, response) => void response.end(other));
+      await expect(store.files('s', [image])).rejects.toThrow(
+        'the attachment "a.png" can’t be had: its bytes are not those of its hash',
+      );
+      expect(await readdir(dir)).toEqual([]);
+    }
+  });
+
+  test('that were damaged on the disk are fetched again', async () => {
+    const { store, asked, dir } = await stored((_, response) => void response.end(PNG));
+    await mkdir(dir, { recursive: true });
+    await writeFile(join(dir, `${image.hash}.png`), 'damaged');
+    const [file] = await store.files('s', [image]);
+    expect(hashOf(await readFile(file?.path ?? ''))).toBe(image.hash);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('are waited for while the server is away, cut off or overloaded, and refused if it says that there are none', async () => {
+    let times = 0;
+    const { store, said } = await stored((request, response) => {
+      times += 1;
+      if (times === 1) request.socket.destroy();
+      else if (times === 2) response.writeHead(503).end();
+      else if (times === 3) {
+        response.writeHead(200, { 'content-length': '70' }).write(PNG.slice(0, 10));
+        setImmediate(() => request.socket.destroy());
+      } else response.end(PNG);
+    });
+    expect(await store.files('s', [image])).toHaveLength(1);
+    expect(times).toBe(4);
+    expect(said).toEqual([expect.stringContaining('the attachment "a.png" is waited for: ')]);
+    const { store: without } = await stored((_, response) => {
+      response.writeHead(404).end('{"error":{"code":"not_found","message":"It is gone."}}');
+    });
+    await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" can’t be had: It is gone.');
+  });
+
+  test('are waited for no longer than the runner lives', async () => {
+    const { store, stop, said } = await stored((_, response) => void response.writeHead(503).end());
+    const files = store.files('s', [image]);
+    files.catch(() => undefined);
+    await expect.poll(() => said).toHaveLength(1);
+    stop.abort();
+    await expect(files).rejects.toThrow('the runner was stopped before it had the attachment "a.png"');
+  });
+
+  test('that no message has asked for in two weeks are removed', async () => {
+    const { store, dir } = await stored((_, response) => void response.end(PNG));
+    await mkdir(dir, { recursive: true });
+    const then = new Date(Date.now() - 15 * 24 * 60 * 60_000);
+    await writeFile(join(dir, 'old.txt'), 'x');
+    await utimes(join(dir, 'old.txt'), then, then);
+    await store.files('s', [image]);
+    expect(await readdir(dir)).toEqual([`${image.hash}.png`]);
+  });
+});
+
+describe('a message that carries something', () => {
+  const message = (id: string, attachments?: Attachment[], sessionId = 's'): CommandOf<'message'> => ({
+    ...{ id, type: 'message', sessionId, createdAt: 1, expiresAt: 2 },
+    body: {
+      messageId: id,
+      text: id,
+      from: { kind: 'person', id: 'operator' },
+      ...(attachments ? { attachments } : {}),
+    },
+  });
+  const facts = (attachments?: SessionFacts['attachments']) => () => ({
+    sessionId: 's',
+    ...(attachments === undefined ? {} : { attachments }),
+  });
+  const both = facts(['image', 'file']);
+
+  test('is said before those behind it in its session, and holds up no other session', async () => {
+    const waiting: (() => void)[] = [];
+    const carried = new CarriedMessages({
+      files: (_, attachments) =>
+        new Promise((resolve) => waiting.push(() => resolve(attachments.map((one) => ({ ...one, path: '/x' }))))),
+    });
+    const said: string[] = [];
+    const pass = (command: CommandOf<'message'>) =>
+      carried.pass(command, both, async (files) => {
+        said.push(`${command.id} ${files.length}`);
+        return { state: 'delivered' };
+      });
+    const all = [pass(message('m1', [image])), pass(message('m2')), pass(message('m3', [image]))];
+    await pass(message('other', undefined, 't'));
+    expect(said).toEqual(['other 0']);
+    await expect.poll(() => waiting).toHaveLength(1);
+    waiting[0]?.();
+    await expect.poll(() => waiting).toHaveLength(2);
+    waiting[1]?.();
+    expect(await Promise.all(all)).toEqual(Array(3).fill({ state: 'delivered' }));
+    expect(said).toEqual(['other 0', 'm1 1', 'm2 0', 'm3 1']);
+    await pass(message('m4'));
+    expect(said.at(-1)).toBe('m4 0');
+  });
+
+  test('does not wait for what the agent makes of the one before', async () => {
+    const carried = new CarriedMessages({ files: async () => [] });
+    const never = new Promise<never>(() => {});
+    void carried.pass(message('m1', [image]), both, () => never);
+    expect(await carried.pass(message('m2', [image]), both, async () => ({ state: 'delivered' }))).toEqual({
+      state: 'delivered',
+    });
+  });
+
+  test('is refused with a sentence if its agent takes no such thing, or it can’t be had, or names no hash', async () => {
+    const carried = new CarriedMessages({ files: () => Promise.reject(new Error('it is gone')) });
+    const pass = (attachments: unknown, known: () => SessionFacts) =>
+      carried.pass(message('m1', attachments as Attachment[]), known, async () => ({ state: 'delivered' }));
+    const refused = (reason: string) => ({ state: 'failed', reason });
+    expect(await pass([image], facts(['file']))).toEqual(
+      refused('this agent takes no images; send the message without them'),
+    );
+    const file = { ...image, mediaType: 'text/plain' };
+    expect(await pass([file], facts([]))).toEqual(refused('this agent takes no files; send the message without them'));
+    expect(await pass([image], facts())).toEqual(refused('it is gone'));
+    for (const misfit of [{ ...image, hash: '../../x' }, { ...image, bytes: 6 * 1024 * 1024 }, null]) {
+      expect(await pass([misfit], both)).toEqual(
+        refused('the message carries something that is no attachment of this protocol'),
+      );
+    }
+  });
+});
