@@ -46,5 +46,6 @@ export function ComposerStatus(props: {
       </>
     );
   if (sending.reason !== null) return <Name text={sending.reason} />;
+  if (session.wakeable === true) return 'It is idle and listens: a message wakes it.';
   return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
 }

@@ -266,6 +266,13 @@ function replyDecided(value: Record<string, unknown>): { what: string; by: strin
   return { what: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
 }
 
+/** How much of what it did with tools changed nothing. */
+function gathered(calls: Record<string, unknown>): string {
+  const [all, gathering] = [pickNumber(calls, 'all'), pickNumber(calls, 'gathering')];
+  if (all === null || gathering === null || all <= 0 || gathering < 0 || gathering > all) return '';
+  return ` ${gathering} of ${all} tool calls only read, listed or searched.`;
+}
+
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
   [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
@@ -276,7 +283,8 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
     const isSaid = reason?.includes(`code ${code}`) === true;
     const how = code === null || isSaid ? '' : ` with exit code ${code}`;
-    const text = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;
+    const ended = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;
+    const text = `${ended}${gathered(fieldsOf(pick(value, 'tool_calls', 'toolCalls')))}`;
     return { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' };
   }),
   [CUSTOM.lost]: notice((value) => {

@@ -131,6 +131,8 @@ export class SessionLedger {
   /** What a status record tells of it, between the placements before and after it. */
   hear(told: StatusTold, at: number): void {
     this.#observer.hear(told, at);
+    if (told.isWakeable === null) delete this.#next.summary.wakeable;
+    else this.#next.summary.wakeable = told.isWakeable;
   }
 
   /** Counts a task that the placements changed. */

@@ -14,6 +14,8 @@ export interface StatusTold {
   agent: NonNullable<Observations['agent']>['value'] | undefined;
   /** Its process: gone, there, or null if it does not say. */
   process: ProcessExit | 'there' | null;
+  /** Whether a message reaches it while it is idle; null if that goes without saying. */
+  isWakeable: boolean | null;
   /** It may be told ahead of events that happened before it: see AHEAD_MS. */
   isAhead: boolean;
   /** The work that it lists as open, as far as it gives such lists. */
@@ -47,7 +49,7 @@ const SEEN: Record<string, StatusTold['agent']> = {
 
 /** @returns null if the record says nothing of the state */
 export function statusTold(status: AgentStatus): StatusTold | null {
-  const { state, report, openTurnId, process } = status;
+  const { state, report, openTurnId, process, wakeable } = status;
   const word = state?.toLowerCase() ?? '';
   const reported = report === undefined ? wordIn(REPORTS, word) : undefined;
   const seen = process?.state === 'restarting' ? 'restarting' : wordIn(SEEN, word);
@@ -66,11 +68,13 @@ export function statusTold(status: AgentStatus): StatusTold | null {
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
           : ('there' as const),
+    isWakeable: wakeable ?? null,
     // during an outage, an outbox sends its newest record in the place of an older one
     isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };
   const lists = listsOf(status);
-  if (told.report === null && told.agent === undefined && told.process === null && lists === null) return null;
+  const saysNothing = told.report === null && told.agent === undefined && told.process === null;
+  if (saysNothing && told.isWakeable === null && lists === null) return null;
   const { isAhead, ...observed } = told;
   const isEndAhead = isAhead && told.process !== null && told.process !== 'there';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);

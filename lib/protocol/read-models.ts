@@ -236,6 +236,8 @@ export interface SessionSummary {
   stateDueAt: number | null;
   /** When the server heard of it. */
   stateSince: number;
+  /** Whether a message reaches it while it is idle. Left out where that goes without saying. */
+  wakeable?: boolean;
   openTurnId: string | null;
   /** Whether the newest turn was started by the agent itself. */
   lastTurnKind: TurnKind | null;

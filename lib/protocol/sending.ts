@@ -10,7 +10,7 @@ export type Sending =
   /** Nobody can ever take it. */
   | { kind: 'refused'; reason: string };
 
-type Addressee = Pick<SessionSummary, 'state' | 'stateReason' | 'evidence' | 'observations'>;
+type Addressee = Pick<SessionSummary, 'state' | 'stateReason' | 'evidence' | 'observations' | 'wakeable'>;
 type Listener = Pick<AgentSummary, 'connection' | 'connectedSince'>;
 
 /** Whether a session can be written to, by its resolved state. The server refuses by it, and a page says it beforehand. */
@@ -35,8 +35,15 @@ export function sendingTo(session: Addressee, agent: Listener | null): Sending {
   if (session.state === 'needs-input') {
     return { kind: 'queued', reason: 'It waits for an answer: the message is taken after that.' };
   }
-  return TAKEN[stageOf(session)];
+  const stage = stageOf(session);
+  return stage === 'still' && session.wakeable === false ? NOT_WAKEABLE : TAKEN[stage];
 }
+
+/** Above all an agent in somebody’s terminal. */
+const NOT_WAKEABLE: Sending = {
+  kind: 'warned',
+  reason: 'It is idle and does not listen, so it refuses messages: type in its terminal, or send while a turn runs.',
+};
 
 type Stage = 'starting' | 'restarting' | 'compacting' | 'running' | 'still';
 

@@ -301,15 +301,7 @@ test('an idle Claude Code that listens is woken by a message, reads it, and answ
   const { operator } = stage;
   stage.type('START');
   await operator.finished(1);
-  const status = async () => {
-    const headers = { authorization: `Bearer ${server.token}` };
-    const { agentId } = (await operator.session()) ?? { agentId: '' };
-    const { agent: its } = (await (
-      await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers })
-    ).json()) as AgentDetail;
-    return its.status;
-  };
-  await expect.poll(async () => (await status())?.wakeable, { timeout: 15_000 }).toBe(true);
+  await expect.poll(async () => (await operator.session())?.wakeable, { timeout: 15_000 }).toBe(true);
   const messageId = await operator.send('Is it warm?');
   const turns = await operator.finished(2);
   expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
@@ -356,7 +348,7 @@ test('a Claude Code in a terminal is told once that it can listen, is allowed to
   const operator = new Operator(server, (await its()).sessions[0]?.id ?? '');
   const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
   await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
-  await expect.poll(async () => (await its()).agent.status?.wakeable, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await operator.session())?.wakeable, { timeout: 20_000 }).toBe(true);
   await operator.finished(1);
   const messageId = await operator.send('Is it warm?');
   const turns = await operator.finished(2);

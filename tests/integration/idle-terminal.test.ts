@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { AgentDetail, MessageItem, Turn } from '@/lib/protocol/read-models';
+import type { MessageItem, SessionDetail, Turn } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { runCli, startCli } from '../support/cli';
 import { overHttp } from '../support/over-http';
@@ -40,7 +40,7 @@ async function atRest() {
   const send = async (text: string) =>
     (await post(`/sessions/${sessionId}/messages`, { text, clientId: text })).messageId as string;
   const message = async (id: string) => messagesOf(await turnsOf(sessionId)).find((item) => item.id === id);
-  const isWakeable = async () => ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.wakeable === true;
+  const isWakeable = async () => ((await read(`/sessions/${sessionId}`)) as SessionDetail).session.wakeable === true;
   /** The agent starts the command in a turn of its own, and comes to rest. */
   const listen = async () => {
     await hook('UserPromptSubmit', { prompt: 'Listen' });

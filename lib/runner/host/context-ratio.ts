@@ -58,18 +58,21 @@ export class ContextRatio {
 
   /**
    * Events of a session, subagents’ as well, on their way out.
-   * @returns what is stored with them
+   * @returns them, with the count on the end of the session, and what is stored with them
    */
-  passed(sessionId: string, events: readonly TimedEvent[]): Cursor[] {
+  passed(sessionId: string, said: readonly TimedEvent[]): { events: readonly TimedEvent[]; cursors: Cursor[] } {
     const before = this.#calls.get(sessionId) ?? NONE;
     let now = before;
-    for (const { occurredAt, event } of events) {
+    const events = said.map((one) => {
+      const { occurredAt, event } = one;
       if (event.type === 'TOOL_CALL_START') now = counted(now, event.toolCallName);
-      if (event.type !== 'CUSTOM' || event.name !== CUSTOM.sessionEnded) continue;
-      this.#ended(sessionId, now, endOf(fieldsOf(event.value)), occurredAt);
+      if (event.type !== 'CUSTOM' || event.name !== CUSTOM.sessionEnded) return one;
+      const [calls, value] = [now, fieldsOf(event.value)];
       now = NONE;
-    }
-    return now === before ? [] : [this.#keep(sessionId, now)];
+      this.#ended(sessionId, calls, endOf(value), occurredAt);
+      return calls.all === 0 ? one : { occurredAt, event: { ...event, value: { ...value, tool_calls: calls } } };
+    });
+    return { events, cursors: now === before ? [] : [this.#keep(sessionId, now)] };
   }
 
   /** No more is told of these sessions, and nobody said that they ended. */

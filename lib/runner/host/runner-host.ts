@@ -257,8 +257,9 @@ export class RunnerHost {
 
   #emit(sessionId: string, said: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
     const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
-    const { events, cursors: own } = this.#desk.passed(sessionId, said, before);
-    const cursors = [...given, ...own, ...(this.#ratio?.passed(sessionId, events) ?? [])];
+    const { events: passed, cursors: own } = this.#desk.passed(sessionId, said, before);
+    const { events, cursors: counted } = this.#ratio?.passed(sessionId, passed) ?? { events: passed, cursors: [] };
+    const cursors = [...given, ...own, ...counted];
     const open = events.reduce(foldOpenWork, before);
     if (open !== before) {
       if (isNothing(open)) this.#open.delete(sessionId);

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { differsForReaders, newSession, type SessionFold } from '@/lib/projections/session-summary';
+import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
+import { statusTold } from '@/lib/projections/status-told';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { readAgentStatus } from '@/lib/protocol/agent-status';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
@@ -137,6 +139,21 @@ describe('a session', () => {
       says('m3', 'Sub', 'assistant', { subagentRunId: 'a1' }),
     );
     expect(fold.summary.lastText).toBe('Second');
+  });
+
+  it('is wakeable or not as its newest status says, and neither when that does not say', () => {
+    const heard = (fold: SessionFold, status: object) => {
+      const told = statusTold(readAgentStatus(status as Record<string, unknown>));
+      const ledger = new SessionLedger(fold, 2);
+      if (told !== null) ledger.hear(told, 2);
+      return ledger.result([], 2);
+    };
+    const before = newSession('s1', 'a1', 1);
+    const listens = heard(before, { wakeable: true });
+    const not = heard(listens, { wakeable: false });
+    expect([listens.summary.wakeable, not.summary.wakeable]).toEqual([true, false]);
+    expect('wakeable' in heard(not, { state: 'still' }).summary).toBe(false);
+    expect(differsForReaders(listens, not)).toBe(true);
   });
 
   it('enters a state, and has its newest event, when the server hears of it, whatever the agent’s clock says', () => {

@@ -66,6 +66,17 @@ describe('a turn', () => {
     });
   });
 
+  it.each([
+    [{ all: 4, gathering: 3 }, ' 3 of 4 tool calls only read, listed or searched.'],
+    [{ all: 0, gathering: 0 }, ''],
+    [{ all: 2, gathering: 3 }, ''],
+    [{ all: '4', gathering: {} }, ''],
+    ['four', ''],
+  ])('says with its end what its tools were used for, as far as that makes sense: %j', (calls, said) => {
+    const log = told(custom('session:ended', { reason: 'left', tool_calls: calls }));
+    expect(Object.values(turnsOf(log)).flat()).toEqual([`notice: The agent's process ended: left.${said}`]);
+  });
+
   it('fails with the message of its run error, and leaves nothing running in it', () => {
     const log = told(
       runStarts('r1'),

@@ -32,6 +32,9 @@ describe('a message to a session', () => {
     ['has failed', having({ turn: seen({ state: 'failed' as const }) }), HERE, 'allowed', null],
     ['is complete', having({ ...still, report: reports('complete') }), HERE, 'allowed', null],
     ['was interrupted', having({ turn: seen({ state: 'interrupted' as const }) }), HERE, 'allowed', null],
+    ['is idle and listens', having(still, { wakeable: true }), HERE, 'allowed', null],
+    ['is idle and does not listen', having(still, { wakeable: false }), HERE, 'warned', 'does not listen'],
+    ['works, and would not listen', having(running, { wakeable: false }), HERE, 'queued', 'next step'],
     ['has just been written to', having({ ...still, ...written }), HERE, 'allowed', null],
     ['has just been written to while it works', having({ ...running, ...written }), HERE, 'queued', 'next step'],
     [

@@ -30,7 +30,11 @@ function runner(stored = new Map<string, string>()) {
     stored,
     recall: () =>
       ratio.recall({ cursors: async (prefix) => new Map([...stored].filter(([name]) => name.startsWith(prefix))) }),
-    passed: (sessionId: string, ...events: AgUiEvent[]) => store(ratio.passed(sessionId, timed(...events))),
+    passed(sessionId: string, ...said: AgUiEvent[]) {
+      const { events, cursors } = ratio.passed(sessionId, timed(...said));
+      store(cursors);
+      return events.map(({ event }) => event);
+    },
     left: (reason: string) => store(ratio.left(reason, 9)),
   };
 }
@@ -39,8 +43,9 @@ describe('the share of tool calls that only gathered', () => {
   test('is told once as the session ends, with why it ended', () => {
     const { passed, told, stored } = runner();
     passed('s', call('Read'), call('Bash'));
-    passed('s', call('Grep'), call('Edit', { subagentRunId: 'a' }), ended());
-    passed('s', ended());
+    const [, , end] = passed('s', call('Grep'), call('Edit', { subagentRunId: 'a' }), ended());
+    expect(end?.value).toEqual({ reason: 'it was left', tool_calls: { gathering: 2, all: 4 } });
+    expect(passed('s', ended())).toEqual([ended()]);
     expect(told.map(({ about }) => about)).toEqual([
       {
         at: 7,
