@@ -16,4 +16,6 @@ try {
   process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
-process.exit(await cli.main(process.argv.slice(2)));
+process.exit(
+  await cli.main(process.argv.slice(2), (/** @type {string} */ name) => loadTypescript(`lib/runner/cli/${name}.ts`)),
+);

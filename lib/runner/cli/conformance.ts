@@ -9,13 +9,14 @@ import { RunnerStage } from '@/lib/runner/conformance/runner/runner-stage';
 import { SERVER_CHECKS } from '@/lib/runner/conformance/server/checks';
 import { ServerStage } from '@/lib/runner/conformance/server/server-stage';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SERVER_FLAGS, SWITCH, TEXT } from './flags';
 import { openDataDir, serverEndpoint } from './local-server';
 import { say } from './say';
 
-export const CONFORMANCE_HELP = `Usage: ${interludeCommand(['conformance', 'server'])} [options]
+const HELP = `Usage: ${interludeCommand(['conformance', 'server'])} [options]
        ${interludeCommand(['conformance', 'runner'])} [options] -- <command>
 
 Checks whether a server, or a runner, keeps what PROTOCOL.md says: a verdict for each invariant. docs/conformance.md
@@ -46,7 +47,9 @@ const trivialAgent = fileURLToPath(new URL('../conformance/trivial-agent.mjs', i
 const WHOLE_RUN_MS = 300_000;
 const LONGEST_TIMEOUT_S = 120;
 
-export async function conformance(argv: string[], env: Environment): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: conformance };
+
+async function conformance(argv: string[], env: Environment): Promise<ExitCode> {
   const [mode, ...rest] = argv;
   if (mode === 'agent') return await playAgent(rest);
   if (mode === 'ours') return await playOurs(env);

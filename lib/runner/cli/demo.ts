@@ -13,6 +13,7 @@ import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { type Recording, readRecording } from '@/lib/runner/replay/recording';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
+import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
@@ -22,7 +23,7 @@ import { logLevelOf } from './log-level';
 import { say } from './say';
 import { TroubleLine } from './trouble-line';
 
-export const DEMO_HELP = `Usage: ${interludeCommand(['demo'])} [options]
+const HELP = `Usage: ${interludeCommand(['demo'])} [options]
 
 Runs a fleet beside the dashboard until it is stopped. ${FLEET.length} agents replay recordings of real Claude Code runs, one session
 after the other; they go the way every agent's events go: adapter, outbox, HTTP. One more, ${ASSISTANT}, takes part: it
@@ -40,7 +41,9 @@ const GOODBYE_MS = 3_000;
 
 const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
 
-export async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: demo };
+
+async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { speed, ...server } = readOptions(argv, env);
   const home = openDataDir(env);
   const { ends: signal, release } = endSignals();

@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { hookEntries, SettingsError } from '@/lib/runner/hooks/hook-entries';
 import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
 import { interludeCommand, mcpAddCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';
 import { openDataDir } from './local-server';
 
-export const HOOKS_HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [options]
+const HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [options]
 
 Connects the Claude Code of your terminals: its hooks tell their companion what happens. Only Interlude's own entries are
 added and removed; everything else in the file stays as it is, and a backup of it is kept beside it until "uninstall".
@@ -31,7 +32,9 @@ const LONGEST_S = 3_600;
 
 const script = fileURLToPath(new URL('../hooks/hook.sh', import.meta.url));
 
-export async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: hooks };
+
+async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
   const { action, settings, permissionsWithinS } = readOptions(argv, env);
   const home = openDataDir(env);
   const entries = hookEntries(script, home, permissionsWithinS);

@@ -1,17 +1,10 @@
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { errorLine } from '@/lib/runner/system-error.mjs';
 import { RUNNER_VERSION } from '@/lib/runner/version';
-import { CONFORMANCE_HELP, conformance } from './conformance';
-import { DEMO_HELP, demo } from './demo';
+import type { Command } from './command';
 import { CliError, EXIT, type ExitCode } from './exit';
-import { HOOKS_HELP, hooks } from './hooks';
 import { dataDir } from './local-server';
-import { MCP_HELP, mcp } from './mcp';
-import { OUTBOX_HELP, outbox } from './outbox';
 import { takeOwnEnvironment } from './own-environment';
-import { REPLAY_HELP, replay } from './replay';
-import { runner, runnerHelp } from './runner';
-import { WAIT_HELP, wait } from './wait';
 
 const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
@@ -31,22 +24,15 @@ elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-interface Command {
-  /** Of what was typed behind its name. */
-  help: string | ((argv: string[]) => string);
-  run: (argv: string[], env: Record<string, string | undefined>) => Promise<ExitCode>;
-}
+/** Each is the `command` of the file of its name, and loaded when it is called for: no start waits for the others. */
+const COMMANDS: ReadonlySet<string> = new Set('replay demo runner hooks mcp wait outbox conformance'.split(' '));
 
-const COMMANDS: Record<string, Command> = {
-  replay: { help: REPLAY_HELP, run: replay },
-  demo: { help: DEMO_HELP, run: demo },
-  runner: { help: runnerHelp, run: runner },
-  hooks: { help: HOOKS_HELP, run: hooks },
-  mcp: { help: MCP_HELP, run: mcp },
-  wait: { help: WAIT_HELP, run: wait },
-  outbox: { help: OUTBOX_HELP, run: outbox },
-  conformance: { help: CONFORMANCE_HELP, run: conformance },
-};
+/** Loads a file of this folder. Whoever starts this from another place than a bundler or a test does it in its own way. */
+type Load = (name: string) => Promise<{ command: Command }>;
+
+async function commandOf(name: string, load: Load): Promise<Command | undefined> {
+  return COMMANDS.has(name) ? (await load(name)).command : undefined;
+}
 
 function helpOf(command: Command | undefined, argv: string[]): string {
   const help = command?.help ?? HELP;
@@ -54,20 +40,20 @@ function helpOf(command: Command | undefined, argv: string[]): string {
 }
 
 /** @returns the exit code; errors are one line on stderr */
-export async function main(argv: string[]): Promise<ExitCode> {
+export async function main(argv: string[], load: Load = (name) => import(`./${name}.ts`)): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const env = takeOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       const [about = '', ...more] = name === 'help' ? rest : [];
-      process.stdout.write(`${Object.hasOwn(COMMANDS, about) ? helpOf(COMMANDS[about], more) : HELP}\n`);
+      process.stdout.write(`${helpOf(await commandOf(about, load), more)}\n`);
       return name === undefined ? EXIT.usage : EXIT.done;
     }
     if (name === '--version' || name === '-V') {
       process.stdout.write(`interlude ${RUNNER_VERSION}\n`);
       return EXIT.done;
     }
-    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    const command = await commandOf(name, load);
     if (!command)
       throw new CliError(EXIT.usage, `there is no command "${name}"; see "${interludeCommand(['--help'])}"`);
     // Behind "--" it is another program's.

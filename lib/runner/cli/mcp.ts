@@ -3,11 +3,12 @@ import { ancestors } from '@/lib/runner/mcp/ancestors';
 import { forwardingTo } from '@/lib/runner/mcp/forward-call';
 import { serveOverStdio } from '@/lib/runner/mcp/mcp-server';
 import { interludeCommand, mcpAddCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { EXIT, type ExitCode, usageError } from './exit';
 import { readFlags } from './flags';
 import { openDataDir } from './local-server';
 
-export const MCP_HELP = `Usage: ${interludeCommand(['mcp'])}
+const HELP = `Usage: ${interludeCommand(['mcp'])}
 
 An MCP server on stdin and stdout, which an agent starts for itself. It has three tools:
 
@@ -21,7 +22,9 @@ An agent has the tools without it where this runs it: ${interludeCommand(['runne
 
 Exit codes: 0 the agent has closed it, 1 failed, 2 usage.`;
 
-export async function mcp(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: mcp };
+
+async function mcp(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { positionals } = readFlags('mcp', argv, {}, env);
   if (positionals.length > 0) throw usageError('it takes no arguments', 'mcp');
   if (process.stdin.isTTY) throw usageError('an agent starts this, not a person', 'mcp');

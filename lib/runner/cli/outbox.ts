@@ -9,11 +9,12 @@ import {
   readOutbox,
 } from '@/lib/runner/outbox/operations';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';
 import { openDataDir } from './local-server';
 
-export const OUTBOX_HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
+const HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
 
 What the runners of this machine hold for the dashboard. Works while they run.
 
@@ -33,7 +34,9 @@ Exit codes: 0 done, 1 failed or nothing was there to do, 2 usage.`;
 type Environment = Record<string, string | undefined>;
 type Action = 'status' | 'list' | 'redrive' | 'discard';
 
-export async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: outbox };
+
+async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
   const { action, only, ids, all, json } = readOptions(argv, env);
   const files = await chosen(env, only);
   if (action === 'status') return await status(files, json);

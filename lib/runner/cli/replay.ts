@@ -16,6 +16,7 @@ import { play } from '@/lib/runner/replay/player';
 import { readRecording } from '@/lib/runner/replay/recording';
 import { openReplayOutbox, type ReplayOutbox, replayCursor } from '@/lib/runner/replay/replay-outbox';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SERVER_FLAGS, TEXT } from './flags';
@@ -24,7 +25,7 @@ import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
 
-export const REPLAY_HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
+const HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
 Feeds a recording of an agent's run through its adapter and the outbox to the dashboard, as a runner would. Recordings
 are made by "runner <kind> --record FILE". Ends when the server has acknowledged everything, and prints the address of
@@ -48,7 +49,9 @@ const PATIENCE_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
 
-export async function replay(argv: string[], env: Environment): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: replay };
+
+async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const options = readOptions(argv, env);
   const home = openDataDir(env);
   const recording = await readRecording(options.file, options.kind).catch((error: Error) => {

@@ -12,6 +12,7 @@ import { limitsOf } from '@/lib/runner/sources/features';
 import { KINDS } from '@/lib/runner/sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '@/lib/runner/sources/runner-kind';
 import { withDeadline } from '@/lib/runner/with-deadline';
+import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
@@ -37,7 +38,7 @@ ${Object.entries(KINDS)
 What else a kind takes it says itself, as in: ${interludeCommand(['runner', 'codex', '--help'])}`;
 
 /** `interlude runner <kind>`: one agent, or the agents of one machine, connected to the dashboard. */
-export function runnerHelp([name = '']: string[]): string {
+function runnerHelp([name = '']: string[]): string {
   return (Object.hasOwn(KINDS, name) ? KINDS[name]?.help : undefined) ?? HELP;
 }
 
@@ -50,7 +51,9 @@ const ENDED_WITHIN_MS = 5_000;
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
-export async function runner(argv: string[], env: Environment): Promise<ExitCode> {
+export const command: Command = { help: runnerHelp, run: runner };
+
+async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const kind = name !== undefined && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   if (kind !== undefined) return await run(readCall(`runner ${name}`, kind, rest, env), kind);

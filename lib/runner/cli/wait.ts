@@ -2,11 +2,12 @@ import { controlPath, HOOKS_CONTROL } from '@/lib/runner/control-port/control-fi
 import { listen } from '@/lib/runner/control-port/listen';
 import { ancestors } from '@/lib/runner/mcp/ancestors';
 import { agentCommand, interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, TEXT } from './flags';
 import { openDataDir } from './local-server';
 
-export const WAIT_HELP = `Usage: ${interludeCommand(['wait'])} [--for S]
+const HELP = `Usage: ${interludeCommand(['wait'])} [--for S]
 
 For an agent in a terminal to start, in the background, before it comes to rest: waits for a message from the dashboard,
 prints it and ends. Claude Code wakes when a background command ends, and reads what it printed. So an idle terminal can
@@ -24,7 +25,9 @@ Exit codes: 0 a message was printed, 1 failed, 2 usage, 124 the time is over and
 const FOR_S = 3_600;
 const LONGEST_S = 86_400;
 
-export async function wait(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
+export const command: Command = { help: HELP, run: wait };
+
+async function wait(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { values, positionals } = readFlags('wait', argv, { for: TEXT }, env);
   if (positionals.length > 0) throw usageError('it takes options only', 'wait');
   const seconds = Number(values.for ?? FOR_S);
