@@ -65,6 +65,7 @@ def listen():  # of a stream that breaks, what is open comes again with the next
 
 def obey(id, type, body, **_):
     if type != "message": acknowledge(id, "failed", TAKES_NOT.get(type, "this runner does not know what that is"))
+    elif body.get("attachments"): acknowledge(id, "failed", "this small runner takes no attachments")
     elif id in begun: acknowledge(id, "delivered")
     elif id not in given:  # it is acknowledged once a turn has begun with it
         given[id] = {"type": "message", "id": id, "text": body["text"]}

@@ -94,6 +94,7 @@ async function listen(): Promise<never> {
 
 function obey({ id, type, body }: { id: string; type: string; body: Fields }): void {
   if (type !== 'message') acknowledge(id, 'failed', takesNot[type] ?? 'this runner does not know what that is');
+  else if (body.attachments) acknowledge(id, 'failed', 'this small runner takes no attachments');
   else if (begun.has(id)) acknowledge(id, 'delivered');
   else if (!given.has(id)) {
     given.add(id); // it is acknowledged once a turn has begun with it

@@ -6,18 +6,25 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@/lib/protocol/attachments';
 import { AppError } from '@/lib/protocol/errors';
-import { ATTACHMENT_KEPT_MS, MAX_MESSAGE_ATTACHMENT_BYTES } from '@/lib/protocol/limits';
+import {
+  ATTACHMENT_KEPT_MS,
+  MAX_MESSAGE_ATTACHMENT_BYTES,
+  MAX_UNNAMED_ATTACHMENT_BYTES,
+  MAX_UNNAMED_ATTACHMENTS,
+} from '@/lib/protocol/limits';
+import { conflict } from './refusals';
 
 /** Bytes of one argument: a libSQL server takes about 4 MiB, and each piece is written in a few milliseconds. */
 const PART_BYTES = 512 * 1024;
 /** Attachments of one transaction of the sweep. */
-const MAX_REMOVED = 20;
+const MAX_REMOVED = 4;
 
 const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
 
 /**
  * Writes the bytes of an attachment, once for each session. Sent again, it is kept for another while.
  * @returns as it was sent first
+ * @throws AppError `conflict` (`too_many_attachments`) when the session keeps a great deal that no message names
  */
 export async function keepAttachment(
   transaction: WriteTransaction,
@@ -35,6 +42,7 @@ export async function keepAttachment(
   });
   const before = ATTACHMENT.first(known);
   if (before !== undefined) return before;
+  await requireRoom(transaction, id, bytes);
   await transaction.execute({
     sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at) VALUES (?, ?, ?, ?, ?, ?)`,
     args: [id, hash, columnText(name), mediaType, bytes, now],
@@ -46,6 +54,21 @@ export async function keepAttachment(
     });
   }
   return attachment;
+}
+
+async function requireRoom(transaction: WriteTransaction, id: string, bytes: number): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM attachments WHERE session_id = ? AND is_named = 0`,
+    args: [id],
+  });
+  const [kept] = rows;
+  const isFull = Number(kept?.count) >= MAX_UNNAMED_ATTACHMENTS;
+  if (!isFull && Number(kept?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;
+  const message = `The session keeps ${kept?.count} attachments (${kept?.bytes} bytes) that no message names, and takes no more. Send the message that they are for; what no message names is removed after a day.`;
+  throw conflict('too_many_attachments', message, {
+    maxCount: MAX_UNNAMED_ATTACHMENTS,
+    maxBytes: MAX_UNNAMED_ATTACHMENT_BYTES,
+  });
 }
 
 /**

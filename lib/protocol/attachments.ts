@@ -44,9 +44,10 @@ export function isHash(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** Where its bytes are, below `/api/v1`. */
-export function attachmentPath(hash: string, sessionId: string): string {
-  return `/attachments/${hash}?session=${encodeURIComponent(sessionId)}`;
+/** Where its bytes are, below `/api/v1`. @param name under which they are saved, if not that under which they were sent */
+export function attachmentPath(hash: string, sessionId: string, name?: string): string {
+  const query = new URLSearchParams({ session: sessionId, ...(name === undefined ? {} : { name }) });
+  return `/attachments/${hash}?${query}`;
 }
 
 /** Longest name of an attachment, in UTF-16 code units. */

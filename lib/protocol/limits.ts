@@ -44,7 +44,9 @@ export const MAX_MESSAGE_BYTES = 256 * 1024;
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024;
 export const MAX_MESSAGE_ATTACHMENTS = 8;
 export const MAX_MESSAGE_ATTACHMENT_BYTES = 10 * 1024 * 1024;
-/** How long an attachment that no message names is kept. */
+/** Most that a session keeps of what no message names, and how long. */
+export const MAX_UNNAMED_ATTACHMENTS = 200;
+export const MAX_UNNAMED_ATTACHMENT_BYTES = 100 * 1024 * 1024;
 export const ATTACHMENT_KEPT_MS = 24 * 60 * 60_000;
 /** Longest reason of an acknowledgement or decision, in UTF-16 code units. */
 export const MAX_REASON_LENGTH = 4000;

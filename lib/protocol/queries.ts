@@ -107,6 +107,7 @@ export type AttachmentQuery = z.infer<typeof attachmentQuery>;
 /** `session`: which has it. */
 export const attachmentBytesQuery = z.strictObject({
   session: one(z.string().min(1, { message: 'the session that has it' })),
+  name: text,
 });
 export type AttachmentBytesQuery = z.infer<typeof attachmentBytesQuery>;
 

@@ -11,7 +11,7 @@ import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 
 /**
- * `GET /attachments/:hash?session=`: the bytes, to whoever may read the session that has them.
+ * `GET /attachments/:hash?session=&name=`: the bytes, to whoever may read the session that has them.
  *
  * Failure: what a person attached is as hostile as anything. A browser is told one of a few types and, as in every answer
  * (`response-headers.mjs`), never to guess and to run nothing; it shows nothing but images, and saves everything else.
@@ -19,7 +19,7 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
  * @throws AppError `not_found`, also for bytes that another session has
  */
 export async function getAttachment(
-  { ids: { hash }, query: { session }, request }: Asked<'hash', { query: AttachmentBytesQuery }>,
+  { ids: { hash }, query: { session, name: asked }, request }: Asked<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const key = [columnText(session), hash];
@@ -62,7 +62,7 @@ export async function getAttachment(
     headers: {
       'content-type': shownType(mediaType),
       'content-length': String(bytes),
-      'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(name)}`,
+      'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(asked ?? name)}`,
       ...kept,
     },
   });
@@ -74,8 +74,9 @@ function shownType(mediaType: string): string {
   return isImageType(mediaType) || mediaType === 'application/pdf' ? mediaType : 'application/octet-stream';
 }
 
-/** @see RFC 6266 */
-function fileName(name: string): string {
+/** Without what can't be seen and turns a name around. @see RFC 6266 */
+function fileName(given: string): string {
+  const name = given.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_');
   const encoded = encodeURIComponent(name).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
   return `filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encoded}`;
 }

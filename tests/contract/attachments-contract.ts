@@ -117,6 +117,11 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
         expect(hashOf(new Uint8Array(await response.arrayBuffer()))).toBe(hashOf(body));
         expect((await bytesAt(hashOf(body), other)).status).toBe(404);
       }
+      const turned = encodeURIComponent('an\u202egnp.exe');
+      const saved = await target.get(`/api/v1/attachments/${hash}?session=${session}&name=${turned}`);
+      expect(saved.headers.get('content-disposition')).toBe(
+        `inline; filename="an_gnp.exe"; filename*=UTF-8''an_gnp.exe`,
+      );
       expect((await bytesAt('0'.repeat(64))).status).toBe(404);
       expect((await bytesAt('x')).status).toBe(404);
       expect((await target.get(`/api/v1/attachments/${hash}`)).status).toBe(400);

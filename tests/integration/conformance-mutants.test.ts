@@ -52,7 +52,7 @@ const MUTANTS: Mutant[] = [
     title: 'acknowledges before the agent has it',
     only: ['commands'],
     changes: [
-      ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(0.3), print(json.dumps(given[id])'],
+      ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(given[id])'],
     ],
     fails: ['a message is acknowledged as delivered once the agent has it'],
   },

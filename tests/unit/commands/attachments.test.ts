@@ -3,7 +3,12 @@ import { CommandHub } from '@/lib/commands/command-hub';
 import { mediaTypeOf } from '@/lib/commands/media-type';
 import { postAttachment } from '@/lib/commands/post-attachment';
 import { postMessage } from '@/lib/commands/send-message';
-import { ATTACHMENT_KEPT_MS } from '@/lib/protocol/limits';
+import {
+  ATTACHMENT_KEPT_MS,
+  MAX_ATTACHMENT_BYTES,
+  MAX_UNNAMED_ATTACHMENT_BYTES,
+  MAX_UNNAMED_ATTACHMENTS,
+} from '@/lib/protocol/limits';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -75,6 +80,22 @@ describe('an attachment', () => {
     passes(10 * ATTACHMENT_KEPT_MS);
     await hub.sweep();
     expect(await kept()).toHaveLength(2);
+  });
+
+  it('is refused when the session keeps 200 that no message names, until one of them is named', async () => {
+    const many = Array.from({ length: MAX_UNNAMED_ATTACHMENTS }, (_, at) => bytesOf(`number ${at}`));
+    for (const one of many) await attach(one);
+    await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
+    expect(await attach(many[3] as typeof late)).toMatchObject({ hash: hashOf(many[3] as typeof late) });
+    await send('c1', many[0] as typeof late);
+    expect(await attach(late)).toMatchObject({ hash: hashOf(late) });
+  });
+
+  it('is refused when what no message names would be more than 100 MiB', async () => {
+    const most = MAX_UNNAMED_ATTACHMENT_BYTES / MAX_ATTACHMENT_BYTES;
+    for (let at = 0; at < most; at += 1) await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65 + at));
+    await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
+    await expect(send('c1', late)).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
   it('does not go because the clock was put ahead', async () => {

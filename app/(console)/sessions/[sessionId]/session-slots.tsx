@@ -1,6 +1,7 @@
 'use client';
 
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, type RefObject, useMemo } from 'react';
+import type { ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import { withOutgoing } from '@/components/composer/with-outgoing';
@@ -32,7 +33,9 @@ export function SessionSlots({ children }: { children: ReactNode }) {
   const value = useMemo(
     (): TranscriptSlots => ({
       ...slots,
-      renderDelivery: (item) => <Delivery sessionId={sessionId} item={item} away={away} canWrite={canWrite} />,
+      renderDelivery: (item) => (
+        <Delivery sessionId={sessionId} composer={composer} item={item} away={away} canWrite={canWrite} />
+      ),
       renderOwed: (item) =>
         owed.has(item.id) && (
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
@@ -41,7 +44,7 @@ export function SessionSlots({ children }: { children: ReactNode }) {
         ),
       // Looked up when it is shown: were the slots new with every word that streams, every turn would be.
       quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
-      hrefOf: ({ hash }) => `${API_BASE}${attachmentPath(hash, sessionId)}`,
+      hrefOf: ({ hash, name }) => `${API_BASE}${attachmentPath(hash, sessionId, name)}`,
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
     [slots, sessionId, away, canWrite, owed, transcript, queue, composer],
@@ -49,8 +52,14 @@ export function SessionSlots({ children }: { children: ReactNode }) {
   return <TranscriptSlotsProvider value={value}>{children}</TranscriptSlotsProvider>;
 }
 
-function Delivery(props: { sessionId: string; item: MessageItem; away: boolean; canWrite: boolean }) {
-  const { sessionId, item, away, canWrite } = props;
+function Delivery(props: {
+  sessionId: string;
+  composer: RefObject<ComposerHandle | null>;
+  item: MessageItem;
+  away: boolean;
+  canWrite: boolean;
+}) {
+  const { sessionId, composer, item, away, canWrite } = props;
   const { messages, queue } = useOutgoing(sessionId);
   const own = messages.find(({ clientId }) => clientId === item.id) ?? null;
   const refused = own?.state === 'refused';
@@ -59,12 +68,18 @@ function Delivery(props: { sessionId: string; item: MessageItem; away: boolean; 
     if (own === null) queue?.post(item.text, item.replyTo[0] ?? null, item.attachments);
     else queue?.tryAgain(own.clientId);
   };
+  const edit = () => {
+    if (queue === null || own === null || composer.current === null) return;
+    composer.current.takeBack(own);
+    queue.discard(own.clientId);
+  };
   return (
     <DeliveryLine
       item={item}
       outgoing={own}
       away={away}
       sendAgain={canWrite && queue !== null && (refused || failed) ? again : null}
+      edit={canWrite && refused ? edit : null}
       discard={queue !== null && own !== null && refused ? () => queue.discard(own.clientId) : null}
     />
   );

@@ -1,11 +1,19 @@
+import { attachmentKind, takesAttachments } from '@/lib/protocol/attachments';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
-import { agree, type Check, hold } from '../check';
+import { agree, type Check, hold, NotDone } from '../check';
 import { type RunnerStage, saidIn } from './runner-stage';
 
 const WHY = '7, Commands';
 /** A runner that has been fenced and comes back does so within this time. */
 const COMES_BACK_MS = 2_500;
 const PIECES_MS = 30;
+/** An agent on a busy machine reads so long after it was written to. */
+const READ_MS = 1_500;
+/** One of each kind. */
+const CARRIED = [
+  { hash: '0'.repeat(64), name: 'shot.png', mediaType: 'image/png', bytes: 68 },
+  { hash: '1'.repeat(64), name: 'notes.txt', mediaType: 'text/plain', bytes: 12 },
+];
 
 const gotIt = (stage: RunnerStage, id: string) => stage.journal.got('message').filter((line) => line.id === id);
 
@@ -15,10 +23,15 @@ export const COMMANDS: readonly Check<RunnerStage>[] = [
     name: 'a message is acknowledged as delivered once the agent has it',
     why: WHY,
     async run(stage) {
+      await stage.obey('say I am there');
       const message = await stage.say('say thanks');
       const { at, runner } = await stage.acked(message, ['delivered', 'done']);
-      const [line] = gotIt(stage, message.id);
-      hold(line !== undefined && line.at <= at, 'the message at the agent before', line, 'Acknowledge it afterwards.');
+      const line = await stage.until(
+        'the message at the agent',
+        () => gotIt(stage, message.id)[0],
+        'Give it to the agent.',
+      );
+      hold(line.at <= at + READ_MS, 'the message at the agent by then', line, 'Acknowledge it afterwards.');
       const of = stage.fake.commands.streamed.at(-1)?.runner;
       const todo = 'Say runner and startedAt with each acknowledgement, as on the stream.';
       agree('the runner of the acknowledgement', runner, of, todo);
@@ -146,6 +159,23 @@ export const COMMANDS: readonly Check<RunnerStage>[] = [
       }
       const isSaid = !Array.isArray(takes) || refused.length > 0 || takes.length >= 8;
       hold(isSaid, 'takesNot beside takes', takesNot, 'Say in takesNot why you do not take the others.');
+    },
+  },
+  {
+    group: 'commands',
+    name: 'a message that carries what its status record does not take is refused, and the agent does not get it',
+    why: '7, Attachments, 5',
+    async run(stage) {
+      await stage.running();
+      const taken = takesAttachments(stage.status);
+      const untaken = CARRIED.find(({ mediaType }) => !taken.includes(attachmentKind(mediaType)));
+      if (untaken === undefined) throw new NotDone('its status record says that it takes images and files');
+      const text = 'say it came without its file';
+      const body = { messageId: 'with-a-file', text, from: { kind: 'person', id: 'operator' }, attachments: [untaken] };
+      const message = stage.fake.commands.ask('message', stage.sessionId, body);
+      const { reason } = await stage.acked(message, ['failed']);
+      hold(textOf(reason) !== null, 'a reason', reason, 'Say that the agent takes no such attachments.');
+      agree('how often the agent got it', gotIt(stage, message.id).length, 0, 'Give it no message without its files.');
     },
   },
   {
