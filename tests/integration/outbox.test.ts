@@ -481,6 +481,30 @@ describe('status records that wait', () => {
     ]);
   });
 
+  test.each([
+    ['no longer say what was open where events of their session came meanwhile', 's1', false],
+    ['say what was open though events of another session came meanwhile', 's2', true],
+  ])('that were held back %s', async (_what, sessionId, isSaid) => {
+    server.script({ kind: 'slow', ms: 200 });
+    const outbox = await open();
+    const says = (at: number): OutgoingRecord => {
+      const lists = { openTurnId: null, state: 'still', tasks: [], requests: [] };
+      return { kind: 'status', agentId: 'agent-1', sessionId: 's1', occurredAt: at, status: { at, ...lists } };
+    };
+    await outbox.enqueue(says(1));
+    await server.until(() => server.requests.length === 1);
+    await outbox.enqueue(says(2));
+    const event = { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } };
+    await outbox.enqueue({ kind: 'event', agentId: 'agent-1', sessionId, occurredAt: 3, event });
+    await outbox.idle();
+    const [, , last] = server.ledger.records as { occurredAt: number; status: Record<string, unknown> }[];
+    expect(last?.occurredAt).toBe(2);
+    expect(last?.status).toEqual({
+      at: 2,
+      ...(isSaid && { openTurnId: null, state: 'still', tasks: [], requests: [] }),
+    });
+  });
+
   test('are told again also by the next process, where the server has what one of them replaced', async () => {
     server.script({ kind: 'taken-then-reset' });
     const first = await open({ clock: new StoppedClock() });

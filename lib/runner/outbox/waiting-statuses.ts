@@ -1,4 +1,5 @@
 import type { InStatement, Row } from '@libsql/client';
+import { fieldsOf } from '@/lib/protocol/fields';
 import { LARGEST_RECORD_BYTES } from './append-plan';
 import { type Candidate, candidateOf } from './candidate';
 import { type NewRow, updateStatement } from './statements';
@@ -10,7 +11,8 @@ import { type NewRow, updateStatement } from './statements';
  * Ordering: the newest report of all stands behind the others: as one is outdated, those behind it move up by a place,
  * each keeping what it says.
  * Failure: what a request carries just now keeps its content; what outdates it is held back in memory until it is known
- * what became of that request. What an earlier one carried, whose answer was lost, may be replaced and the server have it
+ * what became of that request, and says nothing then of what was open in its session if events of that have been stored since.
+ * What an earlier one carried, whose answer was lost, may be replaced and the server have it
  * all the same: where the answer speaks of duplicates, what replaced it is sent once more, under a number of its own.
  */
 export class WaitingStatuses {
@@ -58,7 +60,14 @@ export class WaitingStatuses {
   /** Which records are put at the end of the queue, and what changes in it for those that outdate others. Changes nothing. */
   plan(candidates: readonly Candidate[]): StatusPlan {
     const newest = new Map<string, Candidate>();
-    for (const candidate of candidates) if (isStatus(candidate)) newest.set(statusKey(candidate), candidate);
+    const overtaken = new Set<string>();
+    for (const candidate of candidates) {
+      const key = statusKey(candidate);
+      if (isStatus(candidate)) {
+        newest.set(key, candidate);
+        overtaken.delete(key);
+      } else if (candidate.kind !== 'log') overtaken.add(key);
+    }
     const isOutdated = (one: Candidate) => isStatus(one) && newest.get(statusKey(one)) !== one;
     const isWaiting = (one: Candidate) => isStatus(one) && this.#waiting.has(statusKey(one));
     const plan: StatusPlan = {
@@ -69,11 +78,14 @@ export class WaitingStatuses {
       waiting: new Map(this.#waiting),
       heldBack: new Map(),
     };
+    for (const [key, candidate] of this.#heldBack) {
+      if (overtaken.has(key) && !newest.has(key)) plan.heldBack.set(key, withoutMoment(candidate));
+    }
     for (const [key, candidate] of newest) {
       const older = plan.waiting.get(key);
       if (older === undefined) continue;
       if (older.seq <= this.#underWaySeq) {
-        plan.heldBack.set(key, candidate);
+        plan.heldBack.set(key, overtaken.has(key) ? withoutMoment(candidate) : candidate);
         continue;
       }
       plan.bytes += candidate.bytes - older.bytes;
@@ -105,7 +117,9 @@ export class WaitingStatuses {
     for (const [key, { seq, body, isRewritten }] of this.#waiting) {
       if (seq > upToSeq) continue;
       this.#waiting.delete(key);
-      if (hadDuplicates && isRewritten && !this.#heldBack.has(key)) this.#heldBack.set(key, candidateOf(body));
+      if (hadDuplicates && isRewritten && !this.#heldBack.has(key)) {
+        this.#heldBack.set(key, withoutMoment(candidateOf(body)));
+      }
     }
   }
 
@@ -147,6 +161,17 @@ export const READ_STATUSES = "SELECT seq, bytes, body FROM queue WHERE kind = 's
 
 export function statusStatements({ changed }: StatusPlan): InStatement[] {
   return [...changed.values()].map((row) => updateStatement({ kind: 'status', ...row }));
+}
+
+/** What it says of the moment that events behind it have passed by. */
+const OF_THE_MOMENT = ['openTurnId', 'tasks', 'requests', 'state'];
+
+function withoutMoment(candidate: Candidate): Candidate {
+  const record = fieldsOf(JSON.parse(candidate.body));
+  const status = Object.fromEntries(
+    Object.entries(fieldsOf(record.status)).filter(([name]) => !OF_THE_MOMENT.includes(name)),
+  );
+  return candidateOf(JSON.stringify({ ...record, status }));
 }
 
 /** One that no request can hold outdates nothing: it is refused, and declared. */
