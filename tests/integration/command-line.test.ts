@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { KINDS } from '@/lib/runner/sources/kinds';
 import manifest from '../../package.json';
 import { runCli, runShell } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 
 test.each(['--version', '-V'])('%s tells the version, wherever it is called', async (flag) => {
@@ -14,19 +15,21 @@ test.each(['--version', '-V'])('%s tells the version, wherever it is called', as
 });
 
 test('--help names every command and --version', async () => {
-  const { stdout } = await runCli(['--help']);
-  for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', '--version'])
+  const { stdout } = await callCli(['--help']);
+  for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', 'conformance', '--version'])
     expect(stdout).toContain(name);
 });
 
 test('the help of a runner is that of the kind that was named; what stands behind -- is the agent’s', async () => {
-  const all = (await runCli(['runner', '--help'])).stdout;
+  const all = (await callCli(['runner', '--help'])).stdout;
   for (const kind of Object.keys(KINDS)) expect(all).toMatch(new RegExp(`^  ${kind} +\\S`, 'm'));
-  const { exitCode, stdout } = await runCli(['runner', 'codex', '--help']);
+  const { exitCode, stdout } = await callCli(['runner', 'codex', '--help']);
   expect(exitCode).toBe(0);
   expect(stdout.match(/^Usage: .+ runner codex /gm)).toHaveLength(1);
-  expect((await runCli(['help', 'runner', 'codex'])).stdout).toBe(stdout);
-  const end = await runCli(['runner', 'acp', '--', 'no-such-agent', '--help'], { INTERLUDE_DATA_DIR: await tempDir() });
+  expect((await callCli(['help', 'runner', 'codex'])).stdout).toBe(stdout);
+  const end = await callCli(['runner', 'acp', '--', 'no-such-agent', '--help'], {
+    INTERLUDE_DATA_DIR: await tempDir(),
+  });
   expect(end).toEqual({
     exitCode: 3,
     stdout: '',
