@@ -1,0 +1,181 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import type { ToldEvent } from '@/lib/adapters/wire';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+
+/**
+ * Whose work it is: the rules that every way in has to keep. Those that an adapter decides hold for every recording of
+ * every kind, and are looked at here; the others are kept by what all kinds share, and tested there.
+ */
+type Rule = { rule: string } & (
+  | { holds: (told: readonly ToldEvent[]) => void }
+  /** `file: title of a test`, or the beginning of one. */
+  | { keptBy: readonly string[] }
+);
+
+const RULES: readonly Rule[] = [
+  {
+    rule: 'work is of the session in which it was started, by the call that started it',
+    holds(told) {
+      const calls = new Map<unknown, string>();
+      for (const { sessionId, event } of told) {
+        if (event.type === 'TOOL_CALL_START') calls.set(event.toolCallId, sessionId);
+        const call = event.name === 'task:started' ? textOf(fieldsOf(event.value).tool_use_id) : null;
+        // of one that was made before the recording begins nothing is told
+        if (call !== null) expect(calls.get(call) ?? sessionId, `the session of ${call}`).toBe(sessionId);
+      }
+    },
+  },
+  {
+    rule: 'that it was started is told before anything else of it, if it is told',
+    holds(told) {
+      const spokenOf = new Set<string>();
+      for (const { sessionId, event, value } of tasksIn(told)) {
+        const task = `${sessionId} ${value.task_id}`;
+        if (event.name === 'task:started') expect(spokenOf).not.toContain(task);
+        if (event.name === 'task:completed') spokenOf.delete(task);
+        else spokenOf.add(task);
+      }
+    },
+  },
+  {
+    rule: 'everything of a task is told in one session, by the id it has there',
+    holds(told) {
+      const of = new Map<unknown, string>();
+      for (const { sessionId, value } of tasksIn(told)) {
+        expect(of.get(value.task_id) ?? sessionId).toBe(sessionId);
+        of.set(value.task_id, sessionId);
+      }
+    },
+  },
+  {
+    rule: 'what proves nothing is delivered to nobody',
+    keptBy: ['tests/contract/ownership-contract.ts: another agent’s task of that name is nobody’s proof'],
+  },
+  {
+    rule: 'what has no owner is parked where people see it',
+    keptBy: [
+      'tests/contract/ownership-contract.ts: of a task two others started, the run says whose it is; without one it is parked',
+      'tests/contract/ownership-contract.ts: is listed page by page',
+    ],
+  },
+  {
+    rule: 'live, after a cut and in a replay the same is told',
+    keptBy: ['tests/unit/adapters/ownership.test.ts: %s and another session are told as if each were alone'],
+  },
+  {
+    rule: 'whose it is is known before anything counts as taken',
+    keptBy: ['tests/contract/ownership-contract.ts: in one batch goes by the order of its records'],
+  },
+  {
+    rule: 'a command is leased, and acknowledged once the agent has it',
+    keptBy: [
+      'tests/support/source-contract.ts: a message that was begun before a kill reaches the agent once',
+      'lib/runner/conformance/runner/commands.ts: a message is acknowledged as delivered once the agent has it',
+    ],
+  },
+  {
+    rule: 'an agent that is busy or away uses up no attempt',
+    keptBy: ['tests/property/commands.test.ts: are acted on once each and none is lost'],
+  },
+  {
+    rule: 'a task has one end for each of its runs',
+    holds(told) {
+      const ended = new Set<string>();
+      for (const { sessionId, event, value } of tasksIn(told)) {
+        const run = `${sessionId} ${value.task_id} ${value.run_id ?? ''}`;
+        if (event.name === 'task:started') ended.delete(run);
+        if (event.name !== 'task:completed') continue;
+        expect(ended, `${run} ends again`).not.toContain(run);
+        ended.add(run);
+      }
+    },
+  },
+  {
+    rule: 'a turn that a task woke is in the session of that task, whatever else goes on',
+    holds(told) {
+      const started = new Set<string>();
+      for (const { sessionId, event } of told) {
+        if (event.name === 'task:started') started.add(`${sessionId} ${fieldsOf(event.value).task_id}`);
+        const { trigger } = event.metadata?.interlude ?? {};
+        for (const taskId of listOf(fieldsOf(trigger).taskIds)) expect(started).toContain(`${sessionId} ${taskId}`);
+      }
+    },
+  },
+  {
+    rule: 'to begin anew ends what a session owns, to compact its context does not',
+    keptBy: [
+      'tests/integration/hooks-companion.test.ts: is in the dashboard as it was, over restarts of the companion',
+      'tests/unit/adapters/opencode-adapter.test.ts: goes on through the compacting of its conversation',
+    ],
+  },
+  {
+    rule: 'that a task ended is shown as what it is, and not as a message of a person',
+    holds(told) {
+      for (const { event } of told) {
+        const { turn, userMessageIds, trigger } = event.metadata?.interlude ?? {};
+        if (event.type !== 'RUN_STARTED' || turn !== 'between-run' || trigger?.kind !== 'task') continue;
+        expect(userMessageIds ?? []).toEqual([]);
+      }
+    },
+  },
+  {
+    rule: 'to read a state takes nothing from it',
+    keptBy: [
+      'tests/contract/reads-contract.ts: changes no row, by cookie or by token, of what is there and what is not',
+    ],
+  },
+  {
+    rule: 'what a person drops is recorded, and can be looked up',
+    keptBy: ['tests/contract/ownership-contract.ts: is discarded, which is said and can be looked up'],
+  },
+];
+
+function tasksIn(told: readonly ToldEvent[]) {
+  return told.flatMap(({ sessionId, event }) =>
+    event.type === 'CUSTOM' && event.name?.startsWith('task:')
+      ? [{ sessionId, event, value: fieldsOf(event.value) }]
+      : [],
+  );
+}
+
+/** Claude's lie beside the folders of the others. */
+function allOf(kind: string): [string, RecordedLine[]][] {
+  const folder = existsSync(`tests/fixtures/recordings/${kind}`) ? kind : '.';
+  return recordingsOf(folder).map((name) => [name, recordedLines(folder, name)]);
+}
+
+test('there are fifteen rules', () => expect(RULES).toHaveLength(15));
+
+const PLAYED = new Map(
+  Object.keys(RECORDED_KINDS).map((kind) => [
+    kind,
+    allOf(kind).map(([name, lines]) => [name, playRecorded(kind, lines)] as const),
+  ]),
+);
+
+describe.each(RULES)('$rule', (rule) => {
+  if ('holds' in rule) {
+    test.each(Object.keys(RECORDED_KINDS))('in every recording of the kind %s', (kind) => {
+      const recordings = PLAYED.get(kind) ?? [];
+      expect(recordings.length).toBeGreaterThan(0);
+      for (const [name, told] of recordings) {
+        expect(told.length, name).toBeGreaterThan(0);
+        rule.holds(told);
+      }
+    });
+  } else {
+    test.each(rule.keptBy)('is kept by %s', (place) => {
+      const [, file = '', title = ''] = /^(\S+): (.*)$/.exec(place) ?? [];
+      expect(readFileSync(file, 'utf8')).toContain(title);
+    });
+  }
+});
+
+test('every kind has recordings', () => {
+  expect(readdirSync('tests/fixtures/recordings').length).toBeGreaterThan(0);
+  for (const recordings of PLAYED.values()) expect(recordings.length).toBeGreaterThan(0);
+});
