@@ -136,7 +136,7 @@ const RULES: readonly Rule[] = [
 
 function tasksIn(told: readonly ToldEvent[]) {
   return told.flatMap(({ sessionId, event }) =>
-    event.type === 'CUSTOM' && event.name?.startsWith('task:')
+    event.type === 'CUSTOM' && String(event.name).startsWith('task:')
       ? [{ sessionId, event, value: fieldsOf(event.value) }]
       : [],
   );
