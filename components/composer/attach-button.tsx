@@ -5,6 +5,8 @@ import { useRef } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { type AttachmentKind, IMAGE_TYPES } from '@/lib/protocol/attachments';
 
+export const NOTHING_TAKEN = 'Nothing can be attached: this agent takes no images or files';
+
 /** Opens the system's choice of files; where the agent takes none, it says so. */
 export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
   const { takes, onAttach } = props;
@@ -29,7 +31,7 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
         type="button"
         aria-label={takes.includes('file') || !isOffered ? 'Attach files' : 'Attach images'}
         aria-disabled={!isOffered}
-        title={isOffered ? WORDS[takes.join()] : 'Nothing can be attached: this agent takes no images or files'}
+        title={isOffered ? WORDS[takes.join()] : NOTHING_TAKEN}
         onClick={() => isOffered && input.current?.click()}
         className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
       >

@@ -15,10 +15,10 @@ export function AttachmentChips(props: {
   sessionId: string;
   uploads: readonly Upload[];
   list: UploadList;
-  /** One was removed, and its button with it: the focus needs a place. */
-  onRemoved: () => void;
+  /** What was pressed is gone by that: the focus needs a place. */
+  onGone: () => void;
 }) {
-  const { sessionId, uploads, list, onRemoved } = props;
+  const { sessionId, uploads, list, onGone } = props;
   return (
     <ul aria-label="Attached" className="flex flex-wrap gap-1.5 pb-1.5">
       {uploads.map((upload) => (
@@ -46,7 +46,10 @@ export function AttachmentChips(props: {
               type="button"
               aria-label={`Try again: ${nameText(upload.name)}`}
               title="Try again"
-              onClick={() => list.tryAgain(upload.key)}
+              onClick={() => {
+                list.tryAgain(upload.key);
+                onGone();
+              }}
               className="hit shrink-0 p-1 text-ink-2 hover:text-ink"
             >
               <Icon of={RotateCw} size={13} />
@@ -58,7 +61,7 @@ export function AttachmentChips(props: {
             title="Remove"
             onClick={() => {
               list.remove(upload.key);
-              onRemoved();
+              onGone();
             }}
             className="hit shrink-0 p-1 text-ink-3 hover:text-ink"
           >

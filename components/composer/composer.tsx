@@ -1,11 +1,10 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ArrowUp, X } from 'lucide';
+import { ArrowUp } from 'lucide';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
-import { Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -14,8 +13,10 @@ import type { Attachment } from '@/lib/protocol/attachments';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { AttachButton } from './attach-button';
 import { ComposerStatus } from './composer-status';
+import type { OutgoingMessage } from './draft-store';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
-import { textWith, type UploadList } from './upload-list';
+import { ReplyQuote } from './reply-quote';
+import { textWith } from './upload-list';
 import { useAttaching } from './use-attaching';
 import { useDraft } from './use-draft';
 import { useGrowing } from './use-growing';
@@ -27,6 +28,8 @@ const namesCode = new CodeOnDemand(async () => (await import('./command-names'))
 export interface ComposerHandle {
   /** The next message answers this one. */
   replyTo: (messageId: string) => void;
+  /** A message that was not taken is written on, below what is begun. */
+  takeBack: (message: Pick<OutgoingMessage, 'text' | 'replyTo' | 'attachments'>) => void;
 }
 
 export interface ComposerProps {
@@ -46,16 +49,19 @@ export interface ComposerProps {
 /** Where people write to the agent. Enter sends; what is begun stays until it is sent. */
 export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave, handle }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
-  const { draft, change } = useDraft(session.id, field);
-  const sendNow = (list: UploadList) => {
+  const { draft, draftNow, change } = useDraft(session.id, field);
+  const send = () => {
+    const { text, replyTo } = draftNow();
+    const isEmpty = text.trim() === '' && list.uploads.length === 0;
+    if (isEmpty || ended !== null || !list.mayBeSent()) return;
     const { attachments } = list;
-    onSend(textWith(draft.text, attachments), draft.replyTo, attachments);
+    onSend(textWith(text, attachments), replyTo, attachments);
     change({ text: '', replyTo: null, attachments: undefined });
     list.clear();
   };
-  const keep = (attachments: readonly Attachment[]) =>
-    change({ attachments: attachments.length === 0 ? undefined : attachments });
-  const { takes, list, uploads, isOver, places } = useAttaching(session.id, keep, sendNow);
+  const { takes, list, uploads, isOver, words, places } = useAttaching({
+    ...{ sessionId: session.id, ended, draftNow, change, send },
+  });
   const history = useSentHistory(sent);
   const interrupt = useInterrupt(session.openTurnId);
   const noInterrupt = useRefusal('interrupt');
@@ -70,12 +76,17 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       change({ replyTo: messageId });
       field.current?.focus();
     },
+    takeBack({ text, replyTo, attachments = [] }) {
+      const begun = draftNow();
+      // without words of its own it went as what it carries
+      const words = text === textWith('', attachments) ? '' : text;
+      const parts = [begun.text, words].filter((part) => part.trim() !== '');
+      change({ text: parts.join('\n\n'), replyTo: begun.replyTo ?? replyTo });
+      list.restore(attachments);
+      field.current?.focus();
+    },
   }));
 
-  const isEmpty = draft.text.trim() === '' && uploads.length === 0;
-  const send = () => {
-    if (!isEmpty && ended === null && list.mayBeSent()) sendNow(list);
-  };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
@@ -111,25 +122,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       )}
     >
       <div className="relative mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
-        {quote !== null && (
-          <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
-            <span className="min-w-0 truncate">
-              In reply to “
-              <bdi>
-                <Words text={quote} />
-              </bdi>
-              ”
-            </span>
-            <button
-              type="button"
-              aria-label="Don’t reply to it"
-              onClick={() => change({ replyTo: null })}
-              className="hit shrink-0 hover:text-ink"
-            >
-              <Icon of={X} size={13} />
-            </button>
-          </p>
-        )}
+        {quote !== null && <ReplyQuote quote={quote} onRemove={() => change({ replyTo: null })} />}
         {/^\/\S*$/.test(draft.text) && agent?.status?.commands !== undefined && (
           <OnDemand
             code={namesCode}
@@ -141,7 +134,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           <OnDemand
             code={chipsCode}
             name="What is attached"
-            props={{ sessionId: session.id, uploads, list, onRemoved: () => field.current?.focus() }}
+            props={{ sessionId: session.id, uploads, list, onGone: () => field.current?.focus() }}
           />
         )}
         <div className="flex items-end gap-1 sm:gap-2">
@@ -172,7 +165,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             type="submit"
             aria-label="Send"
             title="Send (Enter)"
-            disabled={isEmpty || ended !== null}
+            disabled={(draft.text.trim() === '' && uploads.length === 0) || ended !== null}
             className="grid size-7 shrink-0 place-items-center rounded-full bg-ink text-ground hover:bg-ink-2 disabled:cursor-default disabled:bg-raised disabled:text-ink-3"
           >
             <Icon of={ArrowUp} size={15} />
@@ -181,7 +174,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">
           <ComposerStatus
             ended={ended}
-            attaching={uploads.length === 0 ? null : list.words}
+            attaching={words}
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}

@@ -16,11 +16,13 @@ interface DeliveryLineProps {
   away: boolean;
   /** Null if nothing can be sent. */
   sendAgain: (() => void) | null;
+  /** Takes it back into the composer. */
+  edit: (() => void) | null;
   discard: (() => void) | null;
 }
 
 /** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
-export function DeliveryLine({ item, outgoing: own, away, sendAgain, discard }: DeliveryLineProps) {
+export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, discard }: DeliveryLineProps) {
   const isStale = useKnownUntil() !== null;
   // What is on its way to a server that is away will come back.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
@@ -44,6 +46,11 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, discard }: 
             {sendAgain !== null && (
               <SettledButton of={item.id} onPress={sendAgain} className={BUTTON}>
                 Try again
+              </SettledButton>
+            )}
+            {edit !== null && (
+              <SettledButton of={item.id} onPress={edit} className={BUTTON}>
+                Edit
               </SettledButton>
             )}
             {discard !== null && (

@@ -13,6 +13,8 @@ export interface Draft {
   attachments?: readonly Attachment[] | undefined;
 }
 
+export const EMPTY_DRAFT: Draft = { text: '', replyTo: null };
+
 /**
  * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `sent`: the server has it, the
  * transcript will show it. `refused`: it will never be taken like this, and `reason` says why.
@@ -54,7 +56,8 @@ export function readDraft(storage: Storage | null, sessionId: string): Draft {
 }
 
 export function storeDraft(storage: Storage | null, sessionId: string, draft: Draft): void {
-  const isEmpty = draft.text === '' && draft.replyTo === null && draft.attachments === undefined;
+  const { text, replyTo, attachments = [] } = draft;
+  const isEmpty = text === '' && replyTo === null && attachments.length === 0;
   if (isEmpty) storage?.removeItem(draftKey(sessionId));
   else keep(storage, draftKey(sessionId), draft);
 }

@@ -1,6 +1,8 @@
 import { postJson, RequestError } from '@/components/live/fetch-json';
+import type { AttachmentRef } from '@/lib/protocol/attachments';
 import type { MessageAnswer } from '@/lib/protocol/commands';
 import type { OutgoingMessage } from './draft-store';
+import { isKept } from './kept-attachment';
 import type { SendOutcome } from './outgoing-queue';
 
 /** Said by the server of the moment, not of the message. */
@@ -20,6 +22,16 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
     const passes = error.status >= 500 || PASSING.includes(error.status);
-    return { kind: passes ? 'unreachable' : 'refused', reason: error.message };
+    if (passes) return { kind: 'unreachable', reason: error.message };
+    const lack = error.status === 400 ? await lackOf(sessionId, attachments ?? []) : null;
+    return { kind: 'refused', reason: lack ?? error.message };
   }
+}
+
+/** The server's own sentence about what it has forgotten is for programs. */
+async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
+  const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
+  const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));
+  if (names.length === 0) return null;
+  return `The server no longer keeps ${names.join(', ')}: edit the message and attach it again.`;
 }

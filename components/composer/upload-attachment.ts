@@ -12,24 +12,57 @@ export type UploadOutcome =
 /** No more of it is sent for so long: the server is taken to be away. */
 const STILL_WITHIN_MS = 30_000;
 
+const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
+
+/** Browsers give a folder that is dropped as a file, and don't read a file that is not as it was when it was chosen. */
+const UNREADABLE: UploadOutcome = {
+  kind: 'failed',
+  reason:
+    'It can’t be read. If it is a folder, attach the files in it; if it has changed since you chose it, choose it again.',
+  canRetry: false,
+};
+
 /**
- * Sends the bytes of a file. Not `fetch`, which does not say how far it has come.
+ * Sends the bytes of a file.
  * @param onProgress how much of it has been sent, from 0 to 1
  */
-export function uploadAttachment(
+export async function uploadAttachment(
+  sessionId: string,
+  file: File,
+  onProgress: (share: number) => void,
+  signal: AbortSignal,
+): Promise<UploadOutcome> {
+  if (!(await canBeRead(file))) return UNREADABLE;
+  const outcome = await sendBytes(sessionId, file, onProgress, signal);
+  // A file that changes while it is sent ends as a lost connection does.
+  return outcome === AWAY && !(await canBeRead(file)) ? UNREADABLE : outcome;
+}
+
+async function canBeRead(file: File): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Not by `fetch`, which does not say how far it has come. */
+function sendBytes(
   sessionId: string,
   file: File,
   onProgress: (share: number) => void,
   signal: AbortSignal,
 ): Promise<UploadOutcome> {
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();
     const query = new URLSearchParams({ name: file.name });
     request.open('POST', `${API_BASE}/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`);
     request.setRequestHeader('content-type', claimedType(file.type));
     request.setRequestHeader(PAGE_HEADER, '1');
     let timer: ReturnType<typeof setTimeout>;
-    const away = () => resolve({ kind: 'failed', reason: 'The server can’t be reached.', canRetry: true });
+    const away = () => resolve(AWAY);
     const isHeard = () => {
       clearTimeout(timer);
       timer = setTimeout(() => request.abort(), STILL_WITHIN_MS);

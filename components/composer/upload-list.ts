@@ -1,5 +1,5 @@
 import { Store } from '@/components/live/store';
-import { type Attachment, type AttachmentKind, isImageType } from '@/lib/protocol/attachments';
+import { type Attachment, type AttachmentKind, attachmentKind, isImageType } from '@/lib/protocol/attachments';
 import { MAX_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENTS } from '@/lib/protocol/limits';
 import type { UploadOutcome } from './upload-attachment';
 
@@ -13,21 +13,24 @@ export interface Upload {
   state:
     | { kind: 'sending'; share: number }
     | { kind: 'done'; attachment: Attachment }
-    | { kind: 'failed'; reason: string; canRetry: boolean };
+    /** `was`: what the server had of it and has no more. */
+    | { kind: 'failed'; reason: string; canRetry: boolean; was?: Attachment };
 }
 
 /** Whom it is for, as things stand now. */
 interface UploadListUse {
   /** What the agent takes. */
   takes: readonly AttachmentKind[];
-  /** What the server has has changed. */
+  /** What is to be kept has changed. */
   onChange: (attachments: readonly Attachment[]) => void;
-  /** What a message waited for is all there. */
+  /** What a message waited for is all there: if it can be sent, it is. */
   onReady: () => void;
 }
 
 export interface UploadListOptions {
   upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
+  /** Whether the server still has it; null if that can't be told. */
+  isKept(attachment: Attachment): Promise<boolean | null>;
   /** The address of a file of this page, and the end of it. */
   addresses: Pick<typeof URL, 'createObjectURL' | 'revokeObjectURL'>;
 }
@@ -38,7 +41,7 @@ export interface UploadListOptions {
  * Ordering: they go with the message in the order in which they were attached, whichever is sent first.
  * Failure: what the message could not carry is refused before it is sent, and says so in its place. What did not get
  * through can be tried again. A message waits until the server has all that is attached to it, and is not sent without
- * what has failed: its writer decides.
+ * what has failed, nor without what was removed while it waited: its writer decides.
  */
 export class UploadList extends Store {
   readonly #options: UploadListOptions;
@@ -67,6 +70,23 @@ export class UploadList extends Store {
     return this.#uploads.flatMap(({ state }) => (state.kind === 'done' ? [state.attachment] : []));
   }
 
+  /** What the next page is to find: also what the server has no more, until its writer has dealt with that. */
+  get #kept(): Attachment[] {
+    return this.#uploads.flatMap(({ state }) => {
+      if (state.kind === 'done') return [state.attachment];
+      return state.kind === 'failed' && state.was !== undefined ? [state.was] : [];
+    });
+  }
+
+  /** A message waits for it. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
+  }
+
+  get isSending(): boolean {
+    return this.#has('sending');
+  }
+
   /** What a message waits for, or lacks; null if it can be sent. */
   get words(): string | null {
     if (this.#has('failed')) return 'Try again or remove what is not attached: the message is not sent without it.';
@@ -77,19 +97,30 @@ export class UploadList extends Store {
   mayBeSent(): boolean {
     if (this.#has('failed')) return false;
     if (!this.#has('sending')) return true;
-    this.#isAwaited = true;
-    this.#put([...this.#uploads]);
+    this.#putAwaited(true);
     return false;
   }
 
-  /** What a page before this one had attached, before anything else. */
+  /**
+   * What was attached before: by an earlier page, or to a message that was not taken. The server is asked whether it
+   * still has it. A message that waits does not go with that: its writer sends it again.
+   */
   restore(attachments: readonly Attachment[]): void {
-    const before = attachments.map((attachment): Upload => {
+    if (this.#isAwaited) this.#putAwaited(false);
+    if (attachments.length === 0) return;
+    for (const attachment of attachments) {
       this.#lastKey += 1;
       const { name, mediaType, bytes } = attachment;
-      return { key: this.#lastKey, name, mediaType, bytes, preview: null, state: { kind: 'done', attachment } };
-    });
-    this.#put([...before, ...this.#uploads]);
+      const reason = this.#excessOf(bytes);
+      const upload: Upload = {
+        ...{ key: this.#lastKey, name, mediaType, bytes, preview: null },
+        state:
+          reason === null ? { kind: 'done', attachment } : { kind: 'failed', reason, canRetry: false, was: attachment },
+      };
+      this.#put([...this.#uploads, upload]);
+      if (reason === null) void this.#check(upload.key, attachment);
+    }
+    this.#use.onChange(this.#kept);
   }
 
   add(files: Iterable<File>): void {
@@ -118,13 +149,13 @@ export class UploadList extends Store {
   remove(key: number): void {
     const upload = this.#uploads.find((one) => one.key === key);
     if (upload === undefined) return;
+    this.#isAwaited = false;
     this.#forget(upload);
     this.#put(this.#uploads.filter((one) => one !== upload));
-    if (upload.state.kind === 'done') this.#use.onChange(this.attachments);
-    this.#settle();
+    this.#use.onChange(this.#kept);
   }
 
-  /** They have gone with a message, or nobody is there any more. */
+  /** They have gone with a message. */
   clear(): void {
     for (const upload of this.#uploads) this.#forget(upload);
     this.#isAwaited = false;
@@ -138,8 +169,23 @@ export class UploadList extends Store {
     const outcome = await this.#options.upload(file, onProgress, call.signal);
     if (call.signal.aborted) return;
     this.#set(key, outcome);
-    if (outcome.kind === 'done') this.#use.onChange(this.attachments);
+    if (outcome.kind === 'done') this.#isThereAgain(outcome.attachment);
     this.#settle();
+  }
+
+  async #check(key: number, attachment: Attachment): Promise<void> {
+    const isKept = await this.#options.isKept(attachment);
+    const isHere = this.#uploads.some((one) => one.key === key && one.state.kind === 'done');
+    if (isKept !== false || !isHere) return;
+    const reason = 'The server no longer keeps it: attach it again.';
+    this.#set(key, { kind: 'failed', reason, canRetry: false, was: attachment });
+    this.#settle();
+  }
+
+  /** It takes the place of what the server had forgotten. */
+  #isThereAgain({ hash }: Attachment): void {
+    this.#put(this.#uploads.filter(({ state }) => state.kind !== 'failed' || state.was?.hash !== hash));
+    this.#use.onChange(this.#kept);
   }
 
   /** A message that waited goes; one that lacks something does not go later, when nobody looks any more. */
@@ -154,12 +200,18 @@ export class UploadList extends Store {
   }
 
   #refusalOf({ size, type }: File): string | null {
-    const kind = isImageType(type) ? 'image' : 'file';
+    const kind = attachmentKind(type);
+    if (!this.#use.takes.includes(kind)) return `This agent takes no ${kind}s.`;
+    // Some systems give a folder like this.
+    if (size === 0) return type === '' ? 'It is empty. If it is a folder, attach the files in it.' : 'It is empty.';
+    if (size > MAX_ATTACHMENT_BYTES) return `It is larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
+    return this.#excessOf(size);
+  }
+
+  /** Why a message could not carry so much more. */
+  #excessOf(size: number): string | null {
     const whole = this.#uploads.filter(({ state }) => state.kind !== 'failed');
     const bytes = whole.reduce((sum, one) => sum + one.bytes, size);
-    if (!this.#use.takes.includes(kind)) return `This agent takes no ${kind}s.`;
-    if (size === 0) return 'It is empty.';
-    if (size > MAX_ATTACHMENT_BYTES) return `It is larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
     if (whole.length >= MAX_MESSAGE_ATTACHMENTS) return `A message carries ${MAX_MESSAGE_ATTACHMENTS} at most.`;
     if (bytes > MAX_MESSAGE_ATTACHMENT_BYTES) {
       return `A message carries ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB at most: send it with another one.`;
@@ -176,6 +228,11 @@ export class UploadList extends Store {
   #set(key: number, state: Upload['state']): void {
     if (!this.#uploads.some((upload) => upload.key === key)) return;
     this.#put(this.#uploads.map((upload) => (upload.key === key ? { ...upload, state } : upload)));
+  }
+
+  #putAwaited(isAwaited: boolean): void {
+    this.#isAwaited = isAwaited;
+    this.#put([...this.#uploads]);
   }
 
   #put(uploads: readonly Upload[]): void {

@@ -1,11 +1,12 @@
 'use client';
 
-import { type ClipboardEvent, type DragEvent, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { type ClipboardEvent, type DragEvent, useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
 import { useRunnerStatus } from '@/components/live/refusals';
-import { type Attachment, type AttachmentKind, takesAttachments } from '@/lib/protocol/attachments';
-import { browserStorage, readDraft } from './draft-store';
-import { uploadAttachment } from './upload-attachment';
-import { type Upload, UploadList } from './upload-list';
+import { type AttachmentKind, takesAttachments } from '@/lib/protocol/attachments';
+import { NOTHING_TAKEN } from './attach-button';
+import type { Draft } from './draft-store';
+import type { Upload, UploadList } from './upload-list';
+import { uploadLists } from './upload-lists';
 
 const NONE: readonly Upload[] = [];
 
@@ -16,6 +17,8 @@ export interface Attaching {
   uploads: readonly Upload[];
   /** Something is held over the composer that it takes. */
   isOver: boolean;
+  /** What the message waits for, or lacks, or why what is held over the composer is not taken; else null. */
+  words: string | null;
   /** For the composer: what is dropped on it, or pasted into it, is attached. */
   places: {
     onPaste(event: ClipboardEvent): void;
@@ -25,63 +28,81 @@ export interface Attaching {
   };
 }
 
-/**
- * @param keep stores what the server has with the draft
- * @param send sends the message that waited for it
- */
-export function useAttaching(
-  sessionId: string,
-  keep: (attachments: readonly Attachment[]) => void,
-  send: (list: UploadList) => void,
-): Attaching {
-  const takes = takesAttachments(useRunnerStatus());
-  const list = useMemo(
-    () =>
-      new UploadList({
-        upload: (file, onProgress, signal) => uploadAttachment(sessionId, file, onProgress, signal),
-        addresses: URL,
-      }),
-    [sessionId],
+export function useAttaching(options: {
+  sessionId: string;
+  /** Why nobody can be written to any more, else null. */
+  ended: string | null;
+  /** The draft as it is now, and the way to change it. What the server has is kept with it. */
+  draftNow: () => Draft;
+  change: (next: Partial<Draft>) => void;
+  /** Sends the message that waited for what is attached, if it can be sent. */
+  send: () => void;
+}): Attaching {
+  const { sessionId, ended, draftNow, change, send } = options;
+  const taken = takesAttachments(useRunnerStatus());
+  const takes = ended === null ? taken : [];
+  const list = uploadLists.of(sessionId);
+  useEffect(() =>
+    list.usedFor({
+      takes,
+      onChange: (attachments) => change({ attachments: attachments.length === 0 ? undefined : attachments }),
+      onReady: send,
+    }),
   );
-  useEffect(() => list.usedFor({ takes, onChange: keep, onReady: () => send(list) }));
+  const arrive = useEffectEvent(() => {
+    const waiting = uploadLists.arrive(sessionId);
+    if (waiting !== null) change({ text: waiting.text, replyTo: waiting.replyTo });
+  });
   useEffect(() => {
-    list.restore(readDraft(browserStorage(), sessionId).attachments ?? []);
-    return () => list.clear();
-  }, [list, sessionId]);
+    arrive();
+    return () => uploadLists.leave(sessionId, draftNow());
+  }, [sessionId, draftNow]);
   const uploads = useSyncExternalStore(
     list.subscribe,
     () => list.uploads,
     () => NONE,
   );
-  const [isOver, setOver] = useState(false);
-  const isTaken = ({ types }: DataTransfer) => takes.length > 0 && types.includes('Files');
+  const [over, setOver] = useState<'taken' | 'refused' | null>(null);
+  const attaching = uploads.length === 0 ? null : list.words;
   return {
     takes,
     list,
     uploads,
-    isOver,
+    isOver: over === 'taken',
+    words: over === 'refused' ? `${NOTHING_TAKEN}.` : attaching,
     places: {
       onPaste(event) {
         const { files, types } = event.clipboardData;
-        // What is copied from a table or a page comes as text and as a picture of it: the text is meant.
-        if (files.length === 0 || takes.length === 0 || types.includes('text/plain')) return;
+        if (files.length === 0 || takes.length === 0 || isPictureOfText(types)) return;
         event.preventDefault();
         list.add(files);
       },
       onDragOver(event) {
-        if (!isTaken(event.dataTransfer)) return;
+        if (!hasFiles(event)) return;
+        // Also what is not taken: the browser would open it in the place of this page.
         event.preventDefault();
-        setOver(true);
+        if (takes.length === 0) event.dataTransfer.dropEffect = 'none';
+        setOver(takes.length === 0 ? 'refused' : 'taken');
       },
       onDragLeave(event) {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false);
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(null);
       },
       onDrop(event) {
-        setOver(false);
-        if (!isTaken(event.dataTransfer)) return;
+        setOver(null);
+        if (!hasFiles(event)) return;
         event.preventDefault();
-        list.add(event.dataTransfer.files);
+        if (takes.length > 0) list.add(event.dataTransfer.files);
       },
     },
   };
+}
+
+const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');
+
+/**
+ * What is copied from a table or a page comes as text with its form, and as a picture of it: the text is meant. Beside a
+ * file there is plain text alone, its name.
+ */
+function isPictureOfText(types: readonly string[]): boolean {
+  return types.includes('text/plain') && (types.includes('text/html') || types.includes('text/rtf'));
 }

@@ -1,13 +1,11 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { browserStorage, type Draft, readDraft, storeDraft } from './draft-store';
-
-const EMPTY: Draft = { text: '', replyTo: null };
+import { browserStorage, type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
 
 /** What is being written to a session, kept until it is sent. */
 export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement | null>) {
-  const [draft, setDraft] = useState(EMPTY);
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
   const newest = useRef(draft);
   const change = useCallback(
     (next: Partial<Draft>) => {
@@ -24,5 +22,7 @@ export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement
     newest.current = typed === '' ? stored : { ...stored, text: typed };
     setDraft(newest.current);
   }, [sessionId, field]);
-  return { draft, change };
+  /** Also between two renders. */
+  const draftNow = useCallback(() => newest.current, []);
+  return { draft, draftNow, change };
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hashOf, PNG } from '../support/attachments';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -43,15 +44,15 @@ const paste = (page: Page, name: string) =>
     { bytes: [...PNG], called: name },
   );
 
-/** Dropped on the composer. */
+/** Dropped on the composer. @returns of its events those that are left to the browser, which opens the file */
 const drop = (page: Page, name: string, text: string) =>
   page.getByRole('form', { name: 'Composer' }).evaluate(
     (form, file) => {
       const data = new DataTransfer();
       data.items.add(new File([file.text], file.name, { type: '' }));
-      for (const type of ['dragover', 'drop']) {
-        form.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
-      }
+      return ['dragover', 'drop'].filter((type) =>
+        form.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true })),
+      );
     },
     { name, text },
   );
@@ -153,13 +154,48 @@ test('a message waits for what is attached, and is not sent without what failed'
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
 });
 
+test('a message whose file the server has forgotten is edited: its words come back, and say what is missing', async () => {
+  const { runner, page, composer, attached } = await meet('forgetful', ['image', 'file']);
+  await choose(page, textFile('old.txt', 'old'));
+  await attached.getByText('old.txt').waitFor();
+  await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
+  // as a day later
+  const refusal = { error: { code: 'invalid_argument', message: 'Send its bytes first' } };
+  await page.route('**/api/v1/sessions/*/messages', (route) => route.fulfill({ status: 400, json: refusal }));
+  await page.route('**/api/v1/attachments/*', (route) => route.fulfill({ status: 404, json: refusal }));
+  await composer.fill('Read it');
+  await composer.press('Enter');
+  const shown = transcriptOf(page);
+  await shown.getByText('The server no longer keeps old.txt: edit the message and attach it again.').waitFor();
+  await press(shown.getByRole('button', { name: 'Edit' }));
+  await attached.getByRole('alert').getByText('The server no longer keeps it: attach it again.').waitFor();
+  expect([await composer.inputValue(), await isFocused(composer)]).toEqual(['Read it', true]);
+  await shown.getByText('Read it').waitFor({ state: 'hidden' });
+  await page.unrouteAll();
+  await choose(page, textFile('old.txt', 'old'));
+  await attached.getByRole('alert').waitFor({ state: 'hidden' });
+  await composer.press('Enter');
+  expect((await runner.next('message')).body).toMatchObject({ text: 'Read it', attachments: [{ name: 'old.txt' }] });
+  await page.close();
+  runner.leave();
+  // what the browser says of the two answers that this test gave
+  const expected = /status of 40[04]/;
+  it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
+});
+
 test('an agent that takes nothing is offered nothing, and the page says so', async () => {
-  const { runner, page, attached } = await meet('terminal');
+  const { runner, page, composer, attached } = await meet('terminal');
   const button = page.getByRole('button', { name: 'Attach files' });
   expect(await button.getAttribute('aria-disabled')).toBe('true');
   expect(await button.getAttribute('title')).toBe('Nothing can be attached: this agent takes no images or files');
   await paste(page, 'shot.png');
-  await drop(page, 'a.txt', 'a');
+  expect(await drop(page, 'a.txt', 'a')).toEqual([]);
+  // What was attached would go with the next message, or hold it up.
+  await composer.fill('Only words');
+  await composer.press('Enter');
+  const { body } = await runner.next('message');
+  expect(body).toMatchObject({ text: 'Only words' });
+  expect(body).not.toHaveProperty('attachments');
   expect(await attached.count()).toBe(0);
   await page.close();
   runner.leave();

@@ -102,14 +102,13 @@ describe('what is being written', () => {
         new Promise((resolve) => {
           ends = (reason) => resolve({ kind: 'failed', reason, canRetry: true });
         }),
+      isKept: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
     list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], 'shot.png', { type: 'image/png' })]);
-    let removed = 0;
-    const chips = () => (
-      <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onRemoved={() => (removed += 1)} />
-    );
+    let gone = 0;
+    const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;
     const { rerender } = render(chips());
     expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
     ends('The server can’t be reached.');
@@ -117,9 +116,11 @@ describe('what is being written', () => {
     rerender(chips());
     expect(screen.getByRole('alert').textContent).toBe('The server can’t be reached.');
     fireEvent.click(screen.getByRole('button', { name: 'Try again: shot.png' }));
+    // The button is gone by that, and the focus goes where it is wanted next.
+    expect(gone).toBe(1);
     rerender(chips());
     expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
     fireEvent.click(screen.getByRole('button', { name: 'Remove shot.png' }));
-    expect([list.uploads, removed]).toEqual([[], 1]);
+    expect([list.uploads, gone]).toEqual([[], 2]);
   });
 });

@@ -18,9 +18,12 @@ let kept: string[][];
 let sent: number;
 let gone: string[];
 let stopped: string[];
+/** What the server has of what was attached before, by name. */
+let held: Map<string, boolean | null>;
 let list: UploadList;
 beforeEach(() => {
   [calls, kept, sent, gone, stopped] = [[], [], 0, [], []];
+  held = new Map();
   list = listFor(['image', 'file']);
 });
 
@@ -31,6 +34,7 @@ function listFor(takes: readonly AttachmentKind[]): UploadList {
         calls.push({ name, onProgress, end });
         signal.addEventListener('abort', () => stopped.push(name));
       }),
+    isKept: async ({ name }) => held.get(name) ?? null,
     addresses: {
       createObjectURL: (file) => `blob:${(file as File).name}`,
       revokeObjectURL: (address) => void gone.push(address),
@@ -114,14 +118,42 @@ describe('what is attached', () => {
     done(1);
     await settled().toEqual(['b is there']);
     list.remove(list.uploads[0]?.key ?? 0);
-    expect(kept).toEqual([['b'], []]);
+    expect(kept).toEqual([[], ['b'], []]);
   });
 
-  it('before a reload comes back first, from the server', async () => {
-    list.add([fileOf('new')]);
-    list.restore([attachmentOf('old')]);
-    expect(states()).toEqual(['old is there', 'new 0 %']);
-    expect(list.uploads[0]?.preview).toBeNull();
+  it('before comes back below what is there, from the server, as far as a message carries it', async () => {
+    list.add(Array.from({ length: 7 }, (_, at) => fileOf(String(at))));
+    list.restore([attachmentOf('old'), attachmentOf('older')]);
+    expect(states().slice(-2)).toEqual(['old is there', 'older: A message carries 8 at most.']);
+    expect(list.uploads.at(-2)?.preview).toBeNull();
+    expect(kept).toEqual([['old', 'older']]);
+  });
+
+  it('before and the server has no more is said to be missing, until it is there again', async () => {
+    const GONE = 'The server no longer keeps it: attach it again.';
+    held = new Map([
+      ['old', false],
+      ['kept', true],
+    ]);
+    list.restore([attachmentOf('old'), attachmentOf('kept'), attachmentOf('unknown')]);
+    await settled().toEqual([`old: ${GONE}`, 'kept is there', 'unknown is there']);
+    expect(list.uploads.map(({ state }) => state.kind === 'failed' && state.canRetry)).toEqual([false, false, false]);
+    expect(list.mayBeSent()).toBe(false);
+    // The next page is told as well.
+    list.remove(list.uploads[2]?.key ?? 0);
+    expect(kept.at(-1)).toEqual(['old', 'kept']);
+    list.add([fileOf('old')]);
+    done(0);
+    await settled().toEqual(['kept is there', 'old is there']);
+    expect([kept.at(-1), list.mayBeSent()]).toEqual([['kept', 'old'], true]);
+  });
+
+  it('and empty may be a folder, where nothing says what it is', () => {
+    list.add([fileOf('empty.txt', 0, 'text/plain'), fileOf('src', 0, '')]);
+    expect(states()).toEqual([
+      'empty.txt: It is empty.',
+      'src: It is empty. If it is a folder, attach the files in it.',
+    ]);
   });
 });
 
@@ -133,10 +165,34 @@ describe('a message', () => {
     done(0);
     await settled().toEqual(['a is there', 'b 0 %']);
     expect(sent).toBe(0);
-    list.remove(list.uploads[1]?.key ?? 0);
+    done(1);
+    await settled().toEqual(['a is there', 'b is there']);
     expect(sent).toBe(1);
     expect(list.mayBeSent()).toBe(true);
     expect(sent).toBe(1);
+  });
+
+  it('that waits is taken back by removing something: it does not go without it, nor by itself later', async () => {
+    list.add([fileOf('a'), fileOf('b')]);
+    expect(list.mayBeSent()).toBe(false);
+    list.remove(list.uploads[1]?.key ?? 0);
+    expect([sent, list.words]).toEqual([0, null]);
+    done(0);
+    await settled().toEqual(['a is there']);
+    expect([sent, list.mayBeSent()]).toEqual([0, true]);
+  });
+
+  it('that waits is taken back by another one that comes back to be written on', async () => {
+    for (const back of [[], [attachmentOf('old')]]) {
+      list.clear();
+      list.add([fileOf('a')]);
+      expect(list.mayBeSent()).toBe(false);
+      list.restore(back);
+      expect(list.isAwaited).toBe(false);
+      done(calls.length - 1);
+      await expect.poll(() => list.attachments.length).toBe(1 + back.length);
+    }
+    expect(sent).toBe(0);
   });
 
   it('is not sent without what has failed, also not later', async () => {

@@ -1,0 +1,26 @@
+import { type AttachmentRef, attachmentPath } from '@/lib/protocol/attachments';
+import { PAGE_HEADER } from '@/lib/protocol/page-header';
+import { API_BASE } from '@/lib/protocol/version';
+
+/** Nobody waits for it. */
+const WITHIN_MS = 30_000;
+
+/**
+ * Whether the server still has the bytes: what no message names it forgets after a day. They are not sent for that.
+ * @returns null if that can't be told now
+ */
+export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
+  try {
+    const { status, body } = await fetch(`${API_BASE}${attachmentPath(hash, sessionId)}`, {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: { 'if-none-match': `"${hash}"`, [PAGE_HEADER]: '1' },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    await body?.cancel();
+    if (status === 304 || status === 200) return true;
+    return status === 404 ? false : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,262 @@
+// @vitest-environment happy-dom
+import { act, cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
+import { createRef } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Composer, type ComposerHandle } from '@/components/composer/composer';
+import { DeliveryLine } from '@/components/composer/delivery-line';
+import { readDraft, readOutgoing, storeDraft } from '@/components/composer/draft-store';
+import { outgoingQueues } from '@/components/composer/outgoing-queues';
+import { uploadLists } from '@/components/composer/upload-lists';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { NowProvider } from '@/components/ui/now';
+import type { Attachment } from '@/lib/protocol/attachments';
+import { HeldRequest } from './held-request';
+import { aMessage, anAgent, aSession } from './rows';
+
+const attachmentOf = (name: string): Attachment => ({
+  hash: 'a'.repeat(64),
+  name,
+  mediaType: 'image/png',
+  bytes: 3,
+});
+const fileOf = (name: string) => new File(['abc'], name, { type: 'image/png' });
+const TAKES_ALL = { attachments: ['image', 'file'] };
+
+let sent: unknown[];
+/** Each test writes to a session of its own: what is attached outlives the page. */
+let sessionId: string;
+let count = 0;
+/** What the server answers when it is asked for an attachment. */
+let attachmentStatus: number;
+beforeEach(() => {
+  sent = [];
+  HeldRequest.hold();
+  count += 1;
+  sessionId = `s${count}`;
+  attachmentStatus = 304;
+  vi.stubGlobal('fetch', async (path: string) => {
+    if (path.includes('/attachments/')) return new Response(null, { status: attachmentStatus });
+    throw new TypeError('away');
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  localStorage.clear();
+});
+
+function open(options: { status?: object; ended?: string | null } = {}) {
+  const handle = createRef<ComposerHandle>();
+  const composer = ({ status = TAKES_ALL, ended = null }: typeof options) => (
+    <NowProvider renderedAt={1}>
+      <RefusalsProvider status={status as Record<string, unknown>}>
+        <Composer
+          session={aSession({ id: sessionId })}
+          agent={anAgent()}
+          ended={ended}
+          sent={() => []}
+          quoteOf={() => null}
+          onSend={(text, _, attachments) => sent.push([text, attachments.map(({ name }) => name)])}
+          onLeave={() => {}}
+          handle={handle}
+        />
+      </RefusalsProvider>
+    </NowProvider>
+  );
+  const { rerender, unmount } = render(composer(options));
+  return {
+    handle,
+    field: screen.getByRole<HTMLTextAreaElement>('textbox'),
+    change: (next: typeof options) => rerender(composer(next)),
+    leave: unmount,
+  };
+}
+
+const form = () => screen.getByRole('form', { name: 'Composer' });
+const pasted = (types: string[], ...files: File[]) =>
+  fireEvent.paste(screen.getByRole('textbox'), { clipboardData: { files, types } });
+const attach = async (name: string) => {
+  pasted(['Files'], fileOf(name));
+  await screen.findByText(name);
+};
+const press = (field: HTMLElement) => fireEvent.keyDown(field, { key: 'Enter' });
+const write = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } });
+const namesSent = () => HeldRequest.all.map(({ url }) => new URL(url, 'http://x').searchParams.get('name'));
+/** Ends an upload, and waits for what follows from it. */
+async function ends(at: number, end: (request: HeldRequest) => void): Promise<void> {
+  const request = await HeldRequest.at(at);
+  await act(async () => {
+    end(request);
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+}
+const done = (at: number) => ends(at, (request) => request.answer(201, attachmentOf(namesSent()[at] ?? '')));
+const WAITS = 'The message is sent once everything is attached.';
+
+describe('a message that waits for what is attached', () => {
+  it.each(['', 'See this'])('(its words: “%s”) is not sent because that is removed', async (text) => {
+    const { field } = open();
+    await attach('wrong.png');
+    write(field, text);
+    press(field);
+    await screen.findByText(WAITS);
+    fireEvent.click(screen.getByRole('button', { name: 'Remove wrong.png' }));
+    await expect.poll(() => screen.queryByText('wrong.png')).toBeNull();
+    expect([sent, field.value]).toEqual([[], text]);
+    await attach('right.png');
+    await done(1);
+    expect(sent).toEqual([]);
+    press(field);
+    expect(sent).toEqual([[text || 'right.png', ['right.png']]]);
+  });
+
+  it('is not sent to a session that has ended meanwhile', async () => {
+    const { field, change } = open();
+    await attach('a.png');
+    write(field, 'See this');
+    press(field);
+    await screen.findByText(WAITS);
+    change({ ended: 'It has ended.' });
+    await done(0);
+    expect([sent, field.value]).toEqual([[], 'See this']);
+  });
+
+  it('goes with what is written now, also if the page was left and came back', async () => {
+    const { field, leave } = open();
+    await attach('a.png');
+    write(field, 'See this');
+    press(field);
+    await screen.findByText(WAITS);
+    leave();
+    const { field: again } = open();
+    await screen.findByText(WAITS);
+    expect(again.value).toBe('See this');
+    write(again, 'See that');
+    await done(0);
+    expect(sent).toEqual([['See that', ['a.png']]]);
+    expect(again.value).toBe('');
+  });
+
+  it('goes while another page is looked at', async () => {
+    const { field, leave } = open();
+    await attach('a.png');
+    write(field, 'See this');
+    press(field);
+    await screen.findByText(WAITS);
+    leave();
+    await done(0);
+    expect(readOutgoing(localStorage, sessionId)).toMatchObject([
+      { text: 'See this', attachments: [attachmentOf('a.png')] },
+    ]);
+    expect(readDraft(localStorage, sessionId)).toEqual({ text: '', replyTo: null });
+    expect(open().field.value).toBe('');
+    expect(screen.queryByText('a.png')).toBeNull();
+    for (const { clientId } of outgoingQueues.of(sessionId).messages) outgoingQueues.of(sessionId).discard(clientId);
+  });
+});
+
+describe('what is attached', () => {
+  it('goes on being sent while another page is looked at, and is kept with the draft', async () => {
+    const { field, leave } = open();
+    await attach('a.png');
+    write(field, 'Half');
+    leave();
+    const closing = new Event('beforeunload', { cancelable: true });
+    dispatchEvent(closing);
+    expect(closing.defaultPrevented).toBe(true);
+    await done(0);
+    expect(readDraft(localStorage, sessionId)).toMatchObject({ text: 'Half', attachments: [attachmentOf('a.png')] });
+    const later = new Event('beforeunload', { cancelable: true });
+    dispatchEvent(later);
+    expect(later.defaultPrevented).toBe(false);
+    open();
+    await screen.findByText('a.png');
+    expect([sent, screen.queryByRole('progressbar')]).toEqual([[], null]);
+  });
+
+  it('in a draft of the day before yesterday is said to be missing', async () => {
+    attachmentStatus = 404;
+    storeDraft(localStorage, sessionId, { text: 'Old', replyTo: null, attachments: [attachmentOf('old.png')] });
+    const { field } = open();
+    await screen.findByText('The server no longer keeps it: attach it again.');
+    press(field);
+    expect([sent, field.value]).toEqual([[], 'Old']);
+  });
+
+  it('is pasted also where its name comes as text, and is not where it is a picture of the text', async () => {
+    const { field } = open();
+    expect(pasted(['text/plain', 'text/html', 'Files'], fileOf('cells.png'))).toBe(true);
+    expect(pasted(['text/plain', 'text/rtf', 'Files'], fileOf('cells.png'))).toBe(true);
+    expect(pasted(['text/plain', 'Files'], fileOf('finder.png'))).toBe(false);
+    await screen.findByText('finder.png');
+    await HeldRequest.at(0);
+    expect([namesSent(), screen.getAllByRole('listitem').length, field.value]).toEqual([['finder.png'], 1, '']);
+  });
+
+  it('leaves the focus where writing goes on when it is tried again', async () => {
+    const { field } = open();
+    await attach('a.png');
+    await ends(0, (request) => request.answer(503, {}));
+    const again = await screen.findByRole('button', { name: 'Try again: a.png' });
+    again.focus();
+    fireEvent.click(again);
+    expect(document.activeElement).toBe(field);
+  });
+});
+
+describe('a file that is held over the composer', () => {
+  const held = (type: 'dragOver' | 'drop') => {
+    const dataTransfer = { types: ['Files'], files: [fileOf('a.png')], dropEffect: 'copy' };
+    const event = createEvent[type](form(), { dataTransfer }) as DragEvent;
+    return { isLeftToBrowser: fireEvent(form(), event), dropEffect: event.dataTransfer?.dropEffect };
+  };
+
+  it.each([
+    ['an agent that takes none', { status: {} }, 'Nothing can be attached: this agent takes no images or files.'],
+    ['an agent that has ended', { ended: 'It has ended.' }, 'It has ended.'],
+  ])('of %s never takes the place of the page, and the reason is said', async (_, options, words) => {
+    open(options);
+    expect(held('dragOver')).toEqual({ isLeftToBrowser: false, dropEffect: 'none' });
+    expect(screen.getByText(words)).toBeTruthy();
+    expect(held('drop').isLeftToBrowser).toBe(false);
+    expect(uploadLists.of(sessionId).uploads).toEqual([]);
+  });
+
+  it('is attached where the agent takes it; text is left to the field', async () => {
+    open();
+    expect(held('dragOver')).toEqual({ isLeftToBrowser: false, dropEffect: 'copy' });
+    held('drop');
+    await screen.findByText('a.png');
+    expect(fireEvent.dragOver(form(), { dataTransfer: { types: ['text/plain'] } })).toBe(true);
+  });
+});
+
+describe('a message that was refused', () => {
+  const refused = {
+    ...{ clientId: 'c1', text: 'See this', replyTo: 'm0', attachments: [attachmentOf('old.png')], at: 1 },
+    ...{ state: 'refused' as const, messageId: null, reason: 'The server no longer keeps old.png' },
+  };
+
+  it.each([
+    ['can be edited', () => {}, ['Try again', 'Edit', 'Discard']],
+    ['can’t be edited where nothing can be written', null, ['Discard']],
+  ])('%s', (_, act, buttons) => {
+    const line = { item: aMessage({ role: 'user' }), outgoing: refused, away: false, discard: () => {} };
+    render(<DeliveryLine {...line} sendAgain={act} edit={act} />);
+    expect(screen.getAllByRole('button').map(({ textContent }) => textContent)).toEqual(buttons);
+  });
+
+  it('comes back into the composer with all it carried, below what is begun', async () => {
+    attachmentStatus = 404;
+    const { field, handle } = open();
+    act(() => handle.current?.takeBack(refused));
+    expect([field.value, document.activeElement]).toEqual(['See this', field]);
+    await screen.findByText('The server no longer keeps it: attach it again.');
+    write(field, 'Begun');
+    act(() => handle.current?.takeBack({ text: 'old.png', replyTo: null, attachments: refused.attachments }));
+    expect(field.value).toBe('Begun');
+    act(() => handle.current?.takeBack({ text: 'More', replyTo: null }));
+    expect(field.value).toBe('Begun\n\nMore');
+    expect(readDraft(localStorage, sessionId)).toMatchObject({ text: 'Begun\n\nMore', replyTo: 'm0' });
+  });
+});
