@@ -1,5 +1,11 @@
 import { Store } from '@/components/live/store';
-import { type Attachment, type AttachmentKind, attachmentKind, isImageType } from '@/lib/protocol/attachments';
+import {
+  type Attachment,
+  type AttachmentKind,
+  attachmentKind,
+  isImageType,
+  textInstead,
+} from '@/lib/protocol/attachments';
 import { MAX_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENTS } from '@/lib/protocol/limits';
 import type { UploadOutcome } from './upload-attachment';
 
@@ -243,7 +249,7 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
-/** A message says something, also to those who see only its text: without words of its own, what it carries. */
+/** What a message says. */
 export function textWith(text: string, attachments: readonly Attachment[]): string {
-  return text.trim() === '' ? attachments.map(({ name }) => name).join(', ') : text;
+  return text.trim() === '' ? textInstead(attachments) : text;
 }

@@ -39,6 +39,11 @@ export function isTextType(mediaType: string): boolean {
   return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
 }
 
+/** What a message says that has no words of its own: also those who see only its text are to know what it carries. */
+export function textInstead(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
+  return attachments.map(({ name }) => name).join(', ');
+}
+
 /** Whether a hash can be one. */
 export function isHash(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);

@@ -105,7 +105,9 @@ test('images and files are chosen, pasted and dropped, go with the message, and 
     await opened.close();
   }
   // The browser's own page around an image has styles, which data may not bring along.
-  const expected = new RegExp(`Applying inline style violates.*/attachments/${shot.hash}\\?session=${sessionId}&name=[^)]+\\)$`);
+  const expected = new RegExp(
+    `Applying inline style violates.*/attachments/${shot.hash}\\?session=${sessionId}&name=[^)]+\\)$`,
+  );
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
   expect(it.complaints).toEqual([]);
   await page.close();

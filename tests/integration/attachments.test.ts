@@ -85,6 +85,10 @@ async function stage(sessionId: string) {
       run?.process.kill('SIGKILL');
       await run?.ended;
     },
+    async stop() {
+      run?.process.kill('SIGINT');
+      await run?.ended;
+    },
     prompts: async () => (await readFile(heard, 'utf8').catch(() => '')).split('\n').filter(Boolean),
     /** What the runner has of it. */
     kept: () => readdir(join(data, 'attachments')).catch(() => []),
@@ -167,5 +171,26 @@ describe('what a message carries', () => {
     await send();
     await until(prompts).toEqual([PROMPT]);
     expect(cut).toBe(2);
+  }, 60_000);
+
+  test('reaches it by the next runner, though one was stopped in good order while it waited for the bytes', async () => {
+    const { open, start, stop, prompts, isThere, send, delivery } = await stage('stopped');
+    await open();
+    start();
+    await isThere();
+    let cut = 0;
+    dashboard.cutsOff = (path) => {
+      if (!path.startsWith('/api/v1/attachments/')) return false;
+      cut += 1;
+      return true;
+    };
+    await send();
+    await until(() => cut).toBeGreaterThan(0);
+    await stop();
+    dashboard.cutsOff = () => false;
+    expect(await prompts()).toEqual([]);
+    start();
+    await until(prompts).toEqual([PROMPT]);
+    await until(delivery).toEqual(['seen']);
   }, 60_000);
 });

@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import type { OwedReply } from '@/lib/runner/host/owed-replies';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
@@ -47,9 +48,14 @@ export class MemorySurroundings implements SourceSurroundings {
   readonly opened: SourceSurroundings['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
   readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
   readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
+  readonly attached: SourceSurroundings['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
+  /** Where the files of messages in hand are by now. */
+  filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
   readonly owed = () => this.#owed();
   readonly tools = () => ({ report: async () => undefined, owed: () => [], reply: async () => null });
-  readonly report = () => undefined;
+  /** How commands ended after all, by their ids. */
+  readonly reported: Parameters<SourceSurroundings['report']>[] = [];
+  readonly report: SourceSurroundings['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
   /** Why the runner was asked to end in good order. */

@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 /** Each is the `command` of the file of its name, and loaded when it is called for: no start waits for the others. */
 const COMMANDS: ReadonlySet<string> = new Set('replay demo runner hooks mcp wait outbox conformance'.split(' '));
 
-/** Loads a file of this folder. Whoever starts this from another place than a bundler or a test does it in its own way. */
+/** Loads a file of this folder, in the way of whoever calls. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
 async function commandOf(name: string, load: Load): Promise<Command | undefined> {
@@ -40,7 +40,7 @@ function helpOf(command: Command | undefined, argv: string[]): string {
 }
 
 /** @returns the exit code; errors are one line on stderr */
-export async function main(argv: string[], load: Load = (name) => import(`./${name}.ts`)): Promise<ExitCode> {
+export async function main(argv: string[], load: Load): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const env = takeOwnEnvironment(process.env);
   try {

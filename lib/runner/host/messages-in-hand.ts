@@ -6,6 +6,8 @@ import type { SourceSurroundings } from './source';
 export interface HandedMessage {
   messageId: string;
   text: string;
+  /** The text before its files were named in it, where that is how its agent is given them. */
+  words?: string;
   /** What it carries; left out if that is nothing. */
   files?: readonly AttachmentFile[];
 }
@@ -13,6 +15,20 @@ export interface HandedMessage {
 /** @param files as they come with a message: most carry nothing */
 export function handed(messageId: string, text: string, files: readonly AttachmentFile[] = []): HandedMessage {
   return { messageId, text, ...(files.length === 0 ? {} : { files }) };
+}
+
+/** Where messages in hand are stored, by the beginnings of the names: in the second place those of Claude Code. */
+export const IN_HAND_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
+
+/** Messages that an earlier process had in hand, with their files where those are now. */
+export async function withFilesHere(
+  around: Pick<SourceSurroundings, 'attached'>,
+  sessionId: string,
+  messages: readonly HandedMessage[],
+): Promise<HandedMessage[]> {
+  const here = async ({ files, ...message }: HandedMessage) =>
+    files === undefined ? message : { ...message, files: await around.attached(sessionId, files) };
+  return await Promise.all(messages.map(here));
 }
 
 /**
@@ -27,7 +43,8 @@ export class MessagesInHand {
   /** What the processes before this one left in hand. */
   static async recall(around: SourceSurroundings, sessionId: string): Promise<MessagesInHand> {
     const stored = (await around.cursors(cursorName(sessionId))).get(cursorName(sessionId));
-    return new MessagesInHand(around, sessionId, JSON.parse(stored ?? '[]') as HandedMessage[]);
+    const messages = JSON.parse(stored ?? '[]') as HandedMessage[];
+    return new MessagesInHand(around, sessionId, await withFilesHere(around, sessionId, messages));
   }
 
   private constructor(around: SourceSurroundings, sessionId: string, messages: readonly HandedMessage[]) {
@@ -45,9 +62,14 @@ export class MessagesInHand {
     return this.#messages.some((message) => message.messageId === messageId);
   }
 
-  /** Resolves once it is stored: from then on the message is not forgotten with this process. */
+  /**
+   * Resolves once it is stored: from then on the message is not forgotten with this process. One that is in hand already
+   * keeps its place, as it is given now.
+   */
   async take(message: HandedMessage): Promise<void> {
-    this.#messages = [...this.#messages, message];
+    this.#messages = this.has(message.messageId)
+      ? this.#messages.map((one) => (one.messageId === message.messageId ? message : one))
+      : [...this.#messages, message];
     this.#around.changed();
     await this.#around.emit(this.#sessionId, [], [this.#cursor()]);
   }
@@ -68,5 +90,5 @@ export class MessagesInHand {
 }
 
 function cursorName(sessionId: string): string {
-  return `in-hand:${sessionId}`;
+  return `${IN_HAND_CURSORS[0]}${sessionId}`;
 }

@@ -22,6 +22,7 @@ import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
 import { type FirstMessageAsked, sayFirst } from './first-message';
+import { IN_HAND_CURSORS } from './messages-in-hand';
 import { openControl } from './open-control';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
 import { askOwed, OwedReplies } from './owed-replies';
@@ -89,6 +90,7 @@ export class RunnerHost {
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
+  readonly #attachments: AttachmentStore;
   readonly #carried: CarriedMessages;
   readonly #stopping = new AbortController();
   readonly #over = new AbortController();
@@ -156,14 +158,17 @@ export class RunnerHost {
       options.tellsContextRatio === false
         ? null
         : new ContextRatio({ tell: (message, about) => ofSessions.log('info', message, about) });
-    this.#carried = new CarriedMessages(
-      new AttachmentStore({
-        endpoint,
-        dir: join(dataDir, 'attachments'),
-        signal: this.#stopping.signal,
-        log: (message) => this.#log.warn(message),
-      }),
-    );
+    this.#attachments = new AttachmentStore({
+      endpoint,
+      dir: join(dataDir, 'attachments'),
+      signal: this.#stopping.signal,
+      log: (message) => this.#log.warn(message),
+      inHand: async () => {
+        const stored = await Promise.all(IN_HAND_CURSORS.map((prefix) => outbox.cursors(prefix)));
+        return stored.flatMap((cursors) => [...cursors.values()]).join('\n');
+      },
+    });
+    this.#carried = new CarriedMessages(this.#attachments);
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
       backlog: () => this.#backlog(),
@@ -200,6 +205,7 @@ export class RunnerHost {
     if (source.say !== undefined) this.#owed.start();
     await source.start();
     this.#commands.start();
+    this.#attachments.keepTidy();
   }
 
   /** Says to the agent what the person who started the runner has for it. Resolves once the agent has it. */
@@ -245,10 +251,14 @@ export class RunnerHost {
       },
       openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
       cursors: (prefix) => this.outbox.cursors(prefix),
+      attached: (sessionId, files) => this.#attachments.again(sessionId, files),
       owed: () => this.#desk.owed(),
       tools: (of) => this.#desk.of(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
-      changed: () => this.#status.changed(),
+      changed: () => {
+        this.#status.changed();
+        this.#carried.look();
+      },
       over: (reason) => this.#isEnded(reason),
       gaveUp: (message) => this.#isOver(message),
       log: (level, message, about) => said.log(level, message, about),

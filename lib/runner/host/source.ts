@@ -94,7 +94,7 @@ export interface SessionFacts {
   model?: string;
   /** What people can have it do by a `/name` at the beginning of a message. */
   commands?: { name: string; description?: string }[];
-  /** What messages to it may carry; absent while that is not known. */
+  /** What messages to it may carry; absent while that is not known: what carries something waits until it is. */
   attachments?: readonly AttachmentKind[];
   /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
   limits?: string[];
@@ -120,6 +120,8 @@ export interface SourceSurroundings {
   openWork(sessionId: string): OpenWork;
   /** The cursors whose names have this prefix, as the previous process left them. */
   cursors(prefix: string): Promise<Map<string, string>>;
+  /** Files of a message that the process before had in hand, where they are now. What is lost has a path without them. */
+  attached(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
   /** What the agent owes in all its sessions, as last heard from the server. */
   owed(): readonly OwedReply[];
   /** What a session's agent may tell and ask with Interlude's tools. */

@@ -1,11 +1,12 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fieldsOf } from '@/lib/protocol/fields';
+import { fieldsOf, listOf } from '@/lib/protocol/fields';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { CommandOf } from '@/lib/runner/host/source';
 import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
+import { AgentsPast, isInPast } from '@/lib/runner/sources/acp/agents-past';
 import type { ClaudeSdk, UserMessage } from '@/lib/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
 import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
@@ -14,7 +15,7 @@ import { OpencodeSource } from '@/lib/runner/sources/opencode/opencode-source';
 import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
 import { AgentApiEmulator } from '../../support/agentapi-server';
 import { attached as attachedTerminal } from '../../support/agentapi-stage';
-import { attachedFile, bytesOf, PNG } from '../../support/attachments';
+import { attachedFile, bytesOf, hashOf, PNG } from '../../support/attachments';
 import { CodexAppServer } from '../../support/codex-app-server';
 import { OpencodeStandIn } from '../../support/opencode-server';
 import { MemorySurroundings } from '../../support/source-surroundings';
@@ -23,6 +24,8 @@ import { tempDir } from '../../support/temp-dir';
 /** How each kind hands its agent what a message carries. */
 const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
 const delivered = { state: 'delivered' };
+/** The same address by a name that says nothing of this machine. */
+const asElsewhere = (url: string) => url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
 
 const message = (sessionId = 's', messageId = 'm1', text = 'Look at these'): CommandOf<'message'> => ({
   ...{ id: messageId, type: 'message', sessionId, createdAt: 1, expiresAt: 2 },
@@ -40,10 +43,13 @@ async function carriedFiles() {
 }
 const lineOf = ({ name, mediaType, bytes, path }: AttachmentFile) =>
   `- ${JSON.stringify(name)} (${mediaType}, ${bytes} bytes): ${path}`;
+type FilesHere = NonNullable<MemorySurroundings['filesHere']>;
+const lostLines = (file: AttachmentFile) =>
+  `Attached to this message, and lost before it could be given to you:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 describe('Claude Code', () => {
-  function agent(given: { inHand?: HandedMessage[] } = {}) {
+  function agent(given: { inHand?: HandedMessage[]; filesHere?: FilesHere } = {}) {
     const heard: UserMessage[] = [];
     const sdk: ClaudeSdk = {
       query({ prompt }) {
@@ -66,6 +72,7 @@ describe('Claude Code', () => {
       },
     };
     const around = new MemorySurroundings();
+    around.filesHere = given.filesHere ?? null;
     const source = new ClaudeSource({
       ...{ sdk, surroundings: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
@@ -103,7 +110,21 @@ describe('Claude Code', () => {
     expect(await source.say(message(), true, [image, notes])).toEqual(delivered);
     await settled(() => heard).toHaveLength(1);
     expect(heard[0]?.message.content.map(({ type }) => type)).toEqual(['image', 'text']);
-    expect(heard[0]?.message.content[1]).toMatchObject({ text: expect.stringContaining(lineOf(notes)) });
+    expect(heard[0]?.message.content[1]).toEqual({ type: 'text', text: `Look\n\n${lostLines(notes)}` });
+  });
+
+  test('is given what a killed process had from where it is now, and no other bytes that lie there', async () => {
+    const { image, pdf } = await carriedFiles();
+    const moved = [image, pdf].map((file) => ({ ...file, path: `/another/folder/${file.name}` }));
+    await writeFile(pdf.path, 'damaged');
+    const filesHere = () => [image, pdf];
+    const { source, heard } = agent({ inHand: [{ messageId: 'm1', text: 'Look', files: moved }], filesHere });
+    await source.start();
+    await settled(() => heard).toHaveLength(1);
+    expect(heard[0]?.message.content).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64(PNG) } },
+      { type: 'text', text: `Look\n\n${lostLines(pdf)}` },
+    ]);
   });
 
   test('is given messages in their order, however much the first one carries', async () => {
@@ -117,12 +138,12 @@ describe('Claude Code', () => {
 });
 
 describe('an ACP agent', () => {
-  async function live(promptCapabilities: object | undefined, past?: object[]) {
+  async function live(promptCapabilities: object | undefined, past?: object[], around = new MemorySurroundings()) {
     const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
-    const around = new MemorySurroundings();
+    const nativeId = around.stored.size === 0 ? null : SESSION;
     const source = new AcpSource({
       ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
-      memory: { sessionId: 's', nativeId: null, cwd: process.cwd(), pid: null, running: false, note: null },
+      memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
       inHand: await MessagesInHand.recall(around, 's'),
     });
     await source.start();
@@ -159,6 +180,76 @@ describe('an ACP agent', () => {
     await settled(prompts).toHaveLength(1);
     expect(source.sessions[0]?.attachments).toEqual(['file']);
     expect(prompts()[0]).toEqual([{ type: 'text', text: 'Look at these' }, linkTo(image), linkTo(notes)]);
+  });
+
+  const replayOf = (past: object[][]) =>
+    past.flatMap((blocks) => [
+      ...blocks.map((content) => ({ sessionUpdate: 'user_message_chunk', content })),
+      { sessionUpdate: 'agent_message_chunk', content: text('I see.') },
+    ]);
+
+  /** The past of an agent, and what its runner had in hand when it was killed; what is prompted after that. */
+  async function afterKill(past: object[][], message: HandedMessage): Promise<unknown[]> {
+    const around = new MemorySurroundings();
+    around.stored.set('in-hand:s', JSON.stringify([message]));
+    const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
+    void source.say(messageOf('last', 'And now?'), false);
+    await settled(prompts).not.toEqual([]);
+    return prompts().flatMap((blocks) => [blocks]);
+  }
+  const text = (said: string) => ({ type: 'text', text: said });
+  const picture = (bytes: Uint8Array) => ({ type: 'image', mimeType: 'image/png', data: base64(bytes) });
+  const messageOf = (id: string, words: string) => message('s', id, words);
+  const isGivenAgain = (past: object[][], inHand: HandedMessage) => {
+    const agents = new AgentsPast();
+    agents.heard({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
+    for (const update of replayOf(past)) {
+      agents.heard({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
+    }
+    return !agents.over().some((one) => isInPast(inHand, one));
+  };
+  const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
+
+  test('is given a picture without words though its past ends with another of that name and size', async () => {
+    const { image } = await carriedFiles();
+    const inHand = { messageId: 'm2', text: 'shot.png', files: [image] };
+    const [prompt] = await afterKill([[text('shot.png'), picture(another)]], inHand);
+    expect(prompt).toEqual([text(`shot.png (${hashOf(bytesOf('m2')).slice(0, 8)})`), picture(PNG)]);
+    expect(isGivenAgain([[text('shot.png'), picture(PNG)]], inHand)).toBe(true);
+    expect(isGivenAgain([listOf(prompt) as object[]], inHand)).toBe(false);
+  });
+
+  test('is given a message though its past has one that begins with the same words, or says them alone', async () => {
+    const { image } = await carriedFiles();
+    const inHand = { messageId: 'm2', text: 'Look', files: [image] };
+    expect(isGivenAgain([[text('Look at the logs')]], inHand)).toBe(true);
+    expect(isGivenAgain([[text('Look at the logs'), picture(PNG)]], inHand)).toBe(true);
+    expect(isGivenAgain([[text('Look')]], inHand)).toBe(true);
+    expect(isGivenAgain([[text('Look'), picture(another)]], inHand)).toBe(true);
+    expect(isGivenAgain([[text('Look'), picture(PNG), picture(another)]], inHand)).toBe(true);
+    expect(isGivenAgain([[text('Look'), picture(PNG)]], inHand)).toBe(false);
+  });
+
+  test('is not given again what its past has by address, embedded, or as the words of the file', async () => {
+    const { image, notes } = await carriedFiles();
+    const inHand = { messageId: 'm2', text: 'Look', files: [image, notes] };
+    const link = (hash: string) => text(`[@${hash}.md](file:///data/attachments/${hash}.md)`);
+    const resource = { uri: `file:///data/${notes.hash}.md`, mimeType: 'text/markdown', text: '# Notes' };
+    for (const shown of [link(notes.hash), { type: 'resource', resource }, text('# Notes')]) {
+      expect(isGivenAgain([[text('Look'), picture(PNG), shown]], inHand)).toBe(false);
+    }
+    const context = text(`\n<context ref="${resource.uri}">\n# Notes\n</context>`);
+    expect(isGivenAgain([[text('Look'), picture(PNG), link(notes.hash), context]], inHand)).toBe(false);
+    for (const shown of [link(image.hash), text('# Notes, and more')]) {
+      expect(isGivenAgain([[text('Look'), picture(PNG), shown]], inHand)).toBe(true);
+    }
+  });
+
+  test('is told what was lost before it could be given', async () => {
+    const { image, notes } = await carriedFiles();
+    await rm(notes.path);
+    const [prompt] = await afterKill([], { messageId: 'm1', text: 'Look', files: [image, notes] });
+    expect(prompt).toEqual([text('Look'), picture(PNG), text(lostLines(notes))]);
   });
 
   test('that was killed is not given again what its past has, whatever words it has for what was attached', async () => {
@@ -213,21 +304,54 @@ describe('Codex', () => {
       ],
     ]);
   });
+
+  test('is told of an image that is gone from the disk, and given no path to nothing', async () => {
+    const { image } = await carriedFiles();
+    await rm(image.path);
+    const server = new CodexAppServer();
+    const { path } = await server.listen();
+    const thread = server.newThread();
+    const around = new MemorySurroundings();
+    const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+    onTestFinished(() => source.close(0, 'the test is over'));
+    await source.start();
+    await settled(() => source.sessions.length).toBe(1);
+    expect(await source.say(message(thread.id), false, [image])).toEqual(delivered);
+    const [turn] = server.requests.filter(({ method }) => method === 'turn/start');
+    expect(fieldsOf(turn?.params).input).toEqual([
+      { type: 'text', text: `Look at these\n\n${lostLines(image)}`, text_elements: [] },
+    ]);
+  });
 });
 
 describe('OpenCode', () => {
-  test('is given the bytes of images and PDFs, short texts as its own words, and the path of a long one', async () => {
-    const { image, pdf, notes, log } = await carriedFiles();
+  async function followed(url: (own: string) => string = (own) => own) {
     const server = new OpencodeStandIn();
     await server.start();
     onTestFinished(() => server.kill());
     const session = server.session();
     const surroundings = new MemorySurroundings();
-    const address = { url: server.url, user: 'opencode', password: null };
+    const address = { url: url(server.url), user: 'opencode', password: null };
     const source = await OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => 'r' });
     onTestFinished(() => source.close());
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
+    return { server, source, session };
+  }
+
+  test('on another machine is given no path of this one', async () => {
+    const { notes, log } = await carriedFiles();
+    const { server, source, session } = await followed(asElsewhere);
+    const { state, reason } = await source.say(message(session), false, [notes, log]);
+    expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part of it')]);
+    expect(source.sessions[0]?.pendingMessages).toBe(0);
+    expect(await source.say(message(session, 'm2'), false, [notes])).toEqual(delivered);
+    expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
+  });
+
+  test('is given the bytes of images and PDFs, short texts as its own words, and the path of a long one', async () => {
+    const { image, pdf, notes, log } = await carriedFiles();
+    const { server, source, session } = await followed();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
     expect(await source.say(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
     const [asked] = server.asked.filter((one) => one.path === `/session/${session}/prompt_async`);
@@ -250,10 +374,10 @@ describe('OpenCode', () => {
 });
 
 describe('AgentAPI', () => {
-  async function terminal() {
+  async function terminal(url: (own: string) => string = (own) => own, around = new MemorySurroundings()) {
     const server = await AgentApiEmulator.start();
     server.replies('Welcome');
-    return await attachedTerminal({}, server);
+    return await attachedTerminal({ url: url(server.url) }, server, around);
   }
 
   test('is given each file, and its message says where AgentAPI has put them', async () => {
@@ -275,5 +399,61 @@ describe('AgentAPI', () => {
     server.takesFiles = false;
     expect(await source.say(message(), false, [image])).toEqual(delivered);
     expect(server.typed[0]).toContain(lineOf(image));
+  });
+
+  test('on another machine that takes no files is told of none that it can’t read', async () => {
+    const { image } = await carriedFiles();
+    const { server, source } = await terminal(asElsewhere);
+    server.takesFiles = false;
+    expect(await source.say(message(), false, [image])).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('takes no files, and may not read those of this machine; update it to 0.10'),
+    });
+    expect(server.typed).toEqual([]);
+  });
+
+  test('is given the files once more with a message that a killed process had, under the paths that it has for them now', async () => {
+    const { image } = await carriedFiles();
+    const around = new MemorySurroundings();
+    const inHand = {
+      messageId: 'm1',
+      text: 'Look at these\n\nAttached to this message:\n- "shot.png": /gone/shot.png',
+      words: 'Look at these',
+      files: [{ ...image, path: '/another/folder/shot.png' }],
+    };
+    around.stored.set('in-hand:s', JSON.stringify([inHand]));
+    around.filesHere = () => [image];
+    const { server, source, turns } = await terminal(undefined, around);
+    expect(await source.say(message(), true, [image])).toEqual(delivered);
+    const typed = `Look at these\n\nAttached to this message:\n${lineOf({ ...image, path: '/remote/shot.png' })}`;
+    expect(server.typed).toEqual([typed]);
+    expect(around.stored.get('in-hand:s') ?? '').not.toContain('/gone/');
+    server.replies('I see a dot.');
+    await settled(turns).toEqual([{ kind: 'user', asked: ['m1'], said: 'I see a dot.', end: 'success' }]);
+    expect(around.stored.has('in-hand:s')).toBe(false);
+  });
+
+  test('is not given again what was lost with its runner’s disk, and the dashboard hears that it was not', async () => {
+    const { image } = await carriedFiles();
+    await rm(image.path);
+    const around = new MemorySurroundings();
+    const inHand = { messageId: 'm1', text: 'Look', words: 'Look', files: [image] };
+    around.stored.set('in-hand:s', JSON.stringify([inHand]));
+    const { server } = await terminal(undefined, around);
+    await settled(() => around.reported).toEqual([
+      ['m1', { state: 'failed', reason: 'the file "shot.png" is lost: attach it to another message' }],
+    ]);
+    expect(server.typed).toEqual([]);
+  });
+
+  test('is not given a message whose file is lost, which says so', async () => {
+    const { image } = await carriedFiles();
+    await rm(image.path);
+    const { server, source } = await terminal();
+    expect(await source.say(message(), false, [image])).toEqual({
+      state: 'failed',
+      reason: 'the file "shot.png" is lost: attach it to another message',
+    });
+    expect(server.typed).toEqual([]);
   });
 });

@@ -5,16 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Attachment } from '@/lib/protocol/attachments';
-import { AttachmentStore } from '@/lib/runner/host/attachment-store';
+import { attachedBytes } from '@/lib/runner/host/attached-bytes';
+import { AttachmentStore, type AttachmentStoreOptions, StoppedError } from '@/lib/runner/host/attachment-store';
 import { CarriedMessages } from '@/lib/runner/host/carried-messages';
 import type { CommandOf, SessionFacts } from '@/lib/runner/host/source';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { tempDir } from '../../support/temp-dir';
 
+const DAY_MS = 24 * 60 * 60_000;
 const image: Attachment = { hash: hashOf(PNG), name: 'a.png', mediaType: 'image/png', bytes: PNG.byteLength };
 
 /** A store in front of a server that answers as told. */
-async function stored(answer: RequestListener) {
+async function stored(answer: RequestListener, more: Partial<AttachmentStoreOptions> = {}) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
@@ -33,7 +35,9 @@ async function stored(answer: RequestListener) {
       signal: stop.signal,
       log: (message) => said.push(message),
       waitMs: () => 5,
+      ...more,
     });
+  onTestFinished(() => stop.abort());
   return { store: open(), open, asked, dir, said, stop, server };
 }
 
@@ -60,7 +64,7 @@ describe('the bytes of an attachment', () => {
       await expect(store.files('s', [image])).rejects.toThrow(
         'the attachment "a.png" can’t be had: its bytes are not those of its hash',
       );
-      expect(await readdir(dir)).toEqual([]);
+      expect(await readdir(dir).catch(() => [])).toEqual([]);
     }
   });
 
@@ -86,30 +90,101 @@ describe('the bytes of an attachment', () => {
     });
     expect(await store.files('s', [image])).toHaveLength(1);
     expect(times).toBe(4);
-    expect(said).toEqual([expect.stringContaining('the attachment "a.png" is waited for: ')]);
+    expect(said[0]).toContain('the attachment "a.png" is waited for: ');
     const { store: without } = await stored((_, response) => {
       response.writeHead(404).end('{"error":{"code":"not_found","message":"It is gone."}}');
     });
     await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" can’t be had: It is gone.');
   });
 
-  test('are waited for no longer than the runner lives', async () => {
+  test('are waited for while the token is refused or a proxy answers, which is said once for each cause', async () => {
+    const causes: string[] = [];
+    let times = 0;
+    const { store, said } = await stored(
+      (_, response) => {
+        times += 1;
+        if (times <= 3) response.writeHead(401).end('{"error":{"code":"unauthorized","message":"The token is old."}}');
+        else if (times <= 6) response.writeHead(404).end('<html>no such page</html>');
+        else response.end(PNG);
+      },
+      { waitMs: (_, cause) => causes.push(cause) && 5 },
+    );
+    expect(await store.files('s', [image])).toHaveLength(1);
+    expect(said).toEqual([
+      'the attachment "a.png" is waited for: The token is old.',
+      'the attachment "a.png" is waited for: the server answered 404',
+    ]);
+    expect(causes).toEqual([...Array(3).fill('unauthorized'), ...Array(3).fill('unavailable')]);
+  });
+
+  test('are waited for until their message expires, however long the next attempt would have been put off', async () => {
+    const { store, asked } = await stored((_, response) => void response.writeHead(403).end('<html></html>'), {
+      waitMs: () => 3_600_000,
+    });
+    await expect(store.files('s', [image], Date.now() + 50)).rejects.toThrow(
+      'the message expired before the attachment "a.png" could be had: the server answered 403',
+    );
+    expect(asked).toHaveLength(2);
+  });
+
+  test('are waited for no longer than the runner lives, which is no verdict on them', async () => {
     const { store, stop, said } = await stored((_, response) => void response.writeHead(503).end());
     const files = store.files('s', [image]);
     files.catch(() => undefined);
     await expect.poll(() => said).toHaveLength(1);
     stop.abort();
-    await expect(files).rejects.toThrow('the runner was stopped before it had the attachment "a.png"');
+    await expect(files).rejects.toThrow(StoppedError);
   });
 
-  test('that no message has asked for in two weeks are removed', async () => {
-    const { store, dir } = await stored((_, response) => void response.end(PNG));
+  test('of a message that an earlier process had in hand are found in the folder of this one, or fetched anew', async () => {
+    const { open, asked, dir } = await stored((_, response) => void response.end(PNG));
+    const before = { ...image, path: `/another/folder/${image.hash}.png` };
+    const there = { ...image, path: join(dir, `${image.hash}.png`) };
+    expect(await open().again('s', [before])).toEqual([there]);
+    expect(asked).toHaveLength(1);
+    expect(await open().again('s', [before])).toEqual([there]);
+    expect(asked).toHaveLength(1);
+    expect(hashOf(attachedBytes(there) ?? bytesOf(''))).toBe(image.hash);
+  });
+
+  test('that an earlier process had and nobody has any more keep nobody waiting, and are known to be lost', async () => {
+    const gone = '{"error":{"code":"not_found","message":"It is gone."}}';
+    const { store, said, dir } = await stored((_, response) => void response.writeHead(404).end(gone));
+    const [file] = await store.again('s', [{ ...image, path: '/another/folder/x.png' }]);
+    expect(file?.path).toBe(join(dir, `${image.hash}.png`));
+    expect(said).toEqual(['the attachment "a.png" can’t be had: It is gone.']);
+    expect(file && attachedBytes(file)).toBeNull();
+  });
+
+  test('that no message has asked for in two weeks are removed, again and again, unless a message in hand names them', async () => {
+    const { store, dir } = await stored((_, response) => void response.end(PNG), {
+      inHand: async () => JSON.stringify([{ messageId: 'm1', files: [image] }]),
+    });
     await mkdir(dir, { recursive: true });
-    const then = new Date(Date.now() - 15 * 24 * 60 * 60_000);
-    await writeFile(join(dir, 'old.txt'), 'x');
-    await utimes(join(dir, 'old.txt'), then, then);
-    await store.files('s', [image]);
-    expect(await readdir(dir)).toEqual([`${image.hash}.png`]);
+    const old = async (name: string) => {
+      const then = new Date(Date.now() - 15 * DAY_MS);
+      await writeFile(join(dir, name), 'x');
+      await utimes(join(dir, name), then, then);
+    };
+    await old('old.txt');
+    await old(`${image.hash}.png`);
+    store.keepTidy(20);
+    await expect.poll(() => readdir(dir)).toEqual([`${image.hash}.png`]);
+    expect((await stat(join(dir, `${image.hash}.png`))).mtimeMs).toBeGreaterThan(Date.now() - 60_000);
+    await old('older.txt');
+    await expect.poll(() => readdir(dir)).toEqual([`${image.hash}.png`]);
+  });
+
+  test('that are too much together go, the oldest first, and none that a runner beside it may need', async () => {
+    const { store, dir } = await stored((_, response) => void response.end(PNG), { maxBytes: 25 });
+    await mkdir(dir, { recursive: true });
+    for (const [name, days] of Object.entries({ now: 0, yesterday: 1, three: 3, four: 4 })) {
+      await writeFile(join(dir, name), 'ten bytes.');
+      const then = new Date(Date.now() - days * DAY_MS);
+      await utimes(join(dir, name), then, then);
+    }
+    store.keepTidy();
+    await expect.poll(async () => (await readdir(dir)).toSorted()).toEqual(['now', 'yesterday']);
   });
 });
 
@@ -173,11 +248,75 @@ describe('a message that carries something', () => {
     );
     const file = { ...image, mediaType: 'text/plain' };
     expect(await pass([file], facts([]))).toEqual(refused('this agent takes no files; send the message without them'));
-    expect(await pass([image], facts())).toEqual(refused('it is gone'));
+    expect(await pass([image], both)).toEqual(refused('it is gone'));
     for (const misfit of [{ ...image, hash: '../../x' }, { ...image, bytes: 6 * 1024 * 1024 }, null]) {
       expect(await pass([misfit], both)).toEqual(
         refused('the message carries something that is no attachment of this protocol'),
       );
     }
+  });
+
+  test('waits until its agent has said what it takes, and is refused if that is something else', async () => {
+    let known: SessionFacts = { sessionId: 's' };
+    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] });
+    const said: number[] = [];
+    const pass = (id: string) =>
+      carried.pass(
+        message(id, [image]),
+        () => known,
+        async (files) => {
+          said.push(files.length);
+          return { state: 'delivered' };
+        },
+      );
+    const first = pass('m1');
+    carried.look();
+    await new Promise(setImmediate);
+    expect(said).toEqual([]);
+    known = { sessionId: 's', attachments: ['image'] };
+    carried.look();
+    expect(await first).toEqual({ state: 'delivered' });
+    expect(said).toEqual([1]);
+    known = { sessionId: 's' };
+    const second = pass('m2');
+    await new Promise(setImmediate);
+    known = { sessionId: 's', attachments: ['file'] };
+    carried.look();
+    expect(await second).toEqual({
+      state: 'failed',
+      reason: 'this agent takes no images; send the message without them',
+    });
+    expect(said).toEqual([1]);
+  });
+
+  test('for a session that is not there is refused once a source would have found it', async () => {
+    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] }, 20);
+    const say = async () => ({ state: 'delivered' }) as const;
+    expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
+      state: 'failed',
+      reason: 'this runner does not carry the session',
+    });
+  });
+
+  test('is waited for until its own end, and stays open with those behind it if the runner is stopped first', async () => {
+    const asked: number[] = [];
+    const carried = new CarriedMessages({
+      files: (_, __, until = 0) => {
+        asked.push(until);
+        return Promise.reject(new StoppedError('stopped'));
+      },
+    });
+    const settled: string[] = [];
+    for (const [id, carries] of [
+      ['m1', [image]],
+      ['m2', undefined],
+    ] as const) {
+      const say = async () => ({ state: 'delivered' }) as const;
+      void carried.pass(message(id, carries && [...carries]), both, say).then(() => settled.push(id));
+    }
+    await expect.poll(() => asked).toEqual([2]);
+    await carried.pass(message('other', undefined, 't'), both, async () => ({ state: 'delivered' }));
+    await new Promise(setImmediate);
+    expect(settled).toEqual([]);
   });
 });

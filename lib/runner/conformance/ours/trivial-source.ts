@@ -56,7 +56,7 @@ export class TrivialSource implements Source {
   get sessions(): SessionFacts[] {
     const pid = this.#agent?.pid ?? null;
     const process = { state: pid === null ? ('restarting' as const) : ('running' as const), pid, exitCode: null };
-    return [{ sessionId: this.#options.sessionId, process }];
+    return [{ sessionId: this.#options.sessionId, process, attachments: [] }];
   }
 
   async start(): Promise<void> {

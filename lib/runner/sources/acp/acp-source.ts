@@ -21,6 +21,7 @@ import { type AgentExit, agentEnvironment, exitText } from '@/lib/runner/wire/ag
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { AcpConnection, type RpcAnswer } from './acp-connection';
 import { type AcpMemory, memoryCursor } from './acp-memory';
+import { AgentsPast, type PastMessage, wordsOf } from './agents-past';
 import { HeldPermissions } from './held-permissions';
 import { type OpenedSession, openSession, SetupError } from './open-session';
 import { type PromptCapabilities, promptBlocks } from './prompt-blocks';
@@ -68,6 +69,7 @@ export class AcpSource implements Source {
   readonly #feed: WireFeed;
   readonly #permissions: HeldPermissions;
   readonly #queue: PromptQueue;
+  readonly #past = new AgentsPast();
   readonly #restarts = new RestartRule();
   readonly #ending = new AbortController();
   readonly elsewhere: string;
@@ -274,7 +276,10 @@ export class AcpSource implements Source {
         cwd,
         env: { ...agentEnvironment(env), INTERLUDE_CONTROL: controlFile, [MARK]: sessionId },
       },
-      onFrame: (frame) => void this.#feed.pass(frame),
+      onFrame: (frame) => {
+        this.#past.heard(frame);
+        void this.#feed.pass(frame);
+      },
       onRequest: (id, method, params) => this.#asked(connection, id, method, params),
       log: (level, message) => this.#around.log(level, message),
     });
@@ -329,7 +334,8 @@ export class AcpSource implements Source {
       );
     }
     this.#takes = takes;
-    const replayed = how === 'loaded' ? this.#adapter.replayed(nativeId) : [];
+    const past = this.#past.over();
+    const replayed = how === 'loaded' ? past : [];
     const { workspaceNote = null } = this.#options;
     // One that was opened with a note and has no past was never given a message.
     const isUnsaid = how === 'loaded' && replayed.length === 0;
@@ -338,7 +344,8 @@ export class AcpSource implements Source {
     await this.#remember({ nativeId, note });
     if (this.#adapter.about.profile.stopsTasks === true)
       this.stop = (task) => this.#stopTask(connection, nativeId, task);
-    const said = (text: string) => (note !== null && text.startsWith(note) ? text.slice(note.length) : text);
+    const said = ([first = '', ...others]: PastMessage) =>
+      note !== null && first.startsWith(note) ? [first.slice(note.length), ...others] : [first, ...others];
     this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
     this.#around.changed();
   }
@@ -348,7 +355,8 @@ export class AcpSource implements Source {
     // What begins with a slash is a command of the agent's, and only there.
     const note = message.text.startsWith('/') ? null : this.#note;
     if (note !== null) this.#note = null;
-    const text = note === null ? message.text : `${note}\n\n${message.text}`;
+    const words = wordsOf(message);
+    const text = note === null ? words : `${note}\n\n${words}`;
     const prompt = promptBlocks({ ...message, text }, this.#takes ?? NOTHING_MORE);
     const asked = this.#connection?.request('session/prompt', {
       sessionId,

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { isImageType, isTextType } from '@/lib/protocol/attachments';
 import { type Fields, fieldsOf } from '@/lib/protocol/fields';
+import { attachedBytes } from '@/lib/runner/host/attached-bytes';
+import { lostText, MAX_TEXT_BYTES } from '@/lib/runner/host/attached-text';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
 
@@ -16,28 +17,31 @@ export function promptCapabilities(agentCapabilities: Fields): PromptCapabilitie
   return { image: image === true, embeddedContext: embeddedContext === true };
 }
 
-/** A longer text would fill the context; of a link the agent reads what it needs. */
-const MAX_TEXT_BYTES = 64 * 1024;
-
 /**
  * A message as the blocks of a prompt. Its files are read in this step: what is said behind it must not overtake it.
  *
  * @see ACP v1, ContentBlock
  */
 export function promptBlocks({ text, files = [] }: HandedMessage, takes: PromptCapabilities): object[] {
-  return [{ type: 'text', text }, ...files.map((file) => blockOf(file, takes))];
+  const blocks: object[] = [{ type: 'text', text }];
+  const lost: AttachmentFile[] = [];
+  for (const file of files) {
+    const bytes = attachedBytes(file);
+    if (bytes === null) lost.push(file);
+    else blocks.push(blockOf(file, bytes, takes));
+  }
+  return lost.length === 0 ? blocks : [...blocks, { type: 'text', text: lostText(lost) }];
 }
 
-function blockOf(file: AttachmentFile, takes: PromptCapabilities): object {
-  const { path, name, mediaType: mimeType, bytes: size } = file;
+function blockOf(
+  { path, name, mediaType: mimeType, bytes: size }: AttachmentFile,
+  bytes: Buffer,
+  takes: PromptCapabilities,
+): object {
   const uri = pathToFileURL(path).href;
-  try {
-    if (takes.image && isImageType(mimeType)) return { type: 'image', mimeType, data: readFileSync(path, 'base64') };
-    if (takes.embeddedContext && isTextType(mimeType) && size <= MAX_TEXT_BYTES) {
-      return { type: 'resource', resource: { uri, mimeType, text: readFileSync(path, 'utf8') } };
-    }
-  } catch {
-    // The message gets through all the same, and the agent says what it can't read.
+  if (takes.image && isImageType(mimeType)) return { type: 'image', mimeType, data: bytes.toString('base64') };
+  if (takes.embeddedContext && isTextType(mimeType) && size <= MAX_TEXT_BYTES) {
+    return { type: 'resource', resource: { uri, mimeType, text: bytes.toString('utf8') } };
   }
   return { type: 'resource_link', uri, name, mimeType, size };
 }

@@ -1,6 +1,7 @@
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { RpcAnswer } from './acp-connection';
+import { isInPast, type PastMessage } from './agents-past';
 
 /**
  * The messages of people on their way to the agent. ACP knows one prompt at a time; an agent that says otherwise is given
@@ -35,7 +36,7 @@ export class PromptQueue {
   /** What was cancelled unread is given again once nothing runs: before that it would be cancelled again. */
   #untilIdle = false;
   #isReady = false;
-  #replayed: readonly string[] = [];
+  #replayed: readonly PastMessage[] = [];
   #closedFor: string | null = null;
 
   constructor(options: PromptQueueOptions) {
@@ -73,7 +74,7 @@ export class PromptQueue {
    * The agent can be prompted.
    * @param replayed what people wrote, by the agent's own account; empty where it gives none
    */
-  ready(takesAtOnce: boolean, replayed: readonly string[]): void {
+  ready(takesAtOnce: boolean, replayed: readonly PastMessage[]): void {
     this.#takesAtOnce = takesAtOnce;
     this.#replayed = replayed;
     this.#isReady = true;
@@ -141,11 +142,9 @@ export class PromptQueue {
   /** Of what may have been given before, that which the agent has: the newest that people wrote, each for one message. */
   #letGoKnown(): void {
     const doubtful = this.#waiting.filter(({ again }) => again);
-    const newest = this.#replayed.slice(-doubtful.length || undefined).map((text) => text.trim());
+    const newest = this.#replayed.slice(-doubtful.length || undefined);
     const known = doubtful.filter(({ message }) => {
-      const said = message.text.trim();
-      // What it carried stands behind its text, in the agent's words.
-      const at = newest.findIndex((text) => text === said || (message.files !== undefined && text.startsWith(said)));
+      const at = newest.findIndex((past) => isInPast(message, past));
       if (at >= 0) newest.splice(at, 1);
       return at >= 0;
     });

@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiMessage } from '@/lib/adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '@/lib/adapters/agentapi/screen-prompt';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { attachedBytes } from '@/lib/runner/host/attached-bytes';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { connectionMessage } from '@/lib/runner/server-request';
+import { isLoopback } from '@/lib/runner/sources/agui/agui-addresses';
 import { readEvents } from '@/lib/runner/wire/event-stream';
 import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
@@ -76,12 +77,17 @@ export class AgentApiServer {
 
   /**
    * Puts a file where the agent is. The same bytes under the same name are the same file there.
-   * @returns where it is; where the server can't be given files, its path here
+   * @returns where it is; where a server on this machine can't be given files, its path here
    */
-  async upload({ path, name, mediaType }: AttachmentFile): Promise<{ path: string } | PostVerdict> {
+  async upload(file: AttachmentFile): Promise<{ path: string } | PostVerdict> {
     const { url, headers, pass, signal } = this.#options;
+    const { path, name, mediaType } = file;
+    const bytes = attachedBytes(file);
+    if (bytes === null) {
+      return { kind: 'refused', reason: `the file ${JSON.stringify(name)} is lost: attach it to another message` };
+    }
     const form = new FormData();
-    form.set('file', new Blob([await readFile(path)], { type: mediaType }), name);
+    form.set('file', new Blob([new Uint8Array(bytes)], { type: mediaType }), name);
     const encoded = new Response(form);
     const type = encoded.headers.get('content-type') ?? '';
     void pass('out', { method: 'POST', path: '/upload', body: { file: name, mediaType } });
@@ -94,12 +100,16 @@ export class AgentApiServer {
       const there = answer.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
       if (there !== null) return { path: there };
       // Servers before 0.10 have no such route.
-      if (answer.status === 404 || answer.status === 405) return { path };
+      if (answer.status === 404 || answer.status === 405) {
+        if (isLoopback(url)) return { path };
+        const reason = `AgentAPI at ${shownUrl(url)} takes no files, and may not read those of this machine; update it to 0.10 or later, or name it as 127.0.0.1 if it runs here`;
+        return { kind: 'refused', reason };
+      }
       const { kind, reason } = { reason: 'it did not say where', ...refusalOf(answer.status, text, url) };
       return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI did not take the file: ${reason}` };
     } catch (error) {
       // What was uploaded and not answered is there twice at most: nothing is said of it yet.
-      return { kind: 'later', reason: `AgentAPI can’t be reached at ${url} (${connectionMessage(error)})` };
+      return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
     }
   }
 

@@ -11,7 +11,7 @@ import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { withFiles } from '@/lib/runner/host/attached-text';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { handed, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { readEventStream } from '@/lib/runner/wire/event-stream';
@@ -48,6 +48,8 @@ interface Waiting {
   settle(outcome: CommandOutcome): void;
 }
 
+/** What the process before this one posted has come to nothing. */
+const NOT_TAKEN = { answer: 'message', status: 0, body: 'not among the messages of AgentAPI' };
 const POLL_MS = 30_000;
 const PLACE = 'agentapi-place:';
 const MAX_SAYING = 1_000;
@@ -114,11 +116,14 @@ export class AgentApiSource implements Source {
     const place = (await this.#around.cursors(PLACE)).get(PLACE + sessionId) ?? null;
     if (place !== null) this.#note = null;
     inHand.letGo(open.turn?.userMessageIds ?? []);
-    for (const { messageId, text } of inHand.all) {
-      const saying = new Promise<CommandOutcome>((settle) =>
-        // Its files stand in its text.
-        this.#uncertain.set(messageId, { messageId, text, files: [], settle }),
-      );
+    for (const { messageId, text, words = text, files = [] } of inHand.all) {
+      const saying = new Promise<CommandOutcome>((settle) => {
+        this.#uncertain.set(messageId, { messageId, text: words, files, settle });
+      });
+      // It may have been said to be delivered: then nobody else asks what became of it.
+      void saying.then((outcome) => {
+        if (outcome.state === 'failed') this.#around.report(messageId, outcome);
+      });
       remember(this.#saying, messageId, saying, MAX_SAYING);
     }
     const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
@@ -200,10 +205,10 @@ export class AgentApiSource implements Source {
 
   async #type(waiting: Waiting): Promise<void> {
     const { messageId, text, files, settle } = waiting;
-    const uploaded = await this.#uploaded(files);
     // What begins with a slash is a command of the agent's, and only there.
     const note = text.startsWith('/') ? null : this.#note;
-    const verdict = 'kind' in uploaded ? uploaded : await this.#say(messageId, note, withFiles(text, uploaded.files));
+    const words = note === null ? text : `${note}\n\n${text}`;
+    const verdict = await this.#say(messageId, words, files);
     if (verdict.kind === 'taken') {
       if (note !== null) this.#note = null;
       this.#tell(null);
@@ -224,9 +229,12 @@ export class AgentApiSource implements Source {
     await this.#server.poll();
   }
 
-  async #say(messageId: string, note: string | null, text: string): Promise<PostVerdict> {
-    const content = note === null ? text : `${note}\n\n${text}`;
-    if (!this.#inHand?.has(messageId)) await this.#inHand?.take({ messageId, text: content });
+  async #say(messageId: string, words: string, files: readonly AttachmentFile[]): Promise<PostVerdict> {
+    const uploaded = await this.#uploaded(files);
+    if ('kind' in uploaded) return uploaded;
+    const content = withFiles(words, uploaded.files);
+    const carried = files.length === 0 ? {} : { words };
+    await this.#inHand?.take({ ...handed(messageId, content, files), ...carried });
     // It may have begun to ask while the message was stored.
     if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
     return await this.#server.say(content, messageId);
@@ -236,9 +244,7 @@ export class AgentApiSource implements Source {
   async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostVerdict> {
     const there: AttachmentFile[] = [];
     for (const file of files) {
-      const uploaded = await this.#server.upload(file).catch((error: Error) => {
-        return { kind: 'refused' as const, reason: `the file can’t be read: ${error.message}` };
-      });
+      const uploaded = await this.#server.upload(file);
       if ('kind' in uploaded) return uploaded;
       there.push({ ...file, path: uploaded.path });
     }
@@ -344,7 +350,8 @@ export class AgentApiSource implements Source {
   #replayed(): void {
     if (this.#hasReplayed) return;
     this.#hasReplayed = true;
-    // What the agent has not got is typed again, by this process, once.
+    // What the agent has not got is typed again, by this process, once. It may be typed with other paths of its files.
+    for (const _ of this.#uncertain) void this.#pass('in', NOT_TAKEN);
     this.#line.unshift(...this.#uncertain.values());
     this.#uncertain.clear();
   }

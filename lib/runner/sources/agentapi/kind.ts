@@ -49,7 +49,7 @@ export const kind: RunnerKind = {
     },
     attachments: {
       partly:
-        'Files are uploaded to AgentAPI and named in the message: the agent in the terminal reads them by itself.',
+        'Files are uploaded to AgentAPI and named in the message: the agent in the terminal reads them by itself. One before 0.10 takes them on this machine only.',
     },
     interrupt: { partly: 'A turn is interrupted by the Escape key, which some agents take otherwise.' },
     end: { no: 'AgentAPI has no way to end its agent: end it where it was started.' },

@@ -1,44 +1,43 @@
-import { readFile } from 'node:fs/promises';
 import { isImageType } from '@/lib/protocol/attachments';
-import { withFiles } from '@/lib/runner/host/attached-text';
+import { attachedBytes } from '@/lib/runner/host/attached-bytes';
+import { MAX_TEXT_BYTES, withFiles } from '@/lib/runner/host/attached-text';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
 /** Anthropic's API takes images of 5 MB in base64; Claude Code makes larger ones smaller when it reads them itself. */
 const MAX_IMAGE_BYTES = 3_750_000;
-/** A longer text would fill the context, where Claude Code reads what it needs of a file. */
-const MAX_TEXT_BYTES = 64 * 1024;
-
 /**
  * A message with what it carries: images, PDFs and short texts in the message itself, anything else by the path of its
- * file. What can't be read any more is named as well, so that the message gets through.
+ * file. Of what is lost it is said that it is, so that the message gets through.
  *
  * @see Messages API, content blocks of a user message: `text`, `image`, `document`
  */
-export async function carrying(message: UserMessage, files: readonly AttachmentFile[]): Promise<UserMessage> {
+export function carrying(message: UserMessage, files: readonly AttachmentFile[]): UserMessage {
   const blocks: ContentBlock[] = [];
-  const others: AttachmentFile[] = [];
+  const [others, lost]: [AttachmentFile[], AttachmentFile[]] = [[], []];
   for (const file of files) {
-    const block = await blockOf(file).catch(() => null);
-    if (block === null) others.push(file);
-    else blocks.push(block);
+    const bytes = attachedBytes(file);
+    const block = bytes === null ? null : blockOf(file, bytes);
+    if (block !== null) blocks.push(block);
+    else (bytes === null ? lost : others).push(file);
   }
   const said = message.message.content.map((block) =>
-    block.type === 'text' ? { ...block, text: withFiles(block.text, others) } : block,
+    block.type === 'text' ? { ...block, text: withFiles(block.text, others, lost) } : block,
   );
   return { ...message, message: { role: 'user', content: [...blocks, ...said] } };
 }
 
-async function blockOf({ path, name, mediaType, bytes }: AttachmentFile): Promise<ContentBlock | null> {
+/** @returns null for what is only named */
+function blockOf({ name, mediaType }: AttachmentFile, bytes: Buffer): ContentBlock | null {
   if (isImageType(mediaType)) {
-    if (bytes > MAX_IMAGE_BYTES) return null;
-    return { type: 'image', source: { type: 'base64', media_type: mediaType, data: await readFile(path, 'base64') } };
+    if (bytes.byteLength > MAX_IMAGE_BYTES) return null;
+    return { type: 'image', source: { type: 'base64', media_type: mediaType, data: bytes.toString('base64') } };
   }
   if (mediaType === 'application/pdf') {
-    const source = { type: 'base64' as const, media_type: mediaType, data: await readFile(path, 'base64') };
+    const source = { type: 'base64' as const, media_type: mediaType, data: bytes.toString('base64') };
     return { type: 'document', title: name, source };
   }
-  if (bytes > MAX_TEXT_BYTES) return null;
-  const source = { type: 'text' as const, media_type: 'text/plain' as const, data: await readFile(path, 'utf8') };
+  if (bytes.byteLength > MAX_TEXT_BYTES) return null;
+  const source = { type: 'text' as const, media_type: 'text/plain' as const, data: bytes.toString('utf8') };
   return { type: 'document', title: name, source };
 }

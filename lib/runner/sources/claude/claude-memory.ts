@@ -1,4 +1,4 @@
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { type HandedMessage, IN_HAND_CURSORS } from '@/lib/runner/host/messages-in-hand';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 
@@ -18,7 +18,7 @@ export interface ClaudeMemory {
 }
 
 const SESSION = 'claude-session:';
-const IN_HAND = 'claude-in-hand:';
+const IN_HAND = IN_HAND_CURSORS[1];
 
 export function memoryCursor(memory: ClaudeMemory): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };

@@ -148,6 +148,7 @@ export class ClaudeSource implements Source {
     const { workspaceNote: note = null } = this.#options;
     if (note !== null) this.#around.log('info', `the agent is told of its workspace: ${note}`);
     this.#conversation.remember({ running: true });
+    await this.#conversation.findFiles();
     await this.#giveAgain();
     this.#life = this.#live();
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { type HandedMessage, withFilesHere } from '@/lib/runner/host/messages-in-hand';
 import { endsOf, type OpenWork } from '@/lib/runner/host/open-work';
 import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
@@ -49,6 +49,11 @@ export class Conversation {
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
     void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), memoryCursor(this.#memory));
+  }
+
+  /** Finds what an earlier runner had on its disk. */
+  async findFiles(): Promise<void> {
+    this.#inHand = await withFilesHere(this.#around, this.#memory.sessionId, this.#inHand);
   }
 
   /** One message of the SDK's stream. */

@@ -13,7 +13,7 @@ interface Waiting {
   failed: (reason: Error) => void;
 }
 
-type WholeOf = (message: UserMessage) => UserMessage | Promise<UserMessage>;
+type WholeOf = (message: UserMessage) => UserMessage;
 
 /** A CLI that says nothing about its queue does not hold up the next message for longer. */
 const UNCONFIRMED_MS = 5_000;
@@ -79,10 +79,7 @@ export class InputQueue {
           await this.#woken(this.#unconfirmed === null ? null : UNCONFIRMED_MS);
           continue;
         }
-        const reading = this.#wholeOf(next.message);
-        const message = reading instanceof Promise ? await reading : reading;
-        // A process that has ended meanwhile has not had it: it still waits.
-        if (signal.aborted || this.#waiting[0] !== next) continue;
+        const message = this.#wholeOf(next.message);
         this.#waiting.shift();
         this.#unconfirmed = message.uuid;
         this.#onHanded(next.message);

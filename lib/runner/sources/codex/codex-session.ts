@@ -4,6 +4,7 @@ import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
 import { isImageType } from '@/lib/protocol/attachments';
 import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { attachedBytes } from '@/lib/runner/host/attached-bytes';
 import { withFiles } from '@/lib/runner/host/attached-text';
 import { type HandedMessage, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
@@ -190,11 +191,13 @@ export class CodexSession {
 
 /** It reads images from the disk, and has no input for other files: they are named, and read by its own tools. */
 function inputOf({ text, files = [] }: Pick<HandedMessage, 'text' | 'files'>): object[] {
+  const lost = files.filter((file) => attachedBytes(file) === null);
+  const here = files.filter((file) => !lost.includes(file));
   const [images, others] = [true, false].map((isImage) =>
-    files.filter(({ mediaType }) => isImageType(mediaType) === isImage),
+    here.filter(({ mediaType }) => isImageType(mediaType) === isImage),
   );
   return [
-    { type: 'text', text: withFiles(text, others ?? []), text_elements: [] },
+    { type: 'text', text: withFiles(text, others ?? [], lost), text_elements: [] },
     ...(images ?? []).map(({ path }) => ({ type: 'localImage', path })),
   ];
 }

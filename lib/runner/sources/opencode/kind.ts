@@ -54,7 +54,7 @@ export const kind: RunnerKind = {
     messages: true,
     attachments: {
       partly:
-        'Whether OpenCode’s model sees images and PDFs depends on the model; of texts over 64 KiB it is told where they are on the runner’s disk.',
+        'Whether OpenCode’s model sees images and PDFs depends on the model; of texts over 64 KiB it is told where they are on this machine’s disk, and a server elsewhere gets none.',
     },
     interrupt: true,
     end: { no: 'OpenCode’s server is not the runner’s: a session stays there until it is deleted in OpenCode.' },

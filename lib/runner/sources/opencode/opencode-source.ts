@@ -10,12 +10,13 @@ import { HeldRequests } from '@/lib/runner/host/held-requests';
 import { handed, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { connectionMessage } from '@/lib/runner/server-request';
+import { isLoopback } from '@/lib/runner/sources/agui/agui-addresses';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { answerRequest } from './answers';
 import { Following } from './following';
 import { OpencodeMemory } from './memory';
 import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
-import { promptParts } from './prompt-parts';
+import { notThere, promptParts } from './prompt-parts';
 
 /**
  * The sessions of an OpenCode server, beside the terminals that are attached to it.
@@ -59,6 +60,8 @@ export class OpencodeSource implements Source {
   readonly #inHand = new Map<string, MessagesInHand>();
   readonly #ending = new AbortController();
   readonly #session: string | null;
+  /** Its server runs on this machine, and reads the same disk. */
+  readonly #isHere: boolean;
   /** Null once the session is known to have begun. */
   #note: string | null;
   #life: Promise<void> = Promise.resolve();
@@ -72,6 +75,7 @@ export class OpencodeSource implements Source {
     const { signal } = this.#ending;
     this.#around = around;
     this.#session = session ?? null;
+    this.#isHere = isLoopback(address.url);
     this.#note = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
     this.#feed = new WireFeed({
@@ -127,6 +131,8 @@ export class OpencodeSource implements Source {
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
     const inHand = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
+    const unreachable = this.#isHere ? null : notThere(files ?? []);
+    if (unreachable !== null) return { state: 'failed', reason: unreachable };
     const message = handed(messageId, text, files);
     if (!inHand.has(messageId)) await inHand.take(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;

@@ -1,0 +1,92 @@
+import { blockText } from '@/lib/adapters/acp/content';
+import { Replay } from '@/lib/adapters/acp/replay';
+import type { WireFrame } from '@/lib/adapters/wire';
+import { isTextType, textInstead } from '@/lib/protocol/attachments';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { attachedBytes, hashOf } from '@/lib/runner/host/attached-bytes';
+import { MAX_TEXT_BYTES } from '@/lib/runner/host/attached-text';
+import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
+import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+
+/** A message in an agent's past, block by block: text as it is, of all else a line that has its address or its hash. */
+export type PastMessage = readonly string[];
+
+const BETWEEN_BLOCKS = '\0';
+
+/**
+ * What people wrote by the account of an agent that loads a session: enough of it to tell two messages apart that say the
+ * same and carry something else.
+ */
+export class AgentsPast {
+  #replay: Replay | null = null;
+  #nativeId: string | null = null;
+
+  heard({ dir, msg }: WireFrame): void {
+    const { method, params } = fieldsOf(msg);
+    const { sessionId, update } = fieldsOf(params);
+    if (dir === 'out' && method === 'session/load') {
+      this.#replay = new Replay();
+      this.#nativeId = textOf(sessionId);
+    }
+    if (dir === 'out' || method !== 'session/update' || textOf(sessionId) !== this.#nativeId) return;
+    const { content, ...told } = fieldsOf(update);
+    this.#replay?.takes({ ...told, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
+  }
+
+  /** Oldest first. From here on, what is heard is no past any more. */
+  over(): PastMessage[] {
+    const texts = this.#replay?.texts ?? [];
+    this.#replay = null;
+    return texts.map((text) => text.split(BETWEEN_BLOCKS));
+  }
+}
+
+function blockLine(block: unknown): string {
+  const { type, data, resource } = fieldsOf(block);
+  const { uri, blob } = fieldsOf(resource);
+  const bytes = [data, blob].find((one) => typeof one === 'string');
+  const about = [textOf(uri), bytes === undefined ? null : hashOf(Buffer.from(bytes, 'base64')), blockText(block)];
+  return type === 'text' ? blockText(block) : about.filter((one) => one !== null).join('\n');
+}
+
+/**
+ * The words a message begins with. One that has none is sent with the names of its files instead, which the next picture
+ * may have as well: those are told apart.
+ */
+export function wordsOf({ messageId, text, files = [] }: HandedMessage): string {
+  return isWordless({ text, files }) ? `${text} (${hashOf(Buffer.from(messageId)).slice(0, 8)})` : text;
+}
+
+/**
+ * Whether an agent's past has this message. What it carries stands behind its words there: all of it, and nothing else, by
+ * hash or word for word. Where that can't be seen, it is another message: given twice is better than lost.
+ */
+export function isInPast(message: HandedMessage, past: PastMessage): boolean {
+  const { text, files = [] } = message;
+  const words = wordsOf(message).trim();
+  if (files.length === 0) return past.join('').trim() === words;
+  const carried = behind(words, past)?.filter((block) => block.trim() !== '') ?? null;
+  if (carried === null || isWordless({ text, files })) return carried !== null;
+  const isEach = files.every((file) => carried.some((block) => isOf(file, block)));
+  return isEach && carried.every((block) => files.some((file) => isOf(file, block)));
+}
+
+function isWordless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
+  return files.length > 0 && text === textInstead(files);
+}
+
+/** @returns the blocks behind these words; null if it begins with others */
+function behind(words: string, past: PastMessage): PastMessage | null {
+  let said = '';
+  for (const [at, block] of past.entries()) {
+    said += block;
+    if (said.trim() === words) return past.slice(at + 1);
+  }
+  return null;
+}
+
+function isOf(file: AttachmentFile, block: string): boolean {
+  if (block.includes(file.hash)) return true;
+  if (!isTextType(file.mediaType) || file.bytes > MAX_TEXT_BYTES) return false;
+  return block.trim() === attachedBytes(file)?.toString('utf8').trim();
+}
