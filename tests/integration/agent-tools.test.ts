@@ -39,7 +39,7 @@ async function listener() {
       events.map((event) => ({ occurredAt: Date.now(), event })),
     ));
   const source: Source = {
-    sessions: [{ sessionId, process: { state: 'running', pid: process.pid, exitCode: null } }],
+    sessions: [{ sessionId, process: { state: 'running', pid: process.pid, exitCode: null }, attachments: [] }],
     start: async () => {},
     say: async () => ({ state: 'delivered' }),
     close: async () => {},

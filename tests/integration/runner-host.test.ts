@@ -53,6 +53,7 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
         process: { state: 'running', pid: 4711, exitCode: null },
         provider: 'Repeater 2.0',
         pendingMessages: 0,
+        attachments: [],
       },
     ],
     start: async () => {

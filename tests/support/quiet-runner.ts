@@ -19,7 +19,9 @@ export interface QuietRunner {
 }
 
 const nothing = (sessionId: string): Source => ({
-  sessions: [{ sessionId, process: { state: 'running', pid: null, exitCode: null }, pendingMessages: 0 }],
+  sessions: [
+    { sessionId, process: { state: 'running', pid: null, exitCode: null }, pendingMessages: 0, attachments: [] },
+  ],
   start: async () => {},
   say: async () => ({ state: 'failed', reason: 'it does nothing' }),
   close: async () => {},

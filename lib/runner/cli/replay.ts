@@ -186,7 +186,7 @@ const REFUSALS = {
 
 function arrival(kind: string, agentId: string, sessionId: string) {
   const about: AgentStatus = { kind, source: 'recording', takes: [], takesNot: REFUSALS };
-  return statusRecord(agentId, about, Date.now(), { facts: { sessionId }, open: NOTHING_OPEN });
+  return statusRecord(agentId, about, Date.now(), { facts: { sessionId, attachments: [] }, open: NOTHING_OPEN });
 }
 
 function readOptions(argv: string[], env: Environment) {

@@ -51,7 +51,7 @@ export class DemoSource implements Source {
   }
 
   get sessions(): SessionFacts[] {
-    return this.#sessionId === null ? [] : [{ sessionId: this.#sessionId }];
+    return this.#sessionId === null ? [] : [{ sessionId: this.#sessionId, attachments: [] }];
   }
 
   async start(): Promise<void> {

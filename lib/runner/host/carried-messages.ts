@@ -71,8 +71,8 @@ export class CarriedMessages {
       throw new Error('the message carries something that is no attachment of this protocol');
     }
     if (attachments.length === 0) return [];
-    const takes = facts()?.attachments;
-    if (takes !== undefined) mustTake(takes, attachments);
+    const takes = facts()?.attachments ?? null;
+    if (takes !== null) mustTake(takes, attachments);
     const files = await this.#store.files(sessionId ?? '', attachments, expiresAt);
     mustTake(await this.#known(facts), attachments);
     return files;
@@ -86,7 +86,7 @@ export class CarriedMessages {
     const foundBy = performance.now() + this.#foundWithinMs;
     for (;;) {
       const known = facts();
-      if (known?.attachments !== undefined) return known.attachments;
+      if (known !== undefined && known.attachments !== null) return known.attachments;
       const left = known === undefined ? foundBy - performance.now() : null;
       if (left !== null && left <= 0) throw new Error('this runner does not carry the session');
       await new Promise<void>((resolve) => {

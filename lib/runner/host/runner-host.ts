@@ -247,7 +247,10 @@ export class RunnerHost {
     return {
       emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),
       opened: async (sessionId, at = Date.now(), cursors = []) => {
-        await this.#sink.accept([this.#statusOf({ sessionId }, await this.#about(), at)], [...cursors]);
+        await this.#sink.accept(
+          [this.#statusOf({ sessionId, attachments: null }, await this.#about(), at)],
+          [...cursors],
+        );
       },
       openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
       cursors: (prefix) => this.outbox.cursors(prefix),

@@ -94,8 +94,8 @@ export interface SessionFacts {
   model?: string;
   /** What people can have it do by a `/name` at the beginning of a message. */
   commands?: { name: string; description?: string }[];
-  /** What messages to it may carry; absent while that is not known: what carries something waits until it is. */
-  attachments?: readonly AttachmentKind[];
+  /** What messages to it may carry; null while that is not known: what carries something waits until it is. */
+  attachments: readonly AttachmentKind[] | null;
   /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
   limits?: string[];
   /** It takes messages while it is idle. Left out of what is always so, or never. */

@@ -33,7 +33,7 @@ export function statusRecord(
   };
   const { report } = session;
   const reported = report === undefined ? {} : { report };
-  const taken = attachments === undefined ? {} : { attachments: [...attachments] };
+  const taken = attachments === null ? {} : { attachments: [...attachments] };
   const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }

@@ -198,10 +198,9 @@ describe('a message that carries something', () => {
       ...(attachments ? { attachments } : {}),
     },
   });
-  const facts = (attachments?: SessionFacts['attachments']) => () => ({
-    sessionId: 's',
-    ...(attachments === undefined ? {} : { attachments }),
-  });
+  const facts =
+    (attachments: SessionFacts['attachments'] = null) =>
+    () => ({ sessionId: 's', attachments });
   const both = facts(['image', 'file']);
 
   test('is said before those behind it in its session, and holds up no other session', async () => {
@@ -257,7 +256,7 @@ describe('a message that carries something', () => {
   });
 
   test('waits until its agent has said what it takes, and is refused if that is something else', async () => {
-    let known: SessionFacts = { sessionId: 's' };
+    let known: SessionFacts = { sessionId: 's', attachments: null };
     const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] });
     const said: number[] = [];
     const pass = (id: string) =>
@@ -277,7 +276,7 @@ describe('a message that carries something', () => {
     carried.look();
     expect(await first).toEqual({ state: 'delivered' });
     expect(said).toEqual([1]);
-    known = { sessionId: 's' };
+    known = { sessionId: 's', attachments: null };
     const second = pass('m2');
     await new Promise(setImmediate);
     known = { sessionId: 's', attachments: ['file'] };

@@ -137,7 +137,7 @@ export class AcpSource implements Source {
         provider,
         process: this.#process,
         pendingMessages: this.#queue.pending,
-        ...(this.#takes === null ? {} : { attachments: this.#takes.image ? ATTACHMENT_KINDS : FILES_ONLY }),
+        attachments: this.#takes === null ? null : this.#takes.image ? ATTACHMENT_KINDS : FILES_ONLY,
         ...(mode ? { mode: mode.name } : {}),
         ...(model ? { model: model.name } : {}),
         ...(commands.length > 0 ? { commands } : {}),
