@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { fieldsOf } from '@/lib/protocol/fields';
 import type { ModelScript } from '@/lib/runner/demo/scripted-model.mjs';
+import { MARK } from '@/lib/runner/host/marked-processes';
 import {
   type ClaudeQuery,
   loadClaudeSdk,
@@ -12,7 +13,6 @@ import {
   type QueryOptions,
   type UserMessage,
 } from '@/lib/runner/sources/claude/claude-sdk';
-import { MARK } from '@/lib/runner/sources/claude/marked-processes';
 import { claudeHome } from './claude-home';
 import { type CliRun, runCli, startCli } from './cli';
 import { killMarked } from './kill-marked';

@@ -6,8 +6,8 @@ import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { attachedBytes } from '@/lib/runner/host/attached-bytes';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { connectionMessage } from '@/lib/runner/server-request';
-import { isLoopback } from '@/lib/runner/sources/agui/agui-addresses';
 import { readEvents } from '@/lib/runner/wire/event-stream';
+import { isLoopback } from '@/lib/runner/wire/loopback';
 import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 

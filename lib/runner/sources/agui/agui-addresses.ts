@@ -51,8 +51,3 @@ export function addressesOf(url: string, threadId: string, eventsPath?: string):
           ],
   };
 }
-
-/** Whether the server runs on this machine. */
-export function isLoopback(url: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
-}

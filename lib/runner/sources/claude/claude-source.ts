@@ -4,6 +4,9 @@ import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
 import { endOf } from '@/lib/runner/host/end-session';
+import { interruptText } from '@/lib/runner/host/interrupt-text';
+import { endOrphan, leftBehind, leftBehindText } from '@/lib/runner/host/leftovers';
+import { MARK } from '@/lib/runner/host/marked-processes';
 import { type HandedMessage, handed } from '@/lib/runner/host/messages-in-hand';
 import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
@@ -24,9 +27,6 @@ import {
 import { Conversation } from './conversation';
 import { findConversation, readConversation } from './conversation-file';
 import { InputQueue } from './input-queue';
-import { interruptText } from './interrupt-text';
-import { endOrphan, leftBehind, leftBehindText } from './leftovers';
-import { MARK } from './marked-processes';
 import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
 
 /**

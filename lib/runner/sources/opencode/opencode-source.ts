@@ -10,7 +10,7 @@ import { HeldRequests } from '@/lib/runner/host/held-requests';
 import { handed, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { connectionMessage } from '@/lib/runner/server-request';
-import { isLoopback } from '@/lib/runner/sources/agui/agui-addresses';
+import { isLoopback } from '@/lib/runner/wire/loopback';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { answerRequest } from './answers';
 import { Following } from './following';
