@@ -38,9 +38,14 @@ export function frameReader(adapter: WireAdapter): RecordingReader {
 function exitOf(msg: unknown): WireEnd | null {
   const exit = typeof msg === 'object' && msg !== null && 'exit' in msg ? msg.exit : null;
   if (typeof exit !== 'object' || exit === null) return null;
-  const { code, signal, s } = exit as Record<string, unknown>;
+  const { code, signal, s, reason, isAsked, goesOn } = exit as Record<string, unknown>;
   const by = typeof signal === 'string' ? signal : typeof s === 'string' ? s : null;
   const exitCode = typeof code === 'number' ? code : null;
+  // As a runner records it: all of how it ended.
+  if (typeof reason === 'string') {
+    const more = { ...(isAsked === true ? { isAsked } : {}), ...(typeof goesOn === 'string' ? { goesOn } : {}) };
+    return { reason, exitCode, signal: by, ...more };
+  }
   // Whoever recorded it was done.
   if (by === 'SIGTERM' || by === 'SIGINT') return { reason: `stopped by ${by}`, isAsked: true };
   const how = by !== null ? `terminated by signal ${by}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;

@@ -55,8 +55,8 @@ export class WireFeed {
 
   /** The process or connection is gone. */
   ended(end: WireEnd): Promise<void> {
-    const { exitCode: code = null, signal = null } = end;
-    this.#options.record?.({ dir: 'in', msg: { exit: { code, signal } } });
+    const { exitCode: code = null, signal = null, ...said } = end;
+    this.#options.record?.({ dir: 'in', msg: { exit: { code, signal, ...said } } });
     return this.#tell(this.#options.adapter.ended(end, this.#now()));
   }
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { WireAdapter, WireFrame } from '@/lib/adapters/wire';
+import { frameReader } from '@/lib/adapters/recorded-kind';
+import type { WireAdapter, WireEnd, WireFrame } from '@/lib/adapters/wire';
 import { SessionWriter } from '@/lib/adapters/writer/session-writer';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { MemorySurroundings } from '../../support/source-surroundings';
@@ -98,4 +99,18 @@ test('closed, it is silent for good', async () => {
   feed.close();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(types()).toEqual(['a RUN_STARTED']);
+});
+
+test.each<WireEnd>([
+  { reason: 'the runner was stopped', isAsked: true },
+  { reason: 'exited with code 3', exitCode: 3, signal: null, goesOn: 'It is started again in 0.5 s.' },
+  { reason: 'terminated by signal SIGKILL', exitCode: null, signal: 'SIGKILL' },
+])('how it ended is recorded so that a replay tells the same: %j', async (end) => {
+  const { feed, around, recorded } = stage();
+  await feed.pass({ dir: 'in', msg: { session: 'a', begin: 'm1' } });
+  await feed.ended(end);
+  const live = around.events.map((event) => ({ ...event, runId: 'r' }));
+  const reader = frameReader(adapter());
+  const replayed = recorded.flatMap(({ dir, msg }) => reader.read({ at: 0, fields: { dir, msg } }, 0));
+  expect(replayed.map(({ event }) => ({ ...event, runId: 'r' }))).toEqual(live);
 });
