@@ -387,6 +387,11 @@ describe('records that can not be taken', () => {
   });
 });
 
+const OF_THE_MOMENT = {
+  process: { state: 'running', pid: 1, exitCode: null },
+  ...{ openTurnId: null, state: 'still', tasks: [], requests: [] },
+};
+
 describe('status records that wait', () => {
   const status = (sessionId: string, at: number): OutgoingRecord => ({
     kind: 'status',
@@ -488,7 +493,7 @@ describe('status records that wait', () => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
     const says = (at: number): OutgoingRecord => {
-      const lists = { openTurnId: null, state: 'still', tasks: [], requests: [] };
+      const lists = OF_THE_MOMENT;
       return { kind: 'status', agentId: 'agent-1', sessionId: 's1', occurredAt: at, status: { at, ...lists } };
     };
     await outbox.enqueue(says(1));
@@ -501,7 +506,7 @@ describe('status records that wait', () => {
     expect(last?.occurredAt).toBe(2);
     expect(last?.status).toEqual({
       at: 2,
-      ...(isSaid && { openTurnId: null, state: 'still', tasks: [], requests: [] }),
+      ...(isSaid && OF_THE_MOMENT),
     });
   });
 

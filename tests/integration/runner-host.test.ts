@@ -128,6 +128,52 @@ const summary = async (agentId: string) =>
 const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;
 const transcript = async (id: string) => (await dashboard.request<TranscriptPage>(`/sessions/${id}/transcript`)).turns;
 
+describe('a report', () => {
+  test('speaks of no session that ended while it was made', async () => {
+    const [agentId, id, folder] = ['reported', 'reported-session', await tempDir()];
+    let around: SourceSurroundings | null = null;
+    let [hasChanged, isEnding, isOver] = [false, false, false];
+    const source: Source = {
+      get sessions() {
+        if (isEnding) {
+          isEnding = false;
+          // behind whoever has just looked, and before the disk has answered
+          queueMicrotask(() => {
+            isOver = true;
+            const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was left' } };
+            void around?.emit(id, [{ occurredAt: Date.now(), event }]);
+          });
+        }
+        const process = { state: 'running', pid: 4711, exitCode: null } as const;
+        return isOver ? [] : [{ sessionId: id, process, attachments: [], wakeable: hasChanged }];
+      },
+      start: async () => {},
+      close: async () => {},
+    };
+    const host = await RunnerHost.open({
+      ...{ about: { kind: 'repeater' }, journal: 'repeater', meanwhile: 'the agent goes on' },
+      openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
+      ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
+    });
+    let closed: Promise<unknown> | null = null;
+    const close = () => {
+      closed ??= host.close(0, 2_000);
+      return closed;
+    };
+    onTestFinished(async () => void (await close()));
+    await host.start((surroundings) => {
+      around = surroundings;
+      return source;
+    });
+    [hasChanged, isEnding] = [true, true];
+    (around as SourceSurroundings | null)?.changed();
+    await settled(() => isOver).toBe(true);
+    // with one report more, and all of it sent
+    await close();
+    expect((await session(id)).state).toBe('exited');
+  });
+});
+
 describe('a runner', () => {
   test('has its session in the dashboard before anything was said, and tells how it is', async () => {
     const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();

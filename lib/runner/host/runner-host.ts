@@ -378,8 +378,9 @@ export class RunnerHost {
   }
 
   async #report(): Promise<void> {
-    const { sessions = [] } = this.#source ?? {};
     const about = await this.#about();
+    // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
+    const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
     const records = sessions.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());

@@ -164,7 +164,7 @@ export function statusStatements({ changed }: StatusPlan): InStatement[] {
 }
 
 /** What it says of the moment that events behind it have passed by. */
-const OF_THE_MOMENT = ['openTurnId', 'tasks', 'requests', 'state'];
+const OF_THE_MOMENT = ['process', 'state', 'openTurnId', 'tasks', 'requests'];
 
 function withoutMoment(candidate: Candidate): Candidate {
   const record = fieldsOf(JSON.parse(candidate.body));
