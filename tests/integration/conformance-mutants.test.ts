@@ -63,6 +63,12 @@ const MUTANTS: Mutant[] = [
     fails: ['a command of an unknown type is acknowledged as failed, with a reason'],
   },
   {
+    title: 'gives the agent a message without its files',
+    only: ['commands'],
+    changes: [['elif body.get("attachments"):', 'elif False:']],
+    fails: ['a message that carries what its status record does not take is refused, and the agent does not get it'],
+  },
+  {
     title: 'comes back though another runner has taken over',
     only: ['commands'],
     changes: [['os._exit(1)  # another runner has taken over', 'break']],
