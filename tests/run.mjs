@@ -109,6 +109,9 @@ const LANES = [
 
 const GIVE_WAY = new Set(['property']);
 
+/** Stages in which nothing starts a dashboard. */
+const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'build', 'ui']);
+
 /**
  * @typedef {object} Tally
  * @property {number} passed
@@ -131,6 +134,8 @@ async function run() {
   }
   process.chdir(root);
   await installWhatIsMissing();
+  // Files that start a dashboard at the same time would all build it, and one build at a time is possible.
+  if (asked.some((name) => !WITHOUT_DASHBOARD.has(name))) await buildWhatIsOld();
   const startedAt = Date.now();
   const rows = [];
   for (const lanes of asked.length > 0 ? [[asked]] : LANES) {
