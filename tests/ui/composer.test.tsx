@@ -93,6 +93,16 @@ async function ends(at: number, end: (request: HeldRequest) => void): Promise<vo
 const done = (at: number) => ends(at, (request) => request.answer(201, attachmentOf(namesSent()[at] ?? '')));
 const WAITS = 'The message is sent once everything is attached.';
 
+/** A message that is to be sent, and waits for its picture. */
+async function waiting() {
+  const opened = open();
+  await attach('a.png');
+  write(opened.field, 'See this');
+  press(opened.field);
+  await screen.findByText(WAITS);
+  return opened;
+}
+
 describe('a message that waits for what is attached', () => {
   it.each(['', 'See this'])('(its words: “%s”) is not sent because that is removed', async (text) => {
     const { field } = open();
@@ -111,22 +121,14 @@ describe('a message that waits for what is attached', () => {
   });
 
   it('is not sent to a session that has ended meanwhile', async () => {
-    const { field, change } = open();
-    await attach('a.png');
-    write(field, 'See this');
-    press(field);
-    await screen.findByText(WAITS);
+    const { field, change } = await waiting();
     change({ ended: 'It has ended.' });
     await done(0);
     expect([sent, field.value]).toEqual([[], 'See this']);
   });
 
   it('goes with what is written now, also if the page was left and came back', async () => {
-    const { field, leave } = open();
-    await attach('a.png');
-    write(field, 'See this');
-    press(field);
-    await screen.findByText(WAITS);
+    const { leave } = await waiting();
     leave();
     const { field: again } = open();
     await screen.findByText(WAITS);
@@ -138,11 +140,7 @@ describe('a message that waits for what is attached', () => {
   });
 
   it('goes while another page is looked at', async () => {
-    const { field, leave } = open();
-    await attach('a.png');
-    write(field, 'See this');
-    press(field);
-    await screen.findByText(WAITS);
+    const { leave } = await waiting();
     leave();
     await done(0);
     expect(readOutgoing(localStorage, sessionId)).toMatchObject([

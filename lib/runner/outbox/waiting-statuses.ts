@@ -11,9 +11,9 @@ import { type NewRow, updateStatement } from './statements';
  * Ordering: the newest report of all stands behind the others: as one is outdated, those behind it move up by a place,
  * each keeping what it says.
  * Failure: what a request carries just now keeps its content; what outdates it is held back in memory until it is known
- * what became of that request, and says nothing then of what was open in its session if events of that have been stored since.
- * What an earlier one carried, whose answer was lost, may be replaced and the server have it
- * all the same: where the answer speaks of duplicates, what replaced it is sent once more, under a number of its own.
+ * what became of that request, and then says nothing of the moment if events of its session have been stored since. What an
+ * earlier one carried, whose answer was lost, may be replaced and the server have it all the same: where the answer speaks of
+ * duplicates, what replaced it is sent once more, under a number of its own.
  */
 export class WaitingStatuses {
   /** By agent and session, in the order of their numbers. */

@@ -18,7 +18,7 @@ function session() {
   };
   const part = (part: Fields, sessionID = 'ses_1') =>
     tell('message.part.updated', { sessionID, part: { sessionID, ...part } });
-  tell('session.created', { info: { id: 'ses_1', directory: '/work', title: 'New session - now' } });
+  tell('session.created', { info: { id: 'ses_1', directory: '/project', title: 'New session - now' } });
   return {
     tell,
     pass,
@@ -29,7 +29,7 @@ function session() {
       part({ id: `prt_${id}`, messageID: id, type: 'text', text, ...more }, sessionID);
     },
     child: (id: string) =>
-      tell('session.created', { info: { id, parentID: 'ses_1', directory: '/work', title: 'Look' } }),
+      tell('session.created', { info: { id, parentID: 'ses_1', directory: '/project', title: 'Look' } }),
     tool: (of: Fields, state: Fields, sessionID = 'ses_1') =>
       part({ type: 'tool', tool: 'bash', callID: 'c', ...of, state }, sessionID),
     answer: (path: string, body: unknown) => {
@@ -125,8 +125,8 @@ describe('a turn', () => {
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
     answer('/session/status?directory=%2Felsewhere', {});
-    answer('/session/status?directory=%2Fwork', { ses_1: { type: 'busy' } });
-    answer('/session/status?directory=%2Fwork', {});
+    answer('/session/status?directory=%2Fproject', { ses_1: { type: 'busy' } });
+    answer('/session/status?directory=%2Fproject', {});
     asked('msg_3', 'Again');
     message({ id: 'msg_4', parentID: 'msg_3' });
     message({ id: 'msg_2', error: { name: 'MessageAbortedError', data: {} } });
@@ -214,11 +214,11 @@ describe('what a call changed', () => {
     [
       'edit',
       { filePath: 'a', oldString: 'x', newString: 'y' },
-      { filediff: { file: '/work/a' } },
-      ['/work/a', 'x', 'y'],
+      { filediff: { file: '/project/a' } },
+      ['/project/a', 'x', 'y'],
     ],
-    ['write', { filePath: 'a', content: 'x' }, { filepath: '/work/a', exists: false }, ['/work/a', '', 'x']],
-    ['write', { filePath: 'a', content: 'x' }, { filepath: '/work/a', exists: true }, null],
+    ['write', { filePath: 'a', content: 'x' }, { filepath: '/project/a', exists: false }, ['/project/a', '', 'x']],
+    ['write', { filePath: 'a', content: 'x' }, { filepath: '/project/a', exists: true }, null],
     [
       'apply_patch',
       {},
@@ -321,8 +321,8 @@ describe('whatever is in a frame', () => {
       { id: 'ses_9', parentID: 'ses_9' },
     ]) {
       for (const path of [
-        '/session/status?directory=%2Fwork',
-        '/permission?directory=%2Fwork',
+        '/session/status?directory=%2Fproject',
+        '/permission?directory=%2Fproject',
         '/sync/history',
         '/session',
         '/x',
