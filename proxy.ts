@@ -1,10 +1,10 @@
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/access/access-settings';
-import { isSignedIn } from '@/lib/access/authenticate';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { checkHost } from '@/lib/access/host';
 import { SIGNED_OUT_PATH, signedOutPath } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
+import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
  * Stands before every page: the server's name is checked, visitors without a sign-in are shown how to get one, and
@@ -16,7 +16,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const settings = accessSettings(process.env);
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
-  if (pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, settings))) {
+  if (pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     const notice = new URL(signedOutPath(`${pathname}${search}`), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
@@ -32,6 +32,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 
 export const config = {
   matcher: [
+    '/',
     '/((?!api(?:/|$)|_next/static/|_next/image|sign-in$|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
   ],
 };

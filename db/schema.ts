@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { blob, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { CommandState, CommandType, WakeRule } from '@/lib/protocol/commands';
@@ -7,6 +7,7 @@ import type { LogMarker } from '@/lib/protocol/envelope';
 import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
 import type { LogLevel } from '@/lib/protocol/log-levels';
 import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@/lib/protocol/read-models';
+import type { CredentialKind, Role, Scope } from '@/lib/protocol/scope';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
 import type { WebhookDeliveryState } from '@/lib/protocol/webhook';
 import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
@@ -573,4 +574,108 @@ export const webhookDeliveries = sqliteTable(
     error: text('error'),
   },
   (table) => [index('webhook_deliveries_due').on(table.dueAt).where(sql`state = 'waiting'`)],
+);
+
+/** What lets somebody in. Of the secret itself only its digest is kept. */
+export const credentials = sqliteTable(
+  'credentials',
+  {
+    id: text('id').primaryKey(),
+    kind: text('kind').$type<CredentialKind>().notNull(),
+    /** SHA-256 of the secret, in hex. */
+    hash: text('hash').notNull().unique('credentials_by_hash'),
+    name: text('name').notNull(),
+    role: text('role').$type<Role>().notNull(),
+    scope: json<Scope>('scope').notNull(),
+    /** What an embed may be shown in: its one parent origin. */
+    parentOrigin: text('parent_origin'),
+    /** Whose sign-in it is. */
+    memberId: text('member_id'),
+    /** The provider's own id of that sign-in, by which it ends it. */
+    providerSessionId: text('provider_session_id'),
+    /** The credential that made it; it ends with that one. */
+    parentId: text('parent_id'),
+    createdAt: integer('created_at').notNull(),
+    lastUsedAt: integer('last_used_at').notNull(),
+    expiresAt: integer('expires_at'),
+    /** How long it may go unused. */
+    idleMs: integer('idle_ms'),
+    revokedAt: integer('revoked_at'),
+  },
+  (table) => [
+    index('credentials_by_creation').on(table.kind, table.createdAt),
+    index('credentials_by_parent').on(table.parentId).where(sql`parent_id IS NOT NULL`),
+    index('credentials_by_member').on(table.memberId).where(sql`member_id IS NOT NULL`),
+    index('credentials_by_expiry').on(table.expiresAt).where(sql`expires_at IS NOT NULL`),
+  ],
+);
+
+/** One row. Its version moves with every credential or member that changes, so that every process hears of it. */
+export const access = sqliteTable('access', {
+  id: integer('id').primaryKey(),
+  version: integer('version').notNull().default(0),
+});
+
+/** People who have signed in with the identity provider. */
+export const members = sqliteTable(
+  'members',
+  {
+    id: text('id').primaryKey(),
+    issuer: text('issuer').notNull(),
+    subject: text('subject').notNull(),
+    name: text('name').notNull(),
+    email: text('email'),
+    role: text('role').$type<Role>().notNull(),
+    /** An admin's word, which counts for more than the provider's groups. */
+    givenRole: text('given_role').$type<Role>(),
+    createdAt: integer('created_at').notNull(),
+    lastSignInAt: integer('last_sign_in_at').notNull(),
+    /** Since when the person may not come in, whatever the provider says. */
+    blockedAt: integer('blocked_at'),
+  },
+  (table) => [uniqueIndex('members_by_subject').on(table.issuer, table.subject)],
+);
+
+/** What people and programs did, in order and without a hole. Each entry has the digest of the one before. */
+export const audit = sqliteTable(
+  'audit',
+  {
+    /** From 1. */
+    number: integer('number').primaryKey(),
+    at: integer('at').notNull(),
+    /** Who: a name, what kind of principal, its role and its credential. */
+    actor: text('actor').notNull(),
+    actorKind: text('actor_kind').notNull(),
+    role: text('role').notNull(),
+    credentialId: text('credential_id').notNull(),
+    action: text('action').notNull(),
+    /** Of what: an agent, a session, a credential, a member. */
+    agentId: text('agent_id'),
+    sessionId: text('session_id'),
+    target: text('target').notNull(),
+    /** SHA-256 of what was sent with it. */
+    digest: text('digest').notNull(),
+    /** Where from: the page's origin, or the address of a program. */
+    origin: text('origin').notNull(),
+    result: text('result').notNull(),
+    /** SHA-256 over this entry and the hash of the one before. */
+    hash: text('hash').notNull(),
+  },
+  (table) => [
+    index('audit_by_action').on(table.action, table.number),
+    index('audit_by_credential').on(table.credentialId, table.number),
+    index('audit_by_session').on(table.sessionId, table.number).where(sql`session_id IS NOT NULL`),
+    index('audit_by_agent').on(table.agentId, table.number).where(sql`agent_id IS NOT NULL`),
+  ],
+);
+
+/** Which runner processes of an agent came in which order, as the server saw it. */
+export const runnerGenerations = sqliteTable(
+  'runner_generations',
+  {
+    agentId: text('agent_id').notNull(),
+    runnerId: text('runner_id').notNull(),
+    generation: integer('generation').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.agentId, table.runnerId] })],
 );

@@ -21,7 +21,7 @@ export const MAY_IMPORT = {
   'lib/adapters': ['lib/protocol'],
   'lib/projections': ['lib/protocol', 're2js'],
   db: ['lib/protocol', ...LIBSQL, 'libsql', 'drizzle-kit'],
-  'lib/access': ['lib/protocol', 'db'],
+  'lib/access': ['lib/protocol', 'db', ...LIBSQL, '@noble/hashes'],
   'lib/event-log': ['lib/protocol', 'db', ...LIBSQL],
   'lib/ingest': [
     'lib/protocol',

@@ -6,7 +6,7 @@ import { Shell } from './shell';
 
 /** The first of the sessions are read with every page, so that they are there before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
-  const sessions = await readInTurn((database) => readSessionPage(database, { after: null, limit: SESSIONS_IN_PAGE }));
+  const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
     <Shell sessions={sessions} place={commandPlace(process.env)}>
       {children}

@@ -1,6 +1,9 @@
 import { headers } from 'next/headers';
+import { redirect } from 'next/navigation';
 import { clientOf } from '@/lib/access/client-of';
-import type { ServerContext } from '@/lib/access/server-context';
+import type { Principal } from '@/lib/access/principal';
+import { type Sight, sightOf } from '@/lib/access/sight';
+import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { AppError } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';
 
@@ -9,21 +12,31 @@ import { theServer } from '@/lib/server/process-server.mjs';
  *
  * @throws AppError `unavailable` when too many wait
  */
-export async function readInTurn<T>(read: (database: ServerContext['database']) => Promise<T>): Promise<T> {
-  return readForPage(async (database) => {
+export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
+  return readForPage(async (sight) => {
     const client = clientOf(await headers());
-    return database.reads.run(client, () => read(database));
+    return sight.reads.run(client, () => read(sight));
   });
 }
 
 /** As `readInTurn`, but at once: for one row. */
-export async function readForPage<T>(read: (database: ServerContext['database']) => Promise<T>): Promise<T> {
+export async function readForPage<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
   try {
+    const { scope } = await visitor();
     const { database } = await theServer().parts();
-    return await read(database);
+    return await read(sightOf(database, scope));
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }
+}
+
+/**
+ * Who looks at the page. Pages ask for themselves, too: what stands before them may be left out by a change of paths.
+ */
+export async function visitor(): Promise<Principal> {
+  const principal = await theServer().visitor(await headers());
+  if (principal === null) redirect(SIGNED_OUT_PATH);
+  return principal;
 }
 
 /** Next logs whatever a page throws, each time, with its stack, its causes and the digest that it puts on it. */

@@ -1,11 +1,17 @@
 import { AppError } from '@/lib/protocol/errors';
+import { numberSetting } from './number-setting';
 
 export const MIN_TOKEN_LENGTH = 16;
 
+const HOUR_MS = 3_600_000;
+const IDLE_HOURS = 7 * 24;
+
 /** Who may come in, and under which names this server answers. */
 export interface AccessSettings {
-  /** The one secret of local mode: bearer token, and the key of the operator's cookie. */
+  /** The installation's own secret. Whoever has it may do everything. */
   token: string;
+  /** The name below `localhost` under which browsers on this machine sign in; null for none. */
+  localName: string | null;
   /** Host names besides the loopback ones, without a port, in lower case. */
   allowedHosts: readonly string[];
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
@@ -31,8 +37,30 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   const named = (env.INTERLUDE_ALLOWED_HOSTS ?? '').split(',').map((name) => name.trim().toLowerCase());
   return {
     token,
+    localName: localName(env.INTERLUDE_LOCAL_NAME ?? 'interlude'),
     allowedHosts: [...named, everywhere ? '' : host].filter((name) => name !== ''),
     allowAddresses: everywhere,
     now: Date.now,
   };
+}
+
+function localName(setting: string): string | null {
+  const name = setting.trim().toLowerCase();
+  if (name === '') return null;
+  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return `${name}.localhost`;
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Give letters, digits and hyphens, for http://<name>.localhost, or nothing to go without.`,
+  );
+}
+
+/** How long a sign-in lasts without being used, from an hour to 30 days. */
+export function sessionIdleMs(env: Record<string, string | undefined>): number {
+  const hours = numberSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', {
+    byDefault: IDLE_HOURS,
+    least: 1,
+    most: 30 * 24,
+    otherwise: 'a sign-in lasts for a week without being used',
+  });
+  return hours * HOUR_MS;
 }

@@ -1,9 +1,15 @@
+import type { Principal } from './principal';
+
 /**
- * A request as its handler gets it: the ids in the path, and the query and body as parsed by the route's schemas.
+ * A request as its handler gets it: the ids in the path, the query and body as parsed by the route's schemas, and who
+ * sends it.
  *
  * @typeParam Id the names of the ids
  */
 export type Asked<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
+  principal: Principal;
+  /** Calls back once if the sender may no longer come in, while the answer lasts. @returns how to stop that */
+  whenOver: (onEnd: () => void) => () => void;
 };

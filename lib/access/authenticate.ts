@@ -1,56 +1,60 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { AccessSettings } from './access-settings';
+import type { CredentialBook } from './credential-book';
 import { sameSecret } from './digest';
+import type { Guesses } from './guesses';
 import { checkHost } from './host';
+import { OWNER, type Principal } from './principal';
 import { checkSameOrigin } from './same-origin';
-import { isLiveSession, sessionOf } from './session-cookie';
+import { isSecret } from './secret';
+import { sessionOf } from './session-cookie';
 
-/** `program` came with the bearer token, `operator` with the cookie of a signed-in browser. */
-export type Caller = 'program' | 'operator';
+/** What is asked who somebody is. */
+export interface Doorkeeper {
+  settings(): AccessSettings;
+  /** Opens the database if that is still to be done. */
+  credentials(): Promise<CredentialBook>;
+  guesses: Guesses;
+}
 
 /**
  * Decides who sent a request, before any of its body is read. Runs for every route that is not open.
  *
- * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`
+ * Ordering: an Authorization header decides alone; a wrong one is never saved by a good cookie, because the sender
+ * meant it. The owner's token needs no database.
+ *
+ * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `unavailable`
  */
-export async function authenticate(request: Request, settings: AccessSettings): Promise<Caller> {
+export async function authenticate(request: Request, door: Doorkeeper): Promise<Principal> {
+  const settings = door.settings();
   checkHost(request, settings);
   const authorization = request.headers.get('authorization');
-  // A wrong bearer token is never saved by a good cookie: the sender meant the token.
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-    if (token !== undefined && sameSecret(token, settings.token)) return 'program';
-    throw unauthenticated('The bearer token of this request is not this server’s token.');
+    if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
+    const principal = token !== undefined && isSecret(token) ? await (await door.credentials()).find(token) : null;
+    // a cookie's value is no bearer token
+    if (principal !== null && !token?.startsWith('ils_')) return principal;
+    if (token === undefined || !isSecret(token)) await door.guesses.wrong();
+    throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
-  if (!(await isSignedIn(request, settings))) throw unauthenticated('This request carries no sign-in.');
+  const principal = await signedIn(request.headers, door);
+  if (principal === null) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
-  return 'operator';
+  return principal;
 }
 
-/**
- * Like `authenticate`, for routes that only programs use: speaking for an agent, and listening on its behalf. The
- * operator's cookie opens none of them, whoever made a browser send it.
- *
- * @throws AppError `misdirected_host`, `unauthenticated`
- */
-export async function authenticateProgram(request: Request, settings: AccessSettings): Promise<void> {
-  checkHost(request, settings);
-  if (request.headers.get('authorization') === null && (await isSignedIn(request, settings))) {
-    throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
-  }
-  await authenticate(request, settings);
-}
-
-/** Whether the request carries the cookie of a live session. For pages, which redirect instead of refusing. */
-export async function isSignedIn(request: Request, settings: AccessSettings): Promise<boolean> {
-  const session = sessionOf(request.headers);
-  return session !== null && (await isLiveSession(session, settings.token, settings.now()));
+/** Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing. */
+export async function signedIn(headers: Headers, door: Doorkeeper): Promise<Principal | null> {
+  const secret = sessionOf(headers);
+  if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
+  return (await door.credentials()).find(secret);
 }
 
 function unauthenticated(what: string): AppError {
   return new AppError(
     'unauthenticated',
-    `${what} Send "Authorization: Bearer <token>", or open the sign-in link that "npm start" prints; the token is in the data directory's "token" file unless INTERLUDE_TOKEN sets it.`,
+    `${what} Send "Authorization: Bearer <token>", or sign in: "interlude sign-in" prints a link for this machine’s dashboard.`,
     { headers: { 'www-authenticate': 'Bearer realm="interlude"' } },
   );
 }

@@ -11,8 +11,8 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  */
 export function checkHost(request: Request, settings: AccessSettings): void {
   const name = hostName(request.headers.get('host') ?? new URL(request.url).host);
-  if (LOOPBACK.includes(name) || settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name))
-    return;
+  if (LOOPBACK.includes(name) || name === settings.localName) return;
+  if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
   // An address can't be rebound: only names are looked up.
   if (settings.allowAddresses && isAddress(name)) return;
   throw new AppError(

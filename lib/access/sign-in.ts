@@ -1,10 +1,26 @@
+import type { WriteTransaction } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
-import type { AccessSettings } from './access-settings';
-import { authenticate, isSignedIn } from './authenticate';
+import { EVERYTHING } from '@/lib/protocol/scope';
+import { noteAct } from './audit-entry';
+import { actOf } from './audited';
+import { authenticate, type Doorkeeper, signedIn } from './authenticate';
+import type { CredentialBook } from './credential-book';
+import { principalOf } from './credential-book';
+import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
-import { clearedCookie, makeSession, sessionCookie } from './session-cookie';
+import { OWNER, type Principal } from './principal';
+import { isSecret, secretHash } from './secret';
+import type { ServerContext } from './server-context';
+import { clearedCookie, sessionCookie } from './session-cookie';
+
+/**
+ * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting
+ * the installation's token into a form.
+ *
+ * Failure: a code that was used, or is too old, leads to the page that says how to get another.
+ */
 
 /** The page that says how to sign in. `next` is where the visitor wanted to go, `reason` why the sign-in failed. */
 export const SIGNED_OUT_PATH = '/signed-out';
@@ -12,48 +28,133 @@ export const SIGNED_OUT_PATH = '/signed-out';
 /** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
-/** `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. */
-export async function signIn(request: Request, settings: AccessSettings): Promise<Response> {
-  checkHost(request, settings);
-  const query = new URL(request.url).searchParams;
-  const token = query.get('token');
-  const next = nextPath(query.get('next'));
-  if (token !== null) return enter(request, settings, token, next);
-  return (await isSignedIn(request, settings)) ? goTo(next) : goTo(signedOutPath(next));
+const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
+export const CODE_LIFETIME_MS = 5 * 60_000;
+
+/** What signing in needs beside the doorkeeper. */
+export interface SignInServer extends Doorkeeper {
+  context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
+}
+
+export type SignInTrouble = 'wrong-token' | 'old-link';
+
+/**
+ * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. What is in the link is
+ * a code that is spent by this; the installation's own token is taken, too, and printed nowhere.
+ */
+export async function signIn(request: Request, server: SignInServer): Promise<Response> {
+  checkHost(request, server.settings());
+  const url = new URL(request.url);
+  const token = url.searchParams.get('token');
+  const next = nextPath(url.searchParams.get('next'));
+  if (token === null) {
+    return (await signedIn(request.headers, server)) === null ? goTo(signedOutPath(next)) : goTo(next);
+  }
+  const own = ownAddress(request, server);
+  if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  return enter(request, server, token, next);
 }
 
 /** `POST /sign-in`: the same from a form, so that a token can be pasted. */
-export async function signInByForm(request: Request, settings: AccessSettings): Promise<Response> {
-  checkHost(request, settings);
+export async function signInByForm(request: Request, server: SignInServer): Promise<Response> {
+  checkHost(request, server.settings());
   const form = new URLSearchParams(await shortText(request));
-  return enter(request, settings, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
+  return enter(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
-/** `POST /sign-out`. */
-export async function signOut(request: Request, settings: AccessSettings): Promise<Response> {
-  await authenticate(request, settings);
+/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. */
+export async function signOut(request: Request, server: SignInServer): Promise<Response> {
+  const principal = await authenticate(request, server);
+  const { database, now, credentials } = await server.context();
+  await database.writes.run(async (transaction) => {
+    await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [principal.credentialId] }, now());
+    await noteAct(transaction, actOf(request, principal, 'sign out', {}, null), 'done', now());
+  });
+  await credentials.changed();
   return goTo(SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
 }
 
-export function signedOutPath(next: string, reason?: 'wrong-token'): string {
+export function signedOutPath(next: string, reason?: SignInTrouble): string {
   const query = new URLSearchParams();
   if (reason !== undefined) query.set('reason', reason);
   if (next !== '/') query.set('next', next);
   return query.size === 0 ? SIGNED_OUT_PATH : `${SIGNED_OUT_PATH}?${query}`;
 }
 
-async function enter(request: Request, settings: AccessSettings, token: string, next: string): Promise<Response> {
-  if (!sameSecret(token, settings.token)) return goTo(signedOutPath(next, 'wrong-token'));
-  const session = await makeSession(settings.token, settings.now());
-  return goTo(next, { 'set-cookie': sessionCookie(session, isSecure(request)) });
+async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
+  const { token: ours } = server.settings();
+  const isOwner = sameSecret(token, ours);
+  if (!isOwner && !isSecret(token)) {
+    await server.guesses.wrong();
+    return goTo(signedOutPath(next, 'wrong-token'));
+  }
+  const { database, now, sessionIdleMs, credentials } = await server.context();
+  const secret = await database.writes.run(async (transaction) => {
+    const granted = isOwner ? { principal: OWNER, id: null } : await spendCode(transaction, token, now());
+    if (granted === null) return null;
+    const made = await addCredential(transaction, {
+      kind: 'session',
+      name: isOwner ? 'Local admin' : granted.principal.name,
+      // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
+      role: isOwner ? 'admin' : granted.principal.role,
+      scope: isOwner ? EVERYTHING : granted.principal.scope,
+      now: now(),
+      expiresAt: null,
+      idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
+    });
+    const act = actOf(request, principalOf(made.credential), 'sign in', {}, null);
+    // what is in the address was a secret a moment ago
+    await noteAct(transaction, { ...act, digest: '' }, 'done', now());
+    return made.secret;
+  });
+  if (secret === null) return goTo(signedOutPath(next, 'old-link'));
+  await credentials.changed();
+  return goTo(next, { 'set-cookie': sessionCookie(secret, isSecure(request)) });
 }
 
-function goTo(path: string, headers: Record<string, string> = {}): Response {
+/** @returns whose code it is; null for one that is spent, too old, or none */
+async function spendCode(
+  transaction: WriteTransaction,
+  code: string,
+  now: number,
+): Promise<{ principal: Principal; id: string } | null> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`,
+    args: [secretHash(code)],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const credential = credentialFromRow(row);
+  if (!isLive(credential, now)) return null;
+  await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
+  return { principal: principalOf(credential), id: credential.id };
+}
+
+/**
+ * Where a browser that came by a loopback address is to sign in instead: under a name of our own, so that what listens
+ * on other ports of this machine is not sent the cookie. Null for programs, which may not know such names, and where
+ * the browser is one that doesn't.
+ */
+function ownAddress(request: Request, server: SignInServer): string | null {
+  const { localName } = server.settings();
+  if (localName === null || request.headers.get('sec-fetch-mode') !== 'navigate') return null;
+  const host = request.headers.get('host') ?? '';
+  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(host) ?? [];
+  if (name === undefined || isSecure(request) || isSafari(request.headers.get('user-agent') ?? '')) return null;
+  return `http://${localName}${port}`;
+}
+
+/** It looks names below `localhost` up, and finds none. */
+function isSafari(userAgent: string): boolean {
+  return /\bSafari\//.test(userAgent) && !/\bChrom(e|ium)\//.test(userAgent);
+}
+
+export function goTo(path: string, headers: Record<string, string> = {}): Response {
   return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store', ...headers } });
 }
 
 /** Whether the browser reached us over TLS, be it through a proxy. A liar only hardens its own cookie. */
-function isSecure(request: Request): boolean {
+export function isSecure(request: Request): boolean {
   const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
   return (forwarded ?? new URL(request.url).protocol.replace(':', '')) === 'https';
 }

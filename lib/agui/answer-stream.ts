@@ -3,6 +3,7 @@ import type { FanOut } from '@/lib/fan-out/fan-out';
 import { inShort } from '@/lib/protocol/errors';
 import { parseJson } from '@/lib/protocol/fields';
 import type { FrameData } from '@/lib/protocol/frames';
+import type { Scope } from '@/lib/protocol/scope';
 import type { Course } from './course';
 import type { StrictStream } from './strict-stream';
 
@@ -27,6 +28,9 @@ export interface AnswerStreamOptions {
   client: string;
   /** Aborted when the reader is gone. */
   signal: AbortSignal;
+  scope: Scope;
+  /** Calls back once the reader may not listen any more. */
+  whenOver: (onEnd: () => void) => () => void;
 }
 
 const encoder = new TextEncoder();
@@ -51,8 +55,12 @@ export async function answerStream(options: AnswerStreamOptions): Promise<Opener
   };
 }
 
-function subscribe({ fanOut, sessionId, maxMs, client }: AnswerStreamOptions, from: number, signal: AbortSignal) {
-  return fanOut.subscribe([{ kind: 'session', sessionId }], from, signal, maxMs, client);
+function subscribe(
+  { fanOut, sessionId, maxMs, client, scope, whenOver }: AnswerStreamOptions,
+  after: number,
+  signal: AbortSignal,
+) {
+  return fanOut.subscribe({ topics: [{ kind: 'session', sessionId }], scope, after, signal, maxMs, client, whenOver });
 }
 
 class Answer implements Source {
@@ -166,6 +174,8 @@ class Answer implements Source {
     const words = {
       planned: 'This server ends long streams after a while. The agent goes on: connect to see what comes.',
       slow: 'The client did not read fast enough. The agent goes on: connect to see what it has done.',
+      unauthorized:
+        'The credential of this client was revoked or has expired. The agent goes on: connect with another.',
       shutdown: 'Interlude is being stopped. The agent goes on: connect again in a moment.',
     };
     course.fail(words[reason], `stream_${reason}`);

@@ -1,5 +1,6 @@
 import type { Asked as AskedOf } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
+import { sightOf } from '@/lib/access/sight';
 import { StreamAnswer } from '@/lib/access/stream-answer';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { postInterrupt } from '@/lib/commands/ask-agent';
@@ -23,6 +24,9 @@ import { TaskActivities } from './task-activity';
 
 export interface AgUiServer extends CommandServer, StreamServer {}
 
+/** Who asks, and with which request. */
+type Sender = Pick<AskedOf, 'request' | 'principal' | 'whenOver'>;
+
 type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
 
 /**
@@ -41,10 +45,12 @@ export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promis
   return connect(asked, await readRunInput(await readBody(asked.request)), server);
 }
 
-async function run({ ids, query, request }: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
+async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
+  const { ids, query, principal } = asked;
+  const sight = sightOf(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
-  const before = await readFacts(server.database, ids.agentId, sessionId);
-  const { answered, says } = await resume(input.resume, before, request, server);
+  const before = await readFacts(sight, ids.agentId, sessionId);
+  const { answered, says } = await resume(input.resume, before, asked, server);
   const sent: string[] = [];
   // What a client was told of other people's messages stands at its end, too, while nobody has answered it.
   const told = await messagesKnown(
@@ -55,9 +61,9 @@ async function run({ ids, query, request }: Asking, input: RunInput, server: AgU
   for (const { text, clientId } of input.sent) {
     if (told.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
-    sent.push((await postMessage({ ids: { sessionId }, body, request }, server)).messageId);
+    sent.push((await postMessage({ ids: { sessionId }, body, ...senderOf(asked) }, server)).messageId);
   }
-  const facts = await readFacts(server.database, ids.agentId, sessionId);
+  const facts = await readFacts(sight, ids.agentId, sessionId);
   const [firstSent] = sent;
   const queuedAt = firstSent === undefined ? null : await commandAt(server.database, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
@@ -68,7 +74,7 @@ async function run({ ids, query, request }: Asking, input: RunInput, server: AgU
   const isJoined = openTurn !== null && (goesOn || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
   const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
-  return answer(input, facts, server, request, from, {
+  return answer(input, facts, server, asked, from, {
     awaits: sent,
     answeredIn: goesOn ? openTurn.id : null,
     answersNext: openTurn === null && answered.length > 0,
@@ -86,14 +92,15 @@ function heardUpTo({ pending }: SessionFacts, answered: readonly string[]): Posi
   return asked.length === 0 ? null : asked.reduce(laterPosition);
 }
 
-async function connect({ ids, query, request }: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
-  const { database } = server;
+async function connect(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
+  const { ids, query, request, principal } = asked;
+  const sight = sightOf(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
-  await readFacts(database, ids.agentId, sessionId);
+  await readFacts(sight, ids.agentId, sessionId);
   const range = { before: null, limit: HISTORY_TURNS };
-  const read = () => readTranscript(database, sessionId, range);
-  const page = await database.reads.run(clientOf(request.headers), read, { signal: request.signal });
-  const facts = await readFacts(database, ids.agentId, sessionId);
+  const read = () => readTranscript(sight, sessionId, range);
+  const page = await sight.reads.run(clientOf(request.headers), read, { signal: request.signal });
+  const facts = await readFacts(sight, ids.agentId, sessionId);
   const history = historyOf(page?.turns ?? [], input.parts);
   const position = page?.position ?? facts.position;
   const openTurnId = page?.places?.openTurn?.id ?? null;
@@ -109,7 +116,11 @@ async function connect({ ids, query, request }: Asking, input: RunInput, server:
     quietUpTo: position,
     says: [],
   };
-  return answer(input, facts, server, request, Number(position), made, history);
+  return answer(input, facts, server, asked, Number(position), made, history);
+}
+
+function senderOf({ request, principal, whenOver }: Sender): Sender {
+  return { request, principal, whenOver };
 }
 
 type Made = Pick<
@@ -121,7 +132,7 @@ async function answer(
   input: RunInput,
   facts: SessionFacts,
   server: AgUiServer,
-  request: Request,
+  { request, principal, whenOver }: Sender,
   from: number,
   made: Made,
   history: readonly object[] | null = null,
@@ -147,6 +158,8 @@ async function answer(
     maxMs: server.streamMaxMs,
     client: clientOf(request.headers),
     signal: request.signal,
+    scope: principal.scope,
+    whenOver,
   });
   return new StreamAnswer(open, SSE_HEADERS);
 }
@@ -158,7 +171,7 @@ const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'reque
  * Answers what waits. What has been answered already is left as it is, and said.
  * @returns `answered`: the requests that wait no more, as far as this client is concerned
  */
-async function resume(resumes: readonly Resume[], facts: SessionFacts, request: Request, server: AgUiServer) {
+async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: Sender, server: AgUiServer) {
   const answered: string[] = [];
   const says: { name: string; value: unknown }[] = [];
   for (const entry of resumes) {
@@ -166,10 +179,13 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, request: 
     const pending = facts.pending.find(
       ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
     );
-    const state = pending === undefined ? 'too-late' : await give(entry, pending, facts, request, server);
+    const state = pending === undefined ? 'too-late' : await give(entry, pending, facts, sender, server);
     if (state === 'given') answered.push(requestId);
     const outcome =
-      pending === undefined ? ((await readAsked(server.database, facts.session.id, requestId))?.outcome ?? null) : null;
+      pending === undefined
+        ? ((await readAsked(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))?.outcome ??
+          null)
+        : null;
     says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
   }
   return { answered, says };
@@ -179,7 +195,7 @@ async function give(
   entry: Resume,
   asked: Asked,
   { session, openTurn }: SessionFacts,
-  request: Request,
+  sender: Sender,
   server: AgUiServer,
 ): Promise<'given' | 'too-late'> {
   const sessionId = session.id;
@@ -188,8 +204,8 @@ async function give(
     // A question has no answer that says no: whoever cancels it ends the turn that asks.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
-      await postInterrupt({ ids: { sessionId }, body: turn, request }, server);
-    } else await postRequestAnswer({ ids: { sessionId, requestId: asked.id }, body, request }, server);
+      await postInterrupt({ ids: { sessionId }, body: turn, ...senderOf(sender) }, server);
+    } else await postRequestAnswer({ ids: { sessionId, requestId: asked.id }, body, ...senderOf(sender) }, server);
     return 'given';
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;

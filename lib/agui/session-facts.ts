@@ -3,7 +3,9 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import { missing } from '@/lib/commands/refusals';
 import { rememberedFold } from '@/lib/ingest/remembered-fold';
 import type { Position } from '@/lib/protocol/position';
@@ -31,10 +33,14 @@ const MOST_RUNNING = 200;
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
 /** @throws AppError `not_found` that says how to find the sessions of the agent */
-export async function readFacts(database: Database, agentId: string, sessionId: string): Promise<SessionFacts> {
+export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
   const id = columnText(sessionId);
-  const { position, found } = await readTogether<[SessionSummary, Row, AgentSummary, Task]>(database.reader, [
-    query(sessionFromRow, `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`, id),
+  const { position, found } = await readTogether<[SessionSummary, Row, AgentSummary, Task]>(sight, [
+    query(
+      sessionFromRow,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      id,
+    ),
     query(asRead, `SELECT ${REMEMBERED.columns()} FROM sessions WHERE id = ?`, id),
     query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId)),
     query(
@@ -55,7 +61,7 @@ export async function readFacts(database: Database, agentId: string, sessionId: 
   const { pendingRequests = [] } = rememberedFold(memory);
   const pending: Asked[] = [];
   for (const { id: requestId } of pendingRequests.slice(0, MOST_ASKED)) {
-    const asked = await readAsked(database, session.id, requestId);
+    const asked = await readAsked(sight, session.id, requestId);
     if (asked !== null && asked.outcome === null) pending.push(asked);
   }
   return { position, session, agent, openTurn: places.openTurn, pending, running: running.reverse() };
@@ -63,11 +69,11 @@ export async function readFacts(database: Database, agentId: string, sessionId: 
 
 /** What was asked last under the id, and how it ended. */
 export async function readAsked(
-  database: Database,
+  sight: Sight,
   sessionId: string,
   requestId: string,
 ): Promise<(Asked & Pick<RequestItem, 'outcome'>) | null> {
-  const detail = await readRequest(database, sessionId, requestId);
+  const detail = await readRequest(sight, sessionId, requestId);
   if (detail === null) return null;
   const { id, requestKind: kind, options = [], ...item } = detail.request;
   return { ...item, id, kind, options };

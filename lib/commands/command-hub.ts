@@ -8,6 +8,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import type { Scope } from '@/lib/protocol/scope';
 import { forgottenAttachments, removeAttachments } from './attachment-rows';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
@@ -106,6 +107,7 @@ export class CommandHub {
    * @param after the last command the runner has; 0 for none
    * @param signal aborted when the runner is gone
    * @param maxMs when to say `bye` and end; null for never
+   * @param by what the runner may know, and how it is heard of that it may not listen any more
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async open(
@@ -114,7 +116,9 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
+    by: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
   ): Promise<Opener> {
+    const { whenOver, scope } = by;
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
@@ -126,6 +130,7 @@ export class CommandHub {
     const stream = new CommandStream({
       agentId,
       runner,
+      tellsCounter: scope.kind === 'everything',
       // A position of another database says nothing about what the runner has: its memory of ids does.
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
@@ -154,6 +159,7 @@ export class CommandHub {
       const timer = setTimeout(() => stream.close('planned'), maxMs);
       if (typeof timer === 'object') timer.unref?.();
     }
+    stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
     if (signal.aborted) stream.abandon();
     stream.wake();

@@ -28,6 +28,8 @@ export class CommandStream {
   readonly #claim: (after: number) => Promise<ClaimOutcome>;
   readonly #onEnd: (isGone: boolean) => void;
   readonly #lingerMs: number;
+  readonly #tellsCounter: boolean;
+  #unwatch: () => void = () => {};
   #linger: ReturnType<typeof setTimeout> | undefined;
   #sink: Sink | null = null;
   readonly #early: Uint8Array<ArrayBuffer>[] = [];
@@ -48,7 +50,10 @@ export class CommandStream {
     claim: (stream: CommandStream, after: number) => Promise<ClaimOutcome>;
     onEnd: (stream: CommandStream, isGone: boolean) => void;
     lingerMs?: number;
+    /** Whether the runner may know how far the server's counter is; by default it may. */
+    tellsCounter?: boolean;
   }) {
+    this.#tellsCounter = options.tellsCounter ?? true;
     this.agentId = options.agentId;
     this.runner = options.runner;
     this.#after = options.after;
@@ -73,6 +78,11 @@ export class CommandStream {
 
   greet(resume: CommandFrameData['hello']['resume']): void {
     this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
+  }
+
+  /** Ends once its runner may not listen any more. */
+  whenOver(watch: (onEnd: () => void) => () => void): void {
+    if (!this.#isEnded) this.#unwatch = watch(() => this.close('unauthorized'));
   }
 
   /** There may be something to send. */
@@ -138,7 +148,10 @@ export class CommandStream {
     if (outcome.commands.length === MAX_CLAIMED) this.#isAwake = true;
     else if (!this.#isLive) {
       this.#isLive = true;
-      this.#send({ event: 'up-to-date', data: { position: positionFromNumber(outcome.counter) } });
+      this.#send({
+        event: 'up-to-date',
+        data: { position: positionFromNumber(this.#tellsCounter ? outcome.counter : this.#after) },
+      });
     }
   }
 
@@ -163,6 +176,7 @@ export class CommandStream {
   #end(isGone: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#unwatch();
     this.#onEnd(isGone);
   }
 }

@@ -15,7 +15,7 @@ import { runnerIn } from './runner-arguments';
  * @throws AppError `invalid_argument`, `unavailable` while shutting down
  */
 export async function getCommands(
-  { request, ids: { agentId } }: Asked<'agentId'>,
+  { request, ids: { agentId }, principal, whenOver }: Asked<'agentId'>,
   server: CommandServer,
 ): Promise<Response> {
   if (!idSchema.safeParse(agentId).success) {
@@ -41,6 +41,7 @@ export async function getCommands(
     positionToNumber(after),
     request.signal,
     server.streamMaxMs,
+    { whenOver, scope: principal.scope },
   );
   return new StreamAnswer(open, SSE_HEADERS);
 }

@@ -1,5 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { positionIn, sessionsIn } from '@/db/scope-sql';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -8,6 +9,7 @@ import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
 import { comparePositions, type Position, positionToNumber } from '@/lib/protocol/position';
+import type { Scope } from '@/lib/protocol/scope';
 import { standsSince } from '@/lib/protocol/session-standing';
 import { seeFailures } from './see-failures';
 
@@ -26,7 +28,7 @@ const AT_ONCE = 50;
  * @returns the items as they are now; the same again changes nothing
  */
 export async function postMarks(
-  { body }: Asked<never, { body: MarkInbox }>,
+  { body, principal: { scope } }: Asked<never, { body: MarkInbox }>,
   { database: { writes }, ...server }: ServerContext,
 ): Promise<InboxMarked> {
   const now = server.now();
@@ -34,15 +36,16 @@ export async function postMarks(
   const changed: string[] = [];
   for (let at = 0; at < shown.length; at += AT_ONCE) {
     const some = new Map(shown.slice(at, at + AT_ONCE));
-    const made = await writes.run((transaction) => markSome(transaction, some, body, now));
+    const made = await writes.run((transaction) => markSome(transaction, some, body, scope, now));
     changed.push(...made.changed);
     await seeFailures(writes, made.failures, now);
   }
   return writes.run(async (transaction) => {
-    const { rows } = await transaction.execute('SELECT position FROM counter');
+    const { rows } = await transaction.execute(positionIn(scope));
     const items = await readItems(
       transaction,
       shown.map(([id]) => id),
+      scope,
     );
     return { items: items.map(({ openedPosition: _, ...item }) => item), changed, position: String(rows[0]?.position) };
   });
@@ -53,13 +56,14 @@ async function markSome(
   transaction: WriteTransaction,
   shown: ReadonlyMap<string, Position | undefined>,
   body: MarkInbox,
+  scope: Scope,
   now: number,
 ): Promise<{ changed: string[]; failures: Map<string, number> }> {
   const changed: string[] = [];
   const failures = new Map<string, number>();
   const failed: InboxItem[] = [];
   const marks = new Map<string, Map<string, InboxMarks>>();
-  for (const item of await readItems(transaction, shown.keys())) {
+  for (const item of await readItems(transaction, shown.keys(), scope)) {
     if (item.doneAt !== null) continue;
     const upTo = shown.get(item.id) ?? item.updatedPosition;
     const isChanged = comparePositions(item.openedPosition, upTo) > 0;
@@ -131,9 +135,11 @@ interface OpenedItem extends InboxItem {
   openedPosition: Position;
 }
 
-async function readItems(transaction: WriteTransaction, ids: Iterable<string>): Promise<OpenedItem[]> {
+/** Those that are there, for whoever has the scope. */
+async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<OpenedItem[]> {
   const { rows } = await transaction.execute({
     sql: `SELECT ${INBOX_ROW.columns('i')}, i.opened_position AS opened FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
+            AND ${sessionsIn(scope, 'i.session_id', 'i.agent_id')}
           ORDER BY wanted.key`,
     args: [JSON.stringify([...ids].map(columnText))],
   });

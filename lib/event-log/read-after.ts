@@ -1,4 +1,6 @@
 import type { Database } from '@/db/client';
+import { positionIn } from '@/db/scope-sql';
+import type { Scope } from '@/lib/protocol/scope';
 import {
   changedRows,
   type Replay,
@@ -15,6 +17,8 @@ export interface Wanted {
   fleet: boolean;
   sessionIds: readonly string[];
   agentIds: readonly string[];
+  /** The part of the fleet whose rows are read. Whoever asks for sessions and logs has looked that they are in it. */
+  scope: Scope;
 }
 
 export interface RowPage {
@@ -85,17 +89,21 @@ export async function readAfter(
 export interface Bounds {
   /** All rows after this one are there. Nothing is ever pruned so far, so it is the beginning. */
   oldest: number;
-  /** The newest position, 0 when nothing was ever written. */
+  /** The newest position that the reader may know of, 0 when nothing was ever written. */
   latest: number;
+  /** The newest there is. */
+  newest: number;
 }
 
-export async function readBounds(database: Database): Promise<Bounds> {
-  const { rows } = await database.reader.execute('SELECT position FROM counter');
-  return { oldest: 0, latest: Number(rows[0]?.position ?? 0) };
+export async function readBounds({ reader }: Database, scope: Scope): Promise<Bounds> {
+  const counter = 'SELECT position FROM counter';
+  const wanted = scope.kind === 'everything' ? [counter] : [counter, positionIn(scope)];
+  const [newest, latest] = (await reader.batch(wanted, 'read')).map(({ rows }) => Number(rows[0]?.position ?? 0));
+  return { oldest: 0, latest: latest ?? newest ?? 0, newest: newest ?? 0 };
 }
 
 function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowLimits): RowStatement[] {
-  const { sessionIds, agentIds } = wanted;
+  const { sessionIds, agentIds, scope } = wanted;
   const topics = sessionIds.length + agentIds.length;
   const each = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, Math.floor(limits.bytes / Math.max(1, topics))) };
   const statements: RowStatement[] = [];
@@ -105,10 +113,10 @@ function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowL
   }
   if (wanted.fleet) {
     const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };
-    for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, after, fleet));
+    for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, scope, after, fleet));
     for (const kind of ['task', 'obligation', 'inbox'] as const) {
-      if (reach === 'near') statements.push(changedRows(kind, after, fleet));
-      else statements.push(...replayedRows(kind, after, reach, sessionIds, fleet));
+      if (reach === 'near') statements.push(changedRows(kind, scope, after, fleet));
+      else statements.push(...replayedRows(kind, scope, after, reach, sessionIds, fleet));
     }
   }
   return statements;

@@ -3,8 +3,10 @@ import { columnText } from '@/db/column-text';
 import { AGENT_ROW, INBOX_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { events } from '@/db/schema';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { LogLine } from '@/lib/protocol/read-models';
+import type { Scope } from '@/lib/protocol/scope';
 
 /** Rows as they are in the database, and the statements that read them after a position. */
 
@@ -90,8 +92,9 @@ const FLEET = {
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
 
 /** What has changed since, as it is now: for readers that know everything up to that position. */
-export function changedRows(kind: FleetRow['kind'], after: number, limits: RowLimits): RowStatement {
-  return bounded(source(kind), 'updated_position > ?', [after], limits, fleetRow(kind));
+export function changedRows(kind: FleetRow['kind'], scope: Scope, after: number, limits: RowLimits): RowStatement {
+  const which = `updated_position > ? AND ${inScope(kind, scope)}`;
+  return bounded(source(kind), which, [after], limits, fleetRow(kind));
 }
 
 /** How many changed rows one statement searches for those to send: the index alone tells which they are. */
@@ -102,11 +105,15 @@ const REPLAYED = {
   task: {
     index: 'tasks_by_change',
     isOpen: `status = 'running'`,
-    recentAfter: `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 ORDER BY updated_position DESC
-      LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
+    recentAfter: (which: string) => `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 AND ${which}
+      ORDER BY updated_position DESC LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
   },
-  obligation: { index: 'obligations_by_change', isOpen: `state = 'owed'`, recentAfter: `${Number.MAX_SAFE_INTEGER}` },
-  inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: `${Number.MAX_SAFE_INTEGER}` },
+  obligation: {
+    index: 'obligations_by_change',
+    isOpen: `state = 'owed'`,
+    recentAfter: () => `${Number.MAX_SAFE_INTEGER}`,
+  },
+  inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: () => `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
 /** What a reader that catches up page by page may believe to be open. */
@@ -126,6 +133,7 @@ export interface Replay {
  */
 export function replayedRows(
   kind: keyof typeof REPLAYED,
+  scope: Scope,
   after: number,
   { from, toldOf }: Replay,
   sessionIds: readonly string[],
@@ -134,8 +142,9 @@ export function replayedRows(
   const { table } = FLEET[kind];
   const { index, isOpen, recentAfter } = REPLAYED[kind];
   const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
-  const which = `updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
-    AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter}
+  const own = inScope(kind, scope);
+  const which = `${own} AND updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
+    AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter(own)}
       OR session_id IN (SELECT value FROM json_each(?)))`;
   const args = [after, after, from, toldOf, JSON.stringify(sessionIds.map(columnText))];
   return [
@@ -147,6 +156,12 @@ export function replayedRows(
       endOf: ([found]) => (Number(found?.seen ?? 0) < SPAN ? null : Number(found?.reached)),
     },
   ];
+}
+
+/** As SQL; `isInScope` in the fan-out says the same of rows that were read for several readers. */
+function inScope(kind: FleetRow['kind'], scope: Scope): string {
+  if (kind === 'agent') return agentsIn(scope, 'id');
+  return sessionsIn(scope, kind === 'session' ? 'id' : 'session_id');
 }
 
 function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {

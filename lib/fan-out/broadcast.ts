@@ -1,13 +1,16 @@
 import { Pace } from '@/db/next-turn';
 import type { RowPage, Wanted } from '@/lib/event-log/read-after';
 import { formatTopic, type Topic } from '@/lib/protocol/frames';
+import { EVERYTHING, type Scope, scopeKey } from '@/lib/protocol/scope';
+import { isInScope } from './is-in-scope';
 import { rowFrame, topicOf } from './row-frame';
 import type { Subscriber } from './subscriber';
 import { encodeText, Tick } from './tick';
 
-/** All subscribers of the same topics, who get the same bytes. */
+/** All subscribers of the same topics with the same scope, who get the same bytes. */
 interface Audience {
   topics: readonly Topic[];
+  scope: Scope;
   subscribers: Set<Subscriber>;
 }
 
@@ -33,9 +36,9 @@ export class Broadcast {
   }
 
   /** @returns how to remove it; calling that twice does no harm. */
-  add(topics: readonly Topic[], subscriber: Subscriber): () => void {
-    const key = JSON.stringify(topics.map(formatTopic).sort());
-    const audience = this.#audiences.get(key) ?? this.#newAudience(key, topics);
+  add(topics: readonly Topic[], scope: Scope, subscriber: Subscriber): () => void {
+    const key = JSON.stringify([scopeKey(scope), ...topics.map(formatTopic).sort()]);
+    const audience = this.#audiences.get(key) ?? this.#newAudience(key, topics, scope);
     audience.subscribers.add(subscriber);
     this.#size += 1;
     return () => {
@@ -47,7 +50,10 @@ export class Broadcast {
 
   /** All topics that anybody listens to. */
   wanted(): Wanted {
-    this.#wanted ??= wantedBy([...this.#audiences.values()].flatMap(({ topics }) => topics));
+    this.#wanted ??= wantedBy(
+      [...this.#audiences.values()].flatMap(({ topics }) => topics),
+      sharedScope([...this.#audiences.values()]),
+    );
     return this.#wanted;
   }
 
@@ -63,6 +69,7 @@ export class Broadcast {
       if (audiences === undefined) return;
       const frame = { position: row.position, bytes: encodeText(rowFrame(row)) };
       for (const audience of audiences) {
+        if (!isInScope(row, audience.scope)) continue;
         const tick = ticks.get(audience) ?? new Tick(from, upTo);
         ticks.set(audience, tick);
         tick.frames.push(frame);
@@ -76,8 +83,8 @@ export class Broadcast {
     return count;
   }
 
-  #newAudience(key: string, topics: readonly Topic[]): Audience {
-    const audience: Audience = { topics, subscribers: new Set() };
+  #newAudience(key: string, topics: readonly Topic[], scope: Scope): Audience {
+    const audience: Audience = { topics, scope, subscribers: new Set() };
     this.#audiences.set(key, audience);
     for (const topic of topics) {
       const name = formatTopic(topic);
@@ -100,7 +107,14 @@ export class Broadcast {
   }
 }
 
-export function wantedBy(topics: readonly Topic[]): Wanted {
+/** What one read for all of them has to reach: everything, unless they all have the same scope. */
+function sharedScope(audiences: readonly Audience[]): Scope {
+  const [first, ...others] = audiences;
+  const isShared = first !== undefined && others.every(({ scope }) => scopeKey(scope) === scopeKey(first.scope));
+  return isShared ? first.scope : EVERYTHING;
+}
+
+export function wantedBy(topics: readonly Topic[], scope: Scope): Wanted {
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
   let fleet = false;
@@ -109,5 +123,5 @@ export function wantedBy(topics: readonly Topic[]): Wanted {
     else if (topic.kind === 'session') sessionIds.add(topic.sessionId);
     else agentIds.add(topic.agentId);
   }
-  return { fleet, sessionIds: [...sessionIds], agentIds: [...agentIds] };
+  return { fleet, sessionIds: [...sessionIds], agentIds: [...agentIds], scope };
 }

@@ -36,6 +36,7 @@ export async function catchUp(
   client: string,
 ): Promise<void> {
   let position = after;
+  let told = after;
   let replay = replayFrom(after);
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
@@ -48,8 +49,10 @@ export async function catchUp(
     replay = replayBehind(replay, page);
     position = page.upTo;
     await sendRows(subscriber, page.rows);
+    // to a reader with a scope, the counter would tell how busy others are
+    told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
     if (page.complete && position >= mustReach) {
-      subscriber.join(position);
+      subscriber.join(position, told);
       return 'joined';
     }
     subscriber.release();

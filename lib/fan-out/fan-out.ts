@@ -6,6 +6,7 @@ import { AppError, inShort } from '@/lib/protocol/errors';
 import type { FrameData, Topic } from '@/lib/protocol/frames';
 import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
+import type { Scope } from '@/lib/protocol/scope';
 import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import { Broadcast, wantedBy } from './broadcast';
 import { catchUp } from './catch-up';
@@ -21,6 +22,22 @@ export interface FanOutOptions extends SubscriberLimits {
   page: RowLimits;
   /** Limit of one read of the tailer. */
   tick: RowLimits;
+}
+
+/** Who wants to hear what. */
+export interface Subscription {
+  topics: readonly Topic[];
+  scope: Scope;
+  /** Where to resume; null for "from now". */
+  after: number | null;
+  /** Aborted when the reader is gone. */
+  signal: AbortSignal;
+  /** When to say `bye` and end; null for never. */
+  maxMs?: number | null;
+  /** Who listens, for its place in line. */
+  client?: string;
+  /** Calls back once the reader may not listen any more. @returns how to stop that */
+  whenOver?: (onEnd: () => void) => () => void;
 }
 
 const DEFAULTS: FanOutOptions = {
@@ -73,30 +90,21 @@ export class FanOut {
   }
 
   /**
-   * @param after where to resume; null for "from now"
-   * @param signal aborted when the reader is gone
-   * @param maxMs when to say `bye` and end; null for never
-   * @param client who listens, for its place in line
    * @returns how the stream begins, once there is something to write it to
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
-  async subscribe(
-    topics: readonly Topic[],
-    after: number | null,
-    signal: AbortSignal,
-    maxMs: number | null = null,
-    client = '',
-  ): Promise<Opener> {
-    const start = resume(after, await readBounds(this.#database));
+  async subscribe(wish: Subscription): Promise<Opener> {
+    const { topics, scope, after, client = '' } = wish;
+    const start = resume(after, await readBounds(this.#database, scope));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
       });
     }
     return (sink) => {
-      const subscriber = this.#begin(sink, topics, start, signal, maxMs);
+      const subscriber = this.#begin(sink, wish, start);
       const { page } = this.#options;
-      catchUp(subscriber, this.#database, this.#tailer, wantedBy(topics), start.after, page, client).then(
+      catchUp(subscriber, this.#database, this.#tailer, wantedBy(topics, scope), start.after, page, client).then(
         () => {
           this.#isBroken = false;
         },
@@ -110,13 +118,15 @@ export class FanOut {
     };
   }
 
-  #begin(sink: Sink, topics: readonly Topic[], start: Start, signal: AbortSignal, maxMs: number | null): Subscriber {
+  #begin(sink: Sink, wish: Subscription, start: Start): Subscriber {
+    const { topics, scope, signal, maxMs = null, whenOver } = wish;
     const cleanUps: (() => void)[] = [];
     const subscriber = new Subscriber(sink, this.#options, () => {
       for (const cleanUp of cleanUps) cleanUp();
       if (this.#broadcast.size === 0) this.#rest();
     });
-    cleanUps.push(this.#broadcast.add(topics, subscriber));
+    cleanUps.push(this.#broadcast.add(topics, scope, subscriber));
+    if (whenOver !== undefined) cleanUps.push(whenOver(() => subscriber.close('unauthorized')));
     const abandon = () => subscriber.abandon();
     signal.addEventListener('abort', abandon);
     cleanUps.push(() => signal.removeEventListener('abort', abandon));
@@ -124,7 +134,7 @@ export class FanOut {
       const timer = setTimeout(() => subscriber.close('planned'), maxMs);
       cleanUps.push(() => clearTimeout(timer));
     }
-    this.#wakeUp(start.latest);
+    this.#wakeUp(start.newest);
     const hello = { resume: start.resume, position: positionFromNumber(start.after) };
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
     if (this.#isClosed) subscriber.close('shutdown');

@@ -1,12 +1,14 @@
 import { columnText } from '@/db/column-text';
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
+import { requireReach } from '@/lib/access/require-reach';
 import type { ServerContext } from '@/lib/access/server-context';
 import { StreamAnswer } from '@/lib/access/stream-answer';
 import { AppError } from '@/lib/protocol/errors';
 import { formatTopic, parseTopic, type Topic } from '@/lib/protocol/frames';
 import { MAX_TOPICS } from '@/lib/protocol/limits';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import type { Scope } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import type { FanOut } from './fan-out';
 
@@ -19,13 +21,26 @@ export interface StreamServer extends ServerContext {
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function getStream({ request }: Asked, server: StreamServer): Promise<Response> {
+export async function getStream({ request, principal, whenOver }: Asked, server: StreamServer): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
+  const { scope } = principal;
+  await requireTopics(server.database, scope, topics);
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const client = clientOf(request.headers);
-  const open = await server.fanOut.subscribe(topics, after, request.signal, server.streamMaxMs, client);
+  const { signal } = request;
+  const wish = { topics, scope, after, signal, maxMs: server.streamMaxMs, client, whenOver };
+  const open = await server.fanOut.subscribe(wish);
   return new StreamAnswer(open, SSE_HEADERS);
+}
+
+/** Of a session or a log out of scope, nobody is told that it is there. */
+async function requireTopics(
+  database: StreamServer['database'],
+  scope: Scope,
+  topics: readonly Topic[],
+): Promise<void> {
+  for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');
 }
 
 function topicsOf(names: readonly string[]): Topic[] {

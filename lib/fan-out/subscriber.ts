@@ -73,12 +73,12 @@ export class Subscriber {
     this.#held = [];
   }
 
-  /** It has everything up to `after`: says so, passes on what was held beyond that, and lets ticks through. */
-  join(after: number): void {
+  /** It has everything up to `after`: says so (of `told`, if that is all it may know of), passes on what was held beyond that, and lets ticks through. */
+  join(after: number, told = after): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'live';
     this.#after = after;
-    this.send(encodeText(encodeFrame({ event: 'up-to-date', data: { position: positionFromNumber(after) } })));
+    this.send(encodeText(encodeFrame({ event: 'up-to-date', data: { position: positionFromNumber(told) } })));
     const held = this.#held;
     this.#held = [];
     for (const tick of held) this.offer(tick);

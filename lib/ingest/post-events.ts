@@ -1,5 +1,6 @@
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
@@ -26,7 +27,10 @@ export interface IngestServer extends ServerContext {
  * @throws AppError if the body or the protocol refuses it; then nothing of the request is stored
  * @see PROTOCOL.md, Ingest
  */
-export async function postEvents(request: Request, server: IngestServer): Promise<Response> {
+export async function postEvents(
+  { request, principal }: Pick<Asked, 'request' | 'principal'>,
+  server: IngestServer,
+): Promise<Response> {
   const body = await readBody(request);
   const pace = new Pace();
   const { value, hasHalves, tooWide } = await parseBatch(body, pace);

@@ -349,5 +349,5 @@ export interface CommandFrameData {
   'up-to-date': { position: Position };
   /** A newer runner of the same agent has taken over: end, and say so. */
   fenced: { runnerId: string; startedAt: number; message: string };
-  bye: { reason: 'planned' | 'slow' | 'shutdown' | 'replaced' };
+  bye: { reason: 'planned' | 'slow' | 'shutdown' | 'replaced' | 'unauthorized' };
 }

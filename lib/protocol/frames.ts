@@ -30,7 +30,8 @@ export interface FrameData {
   obligation: Obligation;
   inbox: InboxItem;
   'up-to-date': { position: Position };
-  bye: { reason: 'planned' | 'slow' | 'shutdown' };
+  /** `unauthorized`: who listens may not any more; the next request says why. */
+  bye: { reason: 'planned' | 'slow' | 'shutdown' | 'unauthorized' };
 }
 
 export type FrameName = keyof FrameData;

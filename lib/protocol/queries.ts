@@ -117,6 +117,19 @@ export const agUiQuery = z.strictObject({ session: text });
 /** `before`: where the page before this one has ended. */
 export const webhookDeliveriesQuery = z.strictObject({ before: orNull(position), limit: limit(50, 200) });
 
+/** Each of them exactly. `before`: the number of the last entry of the page before this one. */
+export const auditQuery = z.strictObject({
+  before: orNull(line),
+  limit: limit(100, 1_000),
+  actor: text,
+  action: text,
+  agent: text,
+  session: text,
+  credential: text,
+  result: text,
+});
+export type AuditQuery = z.infer<typeof auditQuery>;
+
 /** `minutes`: of how many, up to a day. */
 export const activityQuery = z.strictObject({ minutes: limit(60, ACTIVITY_KEPT_MINUTES) });
 

@@ -1,5 +1,5 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import type { Sight } from '@/lib/access/sight';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
@@ -24,13 +24,14 @@ const BUDGET_MS = 200;
  * @returns null when there is no such agent
  */
 export async function downloadLog(
-  { reader, reads }: Database,
+  sight: Sight,
   agentId: string,
   filter: LogFilter,
   client: string,
 ): Promise<ReadableStream<Uint8Array> | null> {
+  const { reader, reads } = sight;
   const id = columnText(agentId);
-  const { position, found } = await readTogether(reader, [agentKnown(id)]);
+  const { position, found } = await readTogether(sight, [agentKnown(sight, id)]);
   if (found[0].length === 0) return null;
   const newest = positionToNumber(position);
   const encoder = new TextEncoder();

@@ -1,15 +1,18 @@
-import type { Database } from '@/db/client';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import { type Activity, durationSteps, MOST_MEASURED } from '@/lib/protocol/activity';
 import { MINUTE_MS } from '@/lib/protocol/limits';
 import { query, readTogether } from './read-together';
 
 /** What the fleet did in the last minutes, and how long its last tasks and replies took. */
-export async function readActivity({ reader }: Database, now: number, minutes: number): Promise<Activity> {
+export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
+  const which = sessionsIn(sight.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
-  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(reader, [
+  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(sight, [
     query(
       (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
-      'SELECT minute, sum(events) AS events FROM activity WHERE minute >= ? AND minute < ? GROUP BY minute',
+      `SELECT minute, sum(events) AS events FROM activity
+        WHERE minute >= ? AND minute < ? AND ${agentsIn(sight.scope)} GROUP BY minute`,
       first,
       first + minutes,
     ),
@@ -17,14 +20,14 @@ export async function readActivity({ reader }: Database, now: number, minutes: n
       (row) => Number(row.ms),
       // by when the server heard: a runner whose clock is ahead would have the last word for as long
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
-        WHERE status <> 'running' AND ended_at IS NOT NULL ORDER BY updated_position DESC LIMIT ?`,
+        WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
       // both on the server's clock
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
-        WHERE state = 'answered' ORDER BY updated_position DESC LIMIT ?`,
+        WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,
     ),
   ]);

@@ -1,10 +1,11 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { insights, quarantine } from '@/db/schema';
+import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -50,13 +51,15 @@ const PAGE_BYTES = 2 * 1024 * 1024;
  * themselves.
  */
 export async function readAgents(
-  database: Database,
+  sight: Sight,
   { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
 ): Promise<AgentList> {
-  const found = ['last_seen_at >= 0', ...words.map(() => 'instr(words, ?) > 0')].join(' AND ');
+  const found = ['last_seen_at >= 0', agentsIn(sight.scope, 'id'), ...words.map(() => 'instr(words, ?) > 0')].join(
+    ' AND ',
+  );
   const looked = words.map(columnText);
   const place = after === null ? '' : 'AND id > ?';
-  const { position, found: answers } = await readTogether(database.reader, [
+  const { position, found: answers } = await readTogether(sight, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
@@ -87,10 +90,10 @@ export async function readAgents(
  *
  * @returns null when there is no such agent
  */
-export async function readAgent({ reader }: Database, agentId: string): Promise<AgentDetail | null> {
+export async function readAgent(sight: Sight, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
-  const { position, found } = await readTogether(reader, [
-    selectAgent(agentId),
+  const { position, found } = await readTogether(sight, [
+    selectAgent(agentId, agentsIn(sight.scope, 'id')),
     query(
       asRead,
       `SELECT *, count(*) OVER () AS producer_count FROM producers
@@ -98,7 +101,7 @@ export async function readAgent({ reader }: Database, agentId: string): Promise<
       id,
       PRODUCERS_SHOWN,
     ),
-    ofAgent(agentId, null, SESSIONS_SHOWN + 1),
+    ofAgent(sight, agentId, null, SESSIONS_SHOWN + 1),
     query(
       quarantinedFromRow,
       `SELECT ${QUARANTINE_COLUMNS} FROM quarantine WHERE agent_id = ? ORDER BY position DESC LIMIT ?`,
@@ -130,16 +133,24 @@ export async function readAgent({ reader }: Database, agentId: string): Promise<
 
 /** One agent's row. @returns null when there is no such agent */
 export async function readAgentRow(
-  { reader }: Database,
+  sight: Sight,
   agentId: string,
 ): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
-  const { position, found } = await readTogether(reader, [selectAgent(agentId)]);
+  const { position, found } = await readTogether(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
   const [agent] = found[0];
   return agent === undefined ? null : { position, agent };
 }
 
-function selectAgent(agentId: string): Query<AgentSummary> {
-  return query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId));
+/** The same for whoever may at least read its log. */
+export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
+  const { position, found } = await readTogether(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
+  const [agent] = found[0];
+  return agent === undefined ? null : { position, agent };
+}
+
+function selectAgent(agentId: string, which: string): Query<AgentSummary> {
+  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${which}`;
+  return query(agentFromRow, sql, columnText(agentId));
 }
 
 export interface ParkedPage {
@@ -153,11 +164,13 @@ export interface ParkedPage {
  * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
  */
 export async function readParked(
-  { reader }: Database,
+  sight: Sight,
   agentId: string,
   { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {
-  const { position, found } = await readTogether(reader, [selectParked(agentId, state, after, limit + 1)]);
+  const { position, found } = await readTogether(sight, [
+    selectParked(agentId, state, after, limit + 1, agentsIn(sight.scope)),
+  ]);
   const [records] = found;
   return { position, hasMore: records.length > limit, records: records.slice(0, limit) };
 }
@@ -167,9 +180,10 @@ function selectParked(
   state: ParkedState['state'],
   after: number,
   limit: number,
+  which = 'TRUE',
 ): Query<QuarantinedRecord> {
   const sql = `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
-    WHERE agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
+    WHERE ${which} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
   return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
 }
 

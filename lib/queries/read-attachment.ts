@@ -1,5 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { attachments } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
@@ -19,13 +20,19 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
  * @throws AppError `not_found`, also for bytes that another session has
  */
 export async function getAttachment(
-  { ids: { hash }, query: { session, name: asked }, request }: Asked<'hash', { query: AttachmentBytesQuery }>,
+  {
+    ids: { hash },
+    query: { session, name: asked },
+    request,
+    principal,
+  }: Asked<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const key = [columnText(session), hash];
   const found = isHash(hash)
     ? await database.reader.execute({
-        sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?`,
+        sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?
+          AND EXISTS (SELECT 1 FROM sessions WHERE id = session_id AND ${sessionsIn(principal.scope, 'id')})`,
         args: key,
       })
     : undefined;

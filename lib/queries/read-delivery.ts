@@ -1,9 +1,10 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { events, quarantine } from '@/db/schema';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import { customValue, pickNumber, pickText } from '@/lib/projections/event-fields';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
@@ -19,9 +20,9 @@ const MOST_COUNTED = 100_000;
 
 const AGENT_ID = '(SELECT agent_id FROM sessions WHERE id = ?1)';
 /** The outboxes that have written to a session. */
-const producersOf = (columns: string) => `SELECT ${columns} FROM producer_sessions AS s
+const producersOf = (columns: string, which: string) => `SELECT ${columns} FROM producer_sessions AS s
   CROSS JOIN producers AS p ON p.id = s.producer_id
-  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL ORDER BY p.last_seen_at DESC LIMIT ${MOST_PRODUCERS}`;
+  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${which} ORDER BY p.last_seen_at DESC LIMIT ${MOST_PRODUCERS}`;
 /** What is in quarantine of a session. Nobody misses what somebody has settled. */
 const quarantinedOf = (columns: string) => `SELECT ${columns} FROM quarantine INDEXED BY quarantine_missing
   WHERE session_id = ?1 AND agent_id = ${AGENT_ID} AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`;
@@ -35,12 +36,18 @@ const asCount = (row: Row) => Number(row.count);
  *
  * @returns null when there is no such session
  */
-export async function readDelivery({ reader }: Database, sessionId: string): Promise<SessionDelivery | null> {
+export async function readDelivery(sight: Sight, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
-  const { position, found } = await readTogether(reader, [
-    query(sessionFromRow, `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`, id),
-    query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ${AGENT_ID}`, id),
-    query(producerFromRow, producersOf('p.*'), id),
+  // They tell of all sessions of their agent.
+  const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];
+  const { position, found } = await readTogether(sight, [
+    query(
+      sessionFromRow,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      id,
+    ),
+    query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ${AGENT_ID} AND ${ofAgent}`, id),
+    query(producerFromRow, producersOf('p.*', ofProducer), id),
     query(
       (row) => lostIn(EVENT.read(row)),
       `SELECT ${EVENT.columns()} FROM events INDEXED BY events_lost
@@ -55,7 +62,7 @@ export async function readDelivery({ reader }: Database, sessionId: string): Pro
     query(asCount, countOf(quarantinedOf('1')), id),
     query(
       asCount,
-      countOf(`SELECT 1 FROM (${producersOf('p.id')}) AS own CROSS JOIN quarantine AS q INDEXED BY quarantine_unnamed
+      countOf(`SELECT 1 FROM (${producersOf('p.id', ofProducer)}) AS own CROSS JOIN quarantine AS q INDEXED BY quarantine_unnamed
         ON q.producer_id = own.id WHERE q.session_id IS NULL OR q.agent_id IS NULL`),
       id,
     ),

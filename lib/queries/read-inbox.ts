@@ -1,8 +1,9 @@
 import type { InValue, Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import { INBOX_KINDS, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -27,16 +28,17 @@ const COLUMNS = INBOX_ROW.columns('i');
 
 /** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
 export async function readInbox(
-  { reader }: Database,
+  sight: Sight,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: InboxFilter = WHOLE_INBOX,
 ): Promise<InboxList> {
   const kinds = INBOX_KINDS.filter((kind) => filter.kinds.length === 0 || filter.kinds.includes(kind));
   const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
+  const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');
   const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
-  const { position, found } = await readTogether<(number | Row)[]>(reader, [
-    ...kinds.map((kind) => countOf(kind, filter)),
-    ...wanted.map((kind) => oldest(kind, filter, kind === after?.group ? after : null, limit + 1)),
+  const { position, found } = await readTogether<(number | Row)[]>(sight, [
+    ...kinds.map((kind) => countOf(kind, filter, which)),
+    ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
   ]);
   const counts = noItems();
   for (const [at, kind] of kinds.entries()) counts[kind] = (found[at]?.[0] as number | undefined) ?? 0;
@@ -48,16 +50,22 @@ export async function readInbox(
   return { position, items, next, counts };
 }
 
-function oldest(kind: InboxKind, filter: InboxFilter, after: ListCursor | null, limit: number): Query<Row> {
+function oldest(
+  kind: InboxKind,
+  filter: InboxFilter,
+  which: string,
+  after: ListCursor | null,
+  limit: number,
+): Query<Row> {
   const { sql, args } = conditionOf(kind, filter);
   const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
-  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} ${place} ORDER BY i.since, i.id LIMIT ?`;
+  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${which} ${place} ORDER BY i.since, i.id LIMIT ?`;
   return query(asRead, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
 }
 
-function countOf(kind: InboxKind, filter: InboxFilter): Query<number> {
+function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {
   const { sql, args } = conditionOf(kind, filter);
-  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} LIMIT ${MOST_COUNTED})`;
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${which} LIMIT ${MOST_COUNTED})`;
   return query((row) => Number(row.count), text, ...args);
 }
 

@@ -1,7 +1,7 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { logComponents } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import type { LogComponentList } from '@/lib/protocol/read-models';
 import { agentKnown } from './agent-known';
 import { query, readTogether } from './read-together';
@@ -16,11 +16,11 @@ const COMPONENT = shapeOf(logComponents, 'component', 'lines');
  *
  * @returns null when there is no such agent
  */
-export async function readLogComponents({ reader }: Database, agentId: string): Promise<LogComponentList | null> {
+export async function readLogComponents(sight: Sight, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
   const sql = `SELECT ${COMPONENT.columns()} FROM log_components WHERE agent_id = ? ORDER BY component LIMIT ?`;
-  const { position, found } = await readTogether(reader, [
-    agentKnown(id),
+  const { position, found } = await readTogether(sight, [
+    agentKnown(sight, id),
     query(COMPONENT.read, sql, id, MAX_COMPONENTS),
   ]);
   const [agent, components] = found;

@@ -1,5 +1,5 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import type { Sight } from '@/lib/access/sight';
 import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
@@ -38,14 +38,14 @@ const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
  * @returns null when there is no such agent
  */
 export async function readLogLines(
-  database: Database,
+  sight: Sight,
   agentId: string,
   { filter, place, limit }: LogRequest,
   limits: LogPageLimits = LIMITS,
 ): Promise<LogPage | null> {
-  const { reader } = database;
+  const { reader } = sight;
   const id = columnText(agentId);
-  const { position, found } = await readTogether(reader, [agentKnown(id), selectExtent(id)]);
+  const { position, found } = await readTogether(sight, [agentKnown(sight, id), selectExtent(id)]);
   const [agent, [log = NO_LOG]] = found;
   if (agent.length === 0) return null;
   const head = { position, log };

@@ -1,6 +1,7 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import type { Obligation, ObligationList, SessionObligations } from '@/lib/protocol/read-models';
 import { query, readTogether } from './read-together';
 
@@ -15,11 +16,11 @@ const MAX_SETTLED = 20;
  *
  * An agent nobody has heard of owes nothing: its runner asks before its first word.
  */
-export async function readObligations({ reader }: Database, agentId: string): Promise<ObligationList> {
+export async function readObligations(sight: Sight, agentId: string): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()} FROM obligations INDEXED BY obligations_owed_by_agent
-    WHERE agent_id = ? AND state = 'owed' ORDER BY position LIMIT ?`;
+    WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
   const owed = query(obligationFromRow, sql, columnText(agentId), MAX_SHOWN);
-  const { position, found } = await readTogether(reader, [owed]);
+  const { position, found } = await readTogether(sight, [owed]);
   const shown = (obligation: Obligation) => {
     const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;
     return { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate };
@@ -28,21 +29,22 @@ export async function readObligations({ reader }: Database, agentId: string): Pr
 }
 
 /** What a session's agent owes in it, oldest first, and what was settled there last. Of a session nobody knows, nothing. */
-export async function readSessionObligations({ reader }: Database, sessionId: string): Promise<SessionObligations> {
+export async function readSessionObligations(sight: Sight, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
+  const which = sessionsIn(sight.scope, 'session_id');
   const id = columnText(sessionId);
-  const { position, found } = await readTogether(reader, [
+  const { position, found } = await readTogether(sight, [
     query(
       obligationFromRow,
       `SELECT ${columns} FROM obligations INDEXED BY obligations_owed_by_session
-        WHERE session_id = ? AND state = 'owed' ORDER BY position LIMIT ?`,
+        WHERE session_id = ? AND state = 'owed' AND ${which} ORDER BY position LIMIT ?`,
       id,
       MAX_SHOWN,
     ),
     query(
       obligationFromRow,
       `SELECT ${columns} FROM obligations INDEXED BY obligations_settled
-        WHERE session_id = ? AND state <> 'owed' ORDER BY updated_position DESC LIMIT ?`,
+        WHERE session_id = ? AND state <> 'owed' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       id,
       MAX_SETTLED,
     ),

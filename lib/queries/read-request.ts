@@ -1,6 +1,7 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import { ShownFold } from '@/lib/projections/items';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { RequestDetail, RequestItem } from '@/lib/protocol/read-models';
@@ -16,16 +17,12 @@ const MOST_ANSWERS = 100;
  *
  * @returns null if nothing was ever asked under the id
  */
-export async function readRequest(
-  { reader }: Database,
-  sessionId: string,
-  requestId: string,
-): Promise<RequestDetail | null> {
+export async function readRequest(sight: Sight, sessionId: string, requestId: string): Promise<RequestDetail | null> {
   const [session, request] = [columnText(sessionId), columnText(requestId)];
   const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
     WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
-      AND name = '${CUSTOM.requestOpened}' ORDER BY position DESC LIMIT 1`;
-  const { position, found } = await readTogether<[Row, Row, Row]>(reader, [
+      AND name = '${CUSTOM.requestOpened}' AND ${sessionsIn(sight.scope, 'session_id')} ORDER BY position DESC LIMIT 1`;
+  const { position, found } = await readTogether<[Row, Row, Row]>(sight, [
     query(asRead, asked, session, request),
     query(
       asRead,

@@ -1,6 +1,7 @@
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
 import type { ServerContext } from '@/lib/access/server-context';
+import { sightOf } from '@/lib/access/sight';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { AppError } from '@/lib/protocol/errors';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
@@ -33,28 +34,29 @@ import { readWebhook, readWebhookDeliveries } from './read-webhook';
  * page of those that match.
  */
 export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
-  const { database } = server;
+  const sight = seen(asked, server);
   const { agent: agentId, state: states, q: words, limit } = asked.query;
   const isFiltered = states.length > 0 || words.length > 0;
   const after = asked.query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
   return inTurn(asked, server, async () => {
-    if (after === null) return readSessions(database, limit);
+    if (after === null) return readSessions(sight, limit);
     if (agentId !== null && !isFiltered) {
-      return readAgentSessions(database, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
+      return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
     }
     const page = { after: cursorOf(after, SESSION_STATES), limit };
-    return readSessionPage(database, page, { agentId, states, words });
+    return readSessionPage(sight, page, { agentId, states, words });
   });
 }
 
-export function getSession({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
-  return found('session', sessionId, readSession(database, sessionId));
+export function getSession(asked: Asked<'sessionId'>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return found('session', sessionId, readSession(seen(asked, server), sessionId));
 }
 
 export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange }>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return inTurn(asked, server, () =>
-    found('session', sessionId, readTranscript(server.database, sessionId, asked.query)),
+    found('session', sessionId, readTranscript(seen(asked, server), sessionId, asked.query)),
   );
 }
 
@@ -62,28 +64,29 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
 export async function getInbox(asked: Asked<never, { query: InboxQuery }>, server: ServerContext) {
   const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
-  return inTurn(asked, server, () => readInbox(server.database, page, { kinds, agentId, sessionId, words }));
+  return inTurn(asked, server, () => readInbox(seen(asked, server), page, { kinds, agentId, sessionId, words }));
 }
 
 export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
   const { sessionId, requestId } = asked.ids;
-  return inTurn(asked, server, () => found('request', requestId, readRequest(server.database, sessionId, requestId)));
+  return inTurn(asked, server, () =>
+    found('request', requestId, readRequest(seen(asked, server), sessionId, requestId)),
+  );
 }
 
-export function getDelivery({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
-  return found('session', sessionId, readDelivery(database, sessionId));
+export function getDelivery(asked: Asked<'sessionId'>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return found('session', sessionId, readDelivery(seen(asked, server), sessionId));
 }
 
-export function getTurnAt(
-  { ids: { sessionId }, query: { at } }: Asked<'sessionId', { query: { at: number } }>,
-  { database }: ServerContext,
-) {
-  return found('session', sessionId, readTurnAt(database, sessionId, at));
+export function getTurnAt(asked: Asked<'sessionId', { query: { at: number } }>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return found('session', sessionId, readTurnAt(seen(asked, server), sessionId, asked.query.at));
 }
 
 export function getTasks(asked: Asked<'sessionId'>, server: ServerContext) {
   const { sessionId } = asked.ids;
-  return inTurn(asked, server, () => found('session', sessionId, readTasks(server.database, sessionId)));
+  return inTurn(asked, server, () => found('session', sessionId, readTasks(seen(asked, server), sessionId)));
 }
 
 export function getTask(
@@ -92,62 +95,62 @@ export function getTask(
 ) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
-    found('task', taskId, readTask(server.database, sessionId, taskId, asked.query.runId)),
+    found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query.runId)),
   );
 }
 
 export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
-    found('task', taskId, readTaskOutput(server.database, sessionId, taskId, asked.query)),
+    found('task', taskId, readTaskOutput(seen(asked, server), sessionId, taskId, asked.query)),
   );
 }
 
 export function getAgents(asked: Asked<never, { query: AgentsQuery }>, server: ServerContext) {
   const { limit, after, q: words } = asked.query;
   const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
-  return inTurn(asked, server, () => readAgents(server.database, { after: cursor, limit, words }));
+  return inTurn(asked, server, () => readAgents(seen(asked, server), { after: cursor, limit, words }));
 }
 
 export function getAgent(asked: Asked<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
-  return inTurn(asked, server, () => found('agent', agentId, readAgent(server.database, agentId)));
+  return inTurn(asked, server, () => found('agent', agentId, readAgent(seen(asked, server), agentId)));
 }
 
-export function getParked(
-  { ids: { agentId }, query }: Asked<'agentId', { query: ParkedPage }>,
-  { database }: ServerContext,
-) {
-  return readParked(database, agentId, query);
+export function getParked(asked: Asked<'agentId', { query: ParkedPage }>, server: ServerContext) {
+  return readParked(seen(asked, server), asked.ids.agentId, asked.query);
 }
 
 /** The level its runner last said it writes, and the level it is asked for. `PUT` asks for another. */
-export function getLogLevel({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
-  return found('agent', agentId, readLogLevel(database, agentId));
+export function getLogLevel(asked: Asked<'agentId'>, server: ServerContext) {
+  const { agentId } = asked.ids;
+  return found('agent', agentId, readLogLevel(seen(asked, server), agentId));
 }
 
-export function getObligations({ ids: { agentId } }: Asked<'agentId'>, { database }: ServerContext) {
-  return readObligations(database, agentId);
+export function getObligations(asked: Asked<'agentId'>, server: ServerContext) {
+  const { agentId } = asked.ids;
+  return readObligations(seen(asked, server), agentId);
 }
 
 /** What the fleet did lately, in its turn: it reads many rows. */
 export function getActivity(asked: Asked<never, { query: { minutes: number } }>, server: ServerContext) {
-  return inTurn(asked, server, () => readActivity(server.database, server.now(), asked.query.minutes));
+  return inTurn(asked, server, () => readActivity(seen(asked, server), server.now(), asked.query.minutes));
 }
 
-export function getWebhook(_: Asked, server: ServerContext) {
-  return readWebhook(server);
+export function getWebhook(asked: Asked, server: ServerContext) {
+  return readWebhook(seen(asked, server), server);
 }
 
 export function getWebhookDeliveries(
-  { query }: Asked<never, { query: { before: number | null; limit: number } }>,
-  { database }: ServerContext,
+  asked: Asked<never, { query: { before: number | null; limit: number } }>,
+  server: ServerContext,
 ) {
-  return readWebhookDeliveries(database, query);
+  return readWebhookDeliveries(seen(asked, server), asked.query);
 }
 
-export function getSessionObligations({ ids: { sessionId } }: Asked<'sessionId'>, { database }: ServerContext) {
-  return readSessionObligations(database, sessionId);
+export function getSessionObligations(asked: Asked<'sessionId'>, server: ServerContext) {
+  const { sessionId } = asked.ids;
+  return readSessionObligations(seen(asked, server), sessionId);
 }
 
 export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, server: ServerContext) {
@@ -156,16 +159,22 @@ export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, 
     ids: { agentId },
   } = asked;
   const wanted = { filter: await logFilterOf(query), place: logPlaceOf(query), limit: query.limit };
-  return inTurn(asked, server, () => found('agent', agentId, readLogLines(server.database, agentId, wanted)));
+  return inTurn(asked, server, () => found('agent', agentId, readLogLines(seen(asked, server), agentId, wanted)));
 }
 
 /** A file. */
 export async function getLogDownload(
-  { request, ids: { agentId }, query }: Asked<'agentId', { query: LogFilterQuery }>,
-  { database }: ServerContext,
+  asked: Asked<'agentId', { query: LogFilterQuery }>,
+  server: ServerContext,
 ): Promise<Response> {
+  const { request, query } = asked;
+  const { agentId } = asked.ids;
   const filter = await logFilterOf(query);
-  const body = await found('agent', agentId, downloadLog(database, agentId, filter, clientOf(request.headers)));
+  const body = await found(
+    'agent',
+    agentId,
+    downloadLog(seen(asked, server), agentId, filter, clientOf(request.headers)),
+  );
   const name = `${agentId}.log`;
   return new Response(body, {
     headers: {
@@ -178,7 +187,7 @@ export async function getLogDownload(
 
 export function getLogComponents(asked: Asked<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
-  return inTurn(asked, server, () => found('agent', agentId, readLogComponents(server.database, agentId)));
+  return inTurn(asked, server, () => found('agent', agentId, readLogComponents(seen(asked, server), agentId)));
 }
 
 async function found<Model>(what: string, id: string, reading: Promise<Model | null>): Promise<Model> {
@@ -188,6 +197,11 @@ async function found<Model>(what: string, id: string, reading: Promise<Model | n
     'not_found',
     `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
   );
+}
+
+/** The database as far as the sender may see it. */
+function seen({ principal }: Asked, { database }: ServerContext) {
+  return sightOf(database, principal.scope);
 }
 
 function inTurn<Model>({ request }: Asked, { database }: ServerContext, read: () => Promise<Model>): Promise<Model> {

@@ -1,8 +1,9 @@
 import type { InValue, Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
@@ -24,10 +25,10 @@ export const SESSIONS_IN_PAGE = 100;
  * The sessions that have not exited and the newest `exited` of those that have, 1,000 together at most, newest event
  * first. If there are more, those are kept whose state comes first in SESSION_STATES.
  */
-export async function readSessions(database: Database, exited = LIST_LIMIT): Promise<SessionList> {
+export async function readSessions(sight: Sight, exited = LIST_LIMIT): Promise<SessionList> {
   const limitOf = (state: SessionState) => (state === 'exited' ? exited : LIST_LIMIT) + 1;
-  const ofEach = (state: SessionState) => newest([inState(state)], null, limitOf(state));
-  const { position, counts, states } = await readByState(database, EVERY_SESSION, ofEach);
+  const ofEach = (state: SessionState) => newest([inState(state), ...scopeOf(sight)], null, limitOf(state));
+  const { position, counts, states } = await readByState(sight, EVERY_SESSION, ofEach);
   // One row more per state than can be listed was read, to know whether there are more.
   const found = states.flat();
   const isCut = (states.at(-1)?.length ?? 0) > exited;
@@ -42,13 +43,15 @@ export async function readSessions(database: Database, exited = LIST_LIMIT): Pro
  * first.
  */
 export async function readSessionPage(
-  database: Database,
+  sight: Sight,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
   const from = after === null ? 0 : SESSION_STATES.indexOf(after.group as SessionState);
-  const { position, counts, states } = await readByState(database, filter, (state, at) =>
-    at < from ? null : newest([inState(state), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
+  const { position, counts, states } = await readByState(sight, filter, (state, at) =>
+    at < from
+      ? null
+      : newest([inState(state), ...scopeOf(sight), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
   const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, nextAfter) };
@@ -56,14 +59,14 @@ export async function readSessionPage(
 
 /** @returns the rows of each matching state, and how many there are in all */
 async function readByState(
-  { reader }: Database,
+  sight: Sight,
   filter: SessionFilter,
   ofEach: (state: SessionState, at: number) => Query<Row> | null,
 ): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
   const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
-  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...conditionsOf(filter)]));
-  const { position, found } = await readTogether<(number | Row)[]>(reader, [...counted, ...wanted]);
+  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(sight)], conditionsOf(filter)));
+  const { position, found } = await readTogether<(number | Row)[]>(sight, [...counted, ...wanted]);
   const counts = noSessions();
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
@@ -71,11 +74,11 @@ async function readByState(
 
 /** One page of an agent's sessions, the one with the newest event first. */
 export async function readAgentSessions(
-  database: Database,
+  sight: Sight,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<Omit<SessionList, 'counts'>> {
-  const { position, found } = await readTogether(database.reader, [ofAgent(agentId, after, limit + 1)]);
+  const { position, found } = await readTogether(sight, [ofAgent(sight, agentId, after, limit + 1)]);
   return { position, ...agentPageOf(await new Pace().map(found[0], sessionFromRow), limit) };
 }
 
@@ -87,8 +90,13 @@ export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
   return pageOf(rows, limit, (last) => last && cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
 }
 
-export function ofAgent(agentId: string, after: ListCursor | null, limit: number): Query<Row> {
-  return newest([inAgent(agentId)], after, limit);
+export function ofAgent(
+  sight: Pick<Sight, 'scope'>,
+  agentId: string,
+  after: ListCursor | null,
+  limit: number,
+): Query<Row> {
+  return newest([inAgent(agentId), ...scopeOf(sight)], after, limit);
 }
 
 /** What sessions must match: states (any of them, or all), an agent, words. */
@@ -107,6 +115,9 @@ interface Condition {
   args: InValue[];
 }
 
+/** What is out of it is not listed, nor counted. */
+const scopeOf = ({ scope }: Pick<Sight, 'scope'>): Condition[] =>
+  scope.kind === 'everything' ? [] : [{ sql: sessionsIn(scope, 'id'), args: [] }];
 const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
@@ -133,9 +144,9 @@ function newest(conditions: readonly Condition[], after: ListCursor | null, limi
   return query(asRead, text, ...args, limit);
 }
 
-function countOf(conditions: readonly Condition[]): Query<number> {
-  const { sql, args } = together(conditions);
-  const most = conditions.length > 1 ? MOST_FOUND_COUNTED : MOST_COUNTED;
+function countOf(listed: readonly Condition[], found: readonly Condition[]): Query<number> {
+  const { sql, args } = together([...listed, ...found]);
+  const most = found.length > 0 ? MOST_FOUND_COUNTED : MOST_COUNTED;
   const text = `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE ${sql} LIMIT ${most})`;
   return query((row) => Number(row.count), text, ...args);
 }
@@ -163,9 +174,9 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
 }
 
 /** @returns null when there is no such session */
-export async function readSession({ reader }: Database, sessionId: string): Promise<SessionDetail | null> {
-  const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`;
-  const { position, found } = await readTogether(reader, [query(sessionFromRow, sql, columnText(sessionId))]);
+export async function readSession(sight: Sight, sessionId: string): Promise<SessionDetail | null> {
+  const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
+  const { position, found } = await readTogether(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];
   return session === undefined ? null : { position, session };
 }

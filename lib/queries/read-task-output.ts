@@ -1,6 +1,7 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import type { TaskOutputDetail } from '@/lib/protocol/read-models';
 import { OutputDraft } from '@/lib/protocol/task-output';
 import { asRead, query, readTogether } from './read-together';
@@ -18,18 +19,19 @@ export interface RunAsked {
  * @returns null when there is no such task
  */
 export async function readTaskOutput(
-  { reader }: Database,
+  sight: Sight,
   sessionId: string,
   taskId: string,
   { runId, position: at }: RunAsked,
 ): Promise<TaskOutputDetail | null> {
+  const run = `${RUN} AND ${sessionsIn(sight.scope, 'session_id')} ${NEWEST}`;
   const args = [columnText(sessionId), columnText(taskId), at, runId === null ? null : columnText(runId)];
-  const { position, found } = await readTogether(reader, [
-    query((row) => String(row.position), RUN, ...args),
+  const { position, found } = await readTogether(sight, [
+    query((row) => String(row.position), run, ...args),
     query(
       asRead,
       `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_output
-       WHERE session_id = ?1 AND entity_id = CAST((${RUN}) AS TEXT) AND name = 'task:output' ORDER BY position`,
+       WHERE session_id = ?1 AND entity_id = CAST((${run}) AS TEXT) AND name = 'task:output' ORDER BY position`,
       ...args,
     ),
   ]);
@@ -44,4 +46,5 @@ export async function readTaskOutput(
 }
 
 const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2
-  AND position = ifnull(?3, position) AND (?4 IS NULL OR run_id = ?4) ORDER BY position DESC LIMIT 1`;
+  AND position = ifnull(?3, position) AND (?4 IS NULL OR run_id = ?4)`;
+const NEWEST = 'ORDER BY position DESC LIMIT 1';

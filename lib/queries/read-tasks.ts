@@ -1,8 +1,9 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/access/sight';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
@@ -24,18 +25,19 @@ const FOLDED_AT_ONCE = 500;
  *
  * @returns null when there is no such session
  */
-export async function readTasks({ reader }: Database, sessionId: string): Promise<TaskList | null> {
+export async function readTasks(sight: Sight, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
-  const few = await readTogether(reader, [
-    ...listed(id),
+  const which = sessionsIn(sight.scope, 'id');
+  const few = await readTogether(sight, [
+    ...listed(id, which),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
   const [session, , , [count = 0], all] = few.found;
   if (session.length === 0) return null;
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
-  const snapshot = await reader.transaction('read');
+  const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether(snapshot, listed(id));
+    const { position, found } = await readTogether({ ...sight, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
     const pace = new Pace();
@@ -58,11 +60,11 @@ export async function readTasks({ reader }: Database, sessionId: string): Promis
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
 /** Whether the session exists, which of its tasks run and which are the newest, by position, and how many it has. */
-function listed(id: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
+function listed(id: string, which: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
   return [
-    query(asRead, 'SELECT 1 FROM sessions WHERE id = ?', id),
+    query(asRead, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
     query((row) => Number(row.count), COUNT, id),
@@ -82,14 +84,14 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
  * @returns null when there is no such task
  */
 export async function readTask(
-  database: Database,
+  sight: Sight,
   sessionId: string,
   taskId: string,
   runId: string | null = null,
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readTogether(database.reader, [
-    runsOf(session, taskId),
+  const { position, found } = await readTogether(sight, [
+    runsOf(session, taskId, sessionsIn(sight.scope, 'session_id')),
     // the newest of it: bounded like a turn
     query(
       asRead,
@@ -115,8 +117,8 @@ export async function readTask(
 }
 
 /** The runs of a task, in the order in which they began. */
-function runsOf(session: string, taskId: string): Query<Task> {
-  const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? ORDER BY position`;
+function runsOf(session: string, taskId: string, which: string): Query<Task> {
+  const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? AND ${which} ORDER BY position`;
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 

@@ -1,6 +1,8 @@
 import type { InValue, Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
+import { positionIn } from '@/db/scope-sql';
 import { type Position, positionFromNumber } from '@/lib/protocol/position';
+import type { Scope } from '@/lib/protocol/scope';
 
 /** A statement, and how to read its rows. */
 export interface Query<T> {
@@ -20,15 +22,16 @@ export function asRead(row: Row): Row {
 
 /**
  * Reads several things at one moment. A stream opened `after` its position misses nothing and repeats nothing.
+ * The position is one that whoever has the scope may know of.
  *
  * @returns the rows of each query, in the order of the queries
  */
 export async function readTogether<T extends readonly unknown[]>(
-  reader: Pick<Reader, 'batch'>,
+  { reader, scope }: { reader: Pick<Reader, 'batch'>; scope: Scope },
   queries: { [K in keyof T]: Query<T[K]> },
 ): Promise<{ position: Position; found: { [K in keyof T]: T[K][] } }> {
   const statements = queries.map(({ sql, args }) => ({ sql, args }));
-  const [counter, ...results] = await reader.batch(['SELECT position FROM counter', ...statements], 'read');
+  const [counter, ...results] = await reader.batch([positionIn(scope), ...statements], 'read');
   return {
     position: positionFromNumber(Number(counter?.rows[0]?.position ?? 0)),
     found: queries.map(({ toRow }, at) => (results[at]?.rows ?? []).map(toRow)) as { [K in keyof T]: T[K][] },

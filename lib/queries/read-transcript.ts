@@ -1,10 +1,11 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
 import { sessions } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import { textOfItems } from '@/lib/projections/item-draft';
 import { ShownFold } from '@/lib/projections/items';
 import { settleTurn } from '@/lib/projections/turn-page';
@@ -40,15 +41,15 @@ const ITEM_FRAME = 256;
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
  */
 export async function readTranscript(
-  database: Database,
+  sight: Sight,
   sessionId: string,
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const pace = new Pace();
-  const { position, found } = await readTogether(database.reader, pageQueries(id, before, limit));
+  const { position, found } = await readTogether(sight, pageQueries(sight, id, before, limit));
   const [, , , [isSmall = true], headers, entries] = found;
-  if (!isSmall) return readLarge(database, id, before, limit, pace);
+  if (!isSmall) return readLarge(sight, id, before, limit, pace);
   const page = headOf(position, found, before, limit);
   if (page === null) return null;
   const rows = byTurn(entries);
@@ -62,10 +63,13 @@ export async function readTranscript(
 }
 
 /** The same for more than is read in one go: in one snapshot, with turns for others in between. */
-async function readLarge(database: Database, sessionId: string, before: string | null, limit: number, pace: Pace) {
-  const snapshot = await database.reader.transaction('read');
+async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
+  const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether(snapshot, headQueries(sessionId, before, limit));
+    const { position, found } = await readTogether(
+      { ...sight, reader: snapshot },
+      headQueries(sight, sessionId, before, limit),
+    );
     const page = headOf(position, found, before, limit);
     if (page === null) return null;
     const turns: Turn[] = [];
@@ -166,13 +170,18 @@ function pageOf(sessionId: string, before: string | null, limit: number) {
 }
 
 function headQueries(
+  { scope }: Pick<Sight, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,
 ): [Query<TurnPlaces>, Query<Row>, Query<string>] {
   const { select, args } = pageOf(sessionId, before, limit + 1);
   return [
-    query((row) => PLACES.read(row).places, 'SELECT places FROM sessions WHERE id = ?', sessionId),
+    query(
+      (row) => PLACES.read(row).places,
+      `SELECT places FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
+      sessionId,
+    ),
     query(asRead, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
     query((row) => String(row.id), select('id'), ...args),
   ];
@@ -180,6 +189,7 @@ function headQueries(
 
 /** The same with the whole page, if it is small. */
 function pageQueries(
+  sight: Pick<Sight, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,
@@ -192,7 +202,7 @@ function pageQueries(
     FROM (SELECT octet_length(payload) AS size FROM events WHERE ${ofPage} LIMIT ${PIECE_EVENTS + 1})`;
   const entries = `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`;
   return [
-    ...headQueries(sessionId, before, limit),
+    ...headQueries(sight, sessionId, before, limit),
     query((row) => Number(row.is_small) === 1, isSmall, ...args),
     query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
     query(asRead, entries, ...args),

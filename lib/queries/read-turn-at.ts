@@ -1,7 +1,8 @@
-import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { tasks, turns } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/access/sight';
 import type { TurnAt } from '@/lib/protocol/read-models';
 import { asRead, query, readTogether } from './read-together';
 
@@ -20,10 +21,10 @@ const MOST_TASKS = 64;
  *
  * @returns null when there is no such session
  */
-export async function readTurnAt({ reader }: Database, sessionId: string, at: number): Promise<TurnAt | null> {
+export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readTogether(reader, [
-    query(asRead, 'SELECT 1 FROM sessions WHERE id = ?', session),
+  const { position, found } = await readTogether(sight, [
+    query(asRead, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),
     query(
       TURN.read,
       `SELECT ${TURN.columns()} FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?

@@ -1,7 +1,7 @@
-import type { Database } from '@/db/client';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
 import type { ServerContext } from '@/lib/access/server-context';
+import type { Sight } from '@/lib/access/sight';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { deliveryId, type WebhookDeliveries, type WebhookDelivery, type WebhookStatus } from '@/lib/protocol/webhook';
 import { query, readTogether } from './read-together';
@@ -10,25 +10,28 @@ const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
 const COLUMNS = ROW.columns();
 
 /** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
-export async function readWebhook({
-  database,
-  webhook = null,
-  webhookProblem = null,
-}: Pick<ServerContext, 'database' | 'webhook' | 'webhookProblem'>): Promise<WebhookStatus> {
-  const { position, found } = await readTogether<[number, Row]>(database.reader, [
-    query((row) => Number(row.count), `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting'`),
+export async function readWebhook(
+  sight: Sight,
+  { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
+): Promise<WebhookStatus> {
+  const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
+  const { position, found } = await readTogether<[number, Row]>(sight, [
+    query(
+      (row) => Number(row.count),
+      `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
+    ),
     query(
       ROW.read,
-      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL ORDER BY position DESC LIMIT 1`,
+      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL AND ${which} ORDER BY position DESC LIMIT 1`,
     ),
   ]);
   const [[waiting = 0], [last]] = found;
   return {
     webhook:
-      webhook === null
+      webhook === null || !isWhole
         ? null
         : { host: new URL(webhook.url).host, kinds: [...webhook.kinds], signed: webhook.key !== null },
-    problem: webhookProblem,
+    problem: isWhole ? webhookProblem : null,
     waiting,
     last: last === undefined ? null : shown(last),
     position,
@@ -37,11 +40,11 @@ export async function readWebhook({
 
 /** One page of the deliveries, the newest first. */
 export async function readWebhookDeliveries(
-  { reader }: Database,
+  sight: Sight,
   { before, limit }: { before: number | null; limit: number },
 ): Promise<WebhookDeliveries> {
-  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? ORDER BY position DESC LIMIT ?`;
-  const { position, found } = await readTogether<[Row]>(reader, [
+  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
+  const { position, found } = await readTogether<[Row]>(sight, [
     query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
   ]);
   const [rows] = found;
@@ -51,6 +54,11 @@ export async function readWebhookDeliveries(
     deliveries: rows.slice(0, limit).map(shown),
     next: rows.length > limit && last !== undefined ? positionFromNumber(last.position) : null,
   };
+}
+
+/** It is of the whole fleet: whoever sees only a part of that is told of none. */
+function ofFleet({ scope }: Sight): string {
+  return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
 }
 
 type Row = ReturnType<typeof ROW.read>;

@@ -1,5 +1,8 @@
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
+import { actOf, audited, noteRefusal } from '@/lib/access/audited';
+import type { Principal } from '@/lib/access/principal';
+import { requireReach } from '@/lib/access/require-reach';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { describeIssue } from '@/lib/ingest/parse-request';
 import { readBody } from '@/lib/ingest/read-body';
@@ -16,14 +19,36 @@ import type { ServerParts } from './server-parts';
  *   and what the handler throws
  */
 export async function answerRoute(
-  { handler, takes, status }: ApiRoute,
+  { handler, takes, status, action, pattern }: ApiRoute,
   request: Request,
   server: ServerParts,
   ids: Ids,
+  principal: Principal,
 ): Promise<Response> {
   const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
-  const body = takes.bodies === undefined ? undefined : await readJson(request, takes.bodies);
-  const model = await handler({ ids, query, body, request }, server);
+  const bytes = takes.bodies === undefined ? null : await readBody(request);
+  const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
+  const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
+  const whenOver = (onEnd: () => void) => server.credentials.watch(principal.credentialId, onEnd);
+  const asked = { ids, query, body, request, principal, whenOver };
+  if (action === null) {
+    await requireReach(server.database, principal.scope, ids, of);
+    return responseOf(await handler(asked, server), status);
+  }
+  const act = actOf(request, principal, action, ids, bytes);
+  try {
+    await requireReach(server.database, principal.scope, ids, of);
+    const database = audited(server.database, act, server.now);
+    return await responseOf(await handler(asked, { ...server, database }), status);
+  } catch (error) {
+    await noteRefusal(server.database, act, error, server.now());
+    throw error;
+  }
+}
+
+const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
+
+async function responseOf(model: object, status: ApiRoute['status']): Promise<Response> {
   return model instanceof Response ? model : answer(model, status);
 }
 
@@ -53,8 +78,7 @@ const MAX_QUOTED = 1_000;
  * Parses a body and makes its strings well-formed. An empty one counts as `{}`: some requests say everything in the
  * path. Others get their turns in between, because a body may hold as many values as a record.
  */
-async function readJson(request: Request, schemas: readonly Schema[]): Promise<unknown> {
-  const bytes = await readBody(request);
+async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
   const pace = new Pace();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);

@@ -1,7 +1,10 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
-import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
-import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
+import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
+import { authenticate, signedIn } from '@/lib/access/authenticate';
+import { Guesses } from '@/lib/access/guesses';
+import { type Principal, requirePermission } from '@/lib/access/principal';
+import type { SignInServer } from '@/lib/access/sign-in';
 import { asResponse } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
@@ -23,6 +26,8 @@ export interface Server {
   answer(request: Request): Promise<Response>;
   /** Whether a request carries a good credential. */
   knows(request: Request): Promise<boolean>;
+  /** Whose sign-in a page's request carries; null for nobody's. */
+  visitor(headers: Headers): Promise<Principal | null>;
   /** From now on commands expire, silent runners are missed and logs are trimmed, without any request. */
   start(): Promise<void>;
   /**
@@ -53,6 +58,12 @@ export function createServer(env: Record<string, string | undefined>): Server {
     known ??= accessSettings(env);
     return known;
   };
+  const door: SignInServer = {
+    settings,
+    guesses: new Guesses(),
+    credentials: async () => (await parts()).credentials,
+    context: () => parts(),
+  };
   const parts = () => {
     opening ??= open().catch((error) => {
       opening = null;
@@ -68,7 +79,15 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const { webhook, problem: webhookProblem } = webhookSetting(env);
     const opened = await openDatabase(databaseOptions(env));
     const all = serverParts(
-      { ...access, database: opened, streamMaxMs, replyOverdueMs: replyOverdueMs(env), webhook, webhookProblem },
+      {
+        ...access,
+        database: opened,
+        streamMaxMs,
+        replyOverdueMs: replyOverdueMs(env),
+        webhook,
+        webhookProblem,
+        sessionIdleMs: sessionIdleMs(env),
+      },
       logRetention(env),
     );
     if (closing === null) {
@@ -84,11 +103,12 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const found = findRoute(request.method, pathname);
     if (found.kind === 'route') {
       const { route, ids } = found;
-      if (route.access === 'open') return route.handler(request, { settings, parts, readiness });
-      await (route.access === 'program' ? authenticateProgram : authenticate)(request, settings());
-      return answerRoute(route, request, await parts(), ids);
+      if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
+      const principal = await authenticate(request, door);
+      requirePermission(principal, route.access);
+      return answerRoute(route, request, await parts(), ids, principal);
     }
-    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, settings());
+    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
     if (found.kind === 'nothing') {
       throw new AppError('not_found', `There is nothing at ${pathname}. PROTOCOL.md lists the routes.`);
     }
@@ -114,6 +134,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     all.commands.close();
     all.logs.close();
     all.webhooks.close();
+    all.credentials.close();
     if (farewellMs > 0) await pause(farewellMs);
     await all.database.close();
   }
@@ -122,10 +143,11 @@ export function createServer(env: Record<string, string | undefined>): Server {
     handle: async (request) => asResponse(await safely(request)),
     answer: safely,
     knows: (request) =>
-      authenticate(request, settings()).then(
+      authenticate(request, door).then(
         () => true,
         () => false,
       ),
+    visitor: (headers) => signedIn(headers, door),
     start,
     parts,
     close(farewellMs = 0) {

@@ -1,7 +1,8 @@
 import type * as z from 'zod';
-import type { AccessSettings } from '@/lib/access/access-settings';
 import type { Asked } from '@/lib/access/asked';
-import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
+import * as credential from '@/lib/access/manage-credentials';
+import { getAudit, getAuditCheck, getAuditExport } from '@/lib/access/read-audit';
+import { type SignInServer, signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/agui/post-agui';
 import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
@@ -20,8 +21,10 @@ import { postWaive } from '@/lib/commands/waive-obligation';
 import { putWakeRule } from '@/lib/commands/wake-rule';
 import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
+import { newTokenSchema } from '@/lib/protocol/access';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
+import type { Permission } from '@/lib/protocol/scope';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
@@ -32,8 +35,7 @@ export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELET
 export type Method = (typeof METHODS)[number];
 
 /** What open routes get: it works while the database is away. */
-export interface OpenServer {
-  settings(): AccessSettings;
+export interface OpenServer extends SignInServer {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -66,31 +68,37 @@ export interface OpenRoute extends RouteBase {
 }
 
 export interface ApiRoute extends RouteBase {
-  access: 'signed-in' | 'program';
+  access: Permission;
   takes: Takes<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
   /** The status of its answers: 201 for what is kept from then on, 202 if the work is still to be done. */
   status: 200 | 201 | 202;
+  /** What the audit calls it; null for what changes nothing. */
+  action: string | null;
 }
 
 /**
- * One row of the table. `signed-in`: the bearer token, or the cookie of a page of ours; `program`: the bearer token
- * only;
- * `open`: anybody, as far as the handler lets them.
+ * One row of the table. `open`: anybody, as far as the handler lets them; otherwise what the sender's role must permit.
+ * A row without that does not compile.
  */
 export type Route = OpenRoute | ApiRoute;
 
-const signedIn = api('signed-in');
-const program = api('program');
+const reads = api('read');
+const speaks = api('speak');
+/** What a runner may know of its agents. */
+const attends = api('attend');
+const itself = api('self');
+const administers = api('administer');
+/** Something that somebody decides. */
+const acts = (action: string) => api('act', 200, action);
 /** Asks an agent to do something: the answer says that this is queued. */
-const asking = api('signed-in', 202);
-const keeping = api('signed-in', 201);
+const asks = (action: string) => api('act', 202, action);
 
 /** Everything that is not a page. PROTOCOL.md says what each route is asked and answers. */
 export const ROUTES: readonly Route[] = [
-  open('GET', '/sign-in', (request, { settings }) => signIn(request, settings())),
-  open('POST', '/sign-in', (request, { settings }) => signInByForm(request, settings())),
-  open('POST', '/sign-out', (request, { settings }) => signOut(request, settings())),
+  open('GET', '/sign-in', (request, server) => signIn(request, server)),
+  open('POST', '/sign-in', (request, server) => signInByForm(request, server)),
+  open('POST', '/sign-out', (request, server) => signOut(request, server)),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
       open(method, `${base}/healthz`, healthz),
@@ -98,60 +106,81 @@ export const ROUTES: readonly Route[] = [
     ]),
   ),
 
-  program('POST', '/events', ({ request }, server) => postEvents(request, server)),
-  program('GET', '/agents/:agentId/commands', getCommands),
-  program('POST', '/agents/:agentId/commands/:commandId/ack', postAck, { bodies: [body.ackSchema] }),
+  itself('GET', '/me', credential.getMe),
+  administers('GET', '/credentials', credential.getCredentials),
+  api('administer', 201, 'create token')('POST', '/tokens', credential.postToken, { bodies: [newTokenSchema] }),
+  api('administer', 200, 'revoke credential')('DELETE', '/credentials/:credentialId', credential.deleteCredential),
+  api('administer', 201, 'create sign-in link')('POST', '/sign-in-codes', credential.postSignInCode),
+  administers('GET', '/audit', getAudit, { query: query.auditQuery }),
+  administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
+  administers('GET', '/audit/check', getAuditCheck),
 
-  signedIn('GET', '/stream', getStream),
-  signedIn('GET', '/sessions', read.getSessions, { query: query.sessionsQuery }),
-  signedIn('GET', '/sessions/:sessionId', read.getSession),
-  signedIn('GET', '/sessions/:sessionId/transcript', read.getTranscript, { query: query.transcriptQuery }),
-  signedIn('GET', '/sessions/:sessionId/delivery', read.getDelivery),
-  signedIn('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
-  signedIn('GET', '/sessions/:sessionId/tasks', read.getTasks),
-  signedIn('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
-  signedIn('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskOutputQuery }),
-  signedIn('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
-  signedIn('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
-  signedIn('GET', '/activity', read.getActivity, { query: query.activityQuery }),
-  signedIn('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
-  signedIn('GET', '/agents/:agentId', read.getAgent),
-  signedIn('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),
-  signedIn('GET', '/agents/:agentId/reply-obligations', read.getObligations),
-  signedIn('GET', '/sessions/:sessionId/obligations', read.getSessionObligations),
-  signedIn('GET', '/agents/:agentId/log-level', read.getLogLevel),
-  signedIn('GET', '/agents/:agentId/logs', read.getLogLines, { query: query.logQuery }),
-  signedIn('GET', '/agents/:agentId/logs/components', read.getLogComponents),
-  signedIn('GET', '/agents/:agentId/logs/download', read.getLogDownload, { query: query.logFilterQuery }),
+  speaks('POST', '/events', postEvents),
+  speaks('GET', '/agents/:agentId/commands', getCommands),
+  speaks('POST', '/agents/:agentId/commands/:commandId/ack', postAck, { bodies: [body.ackSchema] }),
 
-  signedIn('POST', '/agui/:agentId', postAgUi, { query: query.agUiQuery }),
-  signedIn('POST', '/agui/:agentId/connect', postAgUiConnect, { query: query.agUiQuery }),
+  reads('GET', '/stream', getStream),
+  reads('GET', '/sessions', read.getSessions, { query: query.sessionsQuery }),
+  reads('GET', '/sessions/:sessionId', read.getSession),
+  reads('GET', '/sessions/:sessionId/transcript', read.getTranscript, { query: query.transcriptQuery }),
+  reads('GET', '/sessions/:sessionId/delivery', read.getDelivery),
+  reads('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
+  reads('GET', '/sessions/:sessionId/tasks', read.getTasks),
+  reads('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
+  reads('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskOutputQuery }),
+  reads('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
+  reads('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
+  reads('GET', '/activity', read.getActivity, { query: query.activityQuery }),
+  reads('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
+  reads('GET', '/agents/:agentId', read.getAgent),
+  reads('GET', '/agents/:agentId/parked', read.getParked, { query: query.parkedQuery }),
+  attends('GET', '/agents/:agentId/reply-obligations', read.getObligations),
+  reads('GET', '/sessions/:sessionId/obligations', read.getSessionObligations),
+  reads('GET', '/agents/:agentId/log-level', read.getLogLevel),
+  reads('GET', '/agents/:agentId/logs', read.getLogLines, { query: query.logQuery }),
+  reads('GET', '/agents/:agentId/logs/components', read.getLogComponents),
+  reads('GET', '/agents/:agentId/logs/download', read.getLogDownload, { query: query.logFilterQuery }),
 
-  asking('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
-  keeping('POST', '/sessions/:sessionId/attachments', postAttachment, { query: query.attachmentQuery }),
-  signedIn('GET', '/attachments/:hash', getAttachment, { query: query.attachmentBytesQuery }),
-  asking('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
-  asking('POST', '/sessions/:sessionId/end', postSessionEnd, { bodies: [body.endSessionSchema] }),
-  asking('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
-  asking('POST', '/sessions/:sessionId/tasks/:taskId/wake', postTaskWake, { bodies: [body.wakeTaskSchema] }),
-  asking('PUT', '/sessions/:sessionId/wake-rule', putWakeRule, { bodies: [body.setWakeRuleSchema] }),
-  asking('POST', '/sessions/:sessionId/requests/:requestId', postRequestAnswer, {
+  acts('run by AG-UI')('POST', '/agui/:agentId', postAgUi, { query: query.agUiQuery }),
+  acts('connect by AG-UI')('POST', '/agui/:agentId/connect', postAgUiConnect, { query: query.agUiQuery }),
+
+  asks('send message')('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
+  api('act', 201, 'attach file')('POST', '/sessions/:sessionId/attachments', postAttachment, {
+    query: query.attachmentQuery,
+  }),
+  attends('GET', '/attachments/:hash', getAttachment, { query: query.attachmentBytesQuery }),
+  asks('interrupt')('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
+  asks('end session')('POST', '/sessions/:sessionId/end', postSessionEnd, { bodies: [body.endSessionSchema] }),
+  asks('stop task')('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
+  asks('wake for task')('POST', '/sessions/:sessionId/tasks/:taskId/wake', postTaskWake, {
+    bodies: [body.wakeTaskSchema],
+  }),
+  asks('set wake rule')('PUT', '/sessions/:sessionId/wake-rule', putWakeRule, { bodies: [body.setWakeRuleSchema] }),
+  asks('answer request')('POST', '/sessions/:sessionId/requests/:requestId', postRequestAnswer, {
     bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
   }),
-  asking('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
-  signedIn('GET', '/webhook', read.getWebhook),
-  signedIn('GET', '/webhook/deliveries', read.getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
-  signedIn('POST', '/webhook/test', postWebhookTest),
-  signedIn('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
-  signedIn('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
-  signedIn('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, { bodies: [body.waiveSchema] }),
-  signedIn('POST', '/sessions/:sessionId/obligations/:messageId/accept', postAcceptReply, {
+  asks('set log level')('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  reads('GET', '/webhook', read.getWebhook),
+  reads('GET', '/webhook/deliveries', read.getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
+  acts('test webhook')('POST', '/webhook/test', postWebhookTest),
+  acts('mark inbox')('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
+  acts('arrange session')('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
+  acts('waive reply')('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, {
+    bodies: [body.waiveSchema],
+  }),
+  acts('accept reply')('POST', '/sessions/:sessionId/obligations/:messageId/accept', postAcceptReply, {
     bodies: [body.acceptReplySchema],
   }),
-  signedIn('PUT', '/agents/:agentId/retirement', putRetirement, { bodies: [body.retireSchema] }),
-  signedIn('POST', '/agents/:agentId/insights/seen', postInsightsSeen, { bodies: [body.seeInsightsSchema] }),
-  signedIn('POST', '/agents/:agentId/parked/:position/assign', postAssign, { bodies: [body.assignParkedSchema] }),
-  signedIn('POST', '/agents/:agentId/parked/:position/discard', postDiscard, { bodies: [body.discardParkedSchema] }),
+  acts('retire agent')('PUT', '/agents/:agentId/retirement', putRetirement, { bodies: [body.retireSchema] }),
+  acts('see insights')('POST', '/agents/:agentId/insights/seen', postInsightsSeen, {
+    bodies: [body.seeInsightsSchema],
+  }),
+  acts('assign record')('POST', '/agents/:agentId/parked/:position/assign', postAssign, {
+    bodies: [body.assignParkedSchema],
+  }),
+  acts('discard record')('POST', '/agents/:agentId/parked/:position/discard', postDiscard, {
+    bodies: [body.discardParkedSchema],
+  }),
 ];
 
 type IdIn<Path extends string> = Path extends `${string}/:${infer Id}/${infer Rest}`
@@ -160,7 +189,7 @@ type IdIn<Path extends string> = Path extends `${string}/:${infer Id}/${infer Re
     ? Id
     : never;
 
-function api(access: ApiRoute['access'], status: ApiRoute['status'] = 200) {
+function api(access: Permission, status: ApiRoute['status'] = 200, action: string | null = null) {
   return <Path extends string, Query extends Schema, Body extends Schema>(
     method: Method,
     path: Path,
@@ -173,6 +202,7 @@ function api(access: ApiRoute['access'], status: ApiRoute['status'] = 200) {
     handler: handler as ApiRoute['handler'],
     takes,
     status,
+    action,
   });
 }
 

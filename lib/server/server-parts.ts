@@ -1,3 +1,4 @@
+import { CredentialBook } from '@/lib/access/credential-book';
 import type { ServerContext } from '@/lib/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
 import { FanOut } from '@/lib/fan-out/fan-out';
@@ -12,6 +13,7 @@ import { WebhookSender } from '@/lib/webhook/webhook-sender';
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
   webhooks: WebhookSender;
+  credentials: CredentialBook;
 }
 
 /** None of them does anything yet: streams open by themselves, and `commands` and `logs` begin with `keep`. */
@@ -23,5 +25,6 @@ export function serverParts(context: ServerContext, retention: Retention): Serve
     logs: new LogKeeper(context, retention),
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
+    credentials: new CredentialBook(context),
   };
 }

@@ -17,7 +17,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 
 export default async function AgentDetailPage({ params }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
-  const detail = await readInTurn((database) => readAgent(database, agentId));
+  const detail = await readInTurn((sight) => readAgent(sight, agentId));
   if (detail === null) notFound();
   return (
     <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>

@@ -19,7 +19,7 @@ interface Props {
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
   const { sessionId } = await params;
-  const detail = await readForPage((database) => readSession(database, sessionId));
+  const detail = await readForPage((sight) => readSession(sight, sessionId));
   return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
@@ -44,15 +44,15 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
 export default async function SessionPage({ params }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
   const nonce = await pageNonce();
-  const [session, tasks, transcript] = await readInTurn((database) =>
+  const [session, tasks, transcript] = await readInTurn((sight) =>
     Promise.all([
-      readSession(database, sessionId),
-      readTasks(database, sessionId),
-      readTranscript(database, sessionId, { before: null, limit: FIRST_PAGE }),
+      readSession(sight, sessionId),
+      readTasks(sight, sessionId),
+      readTranscript(sight, sessionId, { before: null, limit: FIRST_PAGE }),
     ]),
   );
   if (session === null || tasks === null || transcript === null) notFound();
-  const agent = await readForPage((database) => readAgentRow(database, session.session.agentId));
+  const agent = await readForPage((sight) => readAgentRow(sight, session.session.agentId));
   return (
     <SessionView
       key={sessionId}

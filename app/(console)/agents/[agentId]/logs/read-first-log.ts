@@ -3,7 +3,7 @@ import { filterOf, queryFromParams } from '@/components/logs/log-query';
 import { MAX_LOG_SEARCH_LENGTH } from '@/lib/protocol/limits';
 import { readLogLines } from '@/lib/queries/read-log-lines';
 
-type Database = Parameters<typeof readLogLines>[0];
+type Sight = Parameters<typeof readLogLines>[0];
 type SearchParams = Record<string, string | string[] | undefined>;
 
 /**
@@ -17,15 +17,11 @@ const LIMITS = { bytes: 256 * 1024, searchMs: 50 };
  *
  * @returns null if that is the browser's to read: it says what is wrong with a regex
  */
-export async function readFirstLog(
-  database: Database,
-  agentId: string,
-  search: SearchParams,
-): Promise<FirstLog | null> {
+export async function readFirstLog(sight: Sight, agentId: string, search: SearchParams): Promise<FirstLog | null> {
   const query = queryFromParams(paramsOf(search));
   if (query.isRegex || query.text.length > MAX_LOG_SEARCH_LENGTH) return null;
   const request = { filter: filterOf(query, null), place: { kind: 'newest' }, limit: FIRST_LINES } as const;
-  const page = await readLogLines(database, agentId, request, LIMITS);
+  const page = await readLogLines(sight, agentId, request, LIMITS);
   return page === null ? null : { query, page, readAt: Date.now() };
 }
 

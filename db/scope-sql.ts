@@ -1,0 +1,65 @@
+import type { Scope } from '@/lib/protocol/scope';
+import { columnText } from './column-text';
+
+/**
+ * Scopes as conditions of SQL. The same as `reachesAgent`, `reachesSession` and `reachesLog`, for rows that are not
+ * read at all.
+ *
+ * Ids stand in them as literals, so that they fit into any statement, however that one counts its arguments.
+ */
+
+/** Of rows that have an agent. */
+export function agentsIn(scope: Scope, agentId = 'agent_id'): string {
+  if (scope.kind === 'everything') return 'TRUE';
+  if (scope.kind !== 'agents') return 'FALSE';
+  const named = `${agentId} IN (${scope.ids.map(literal).join(', ')})`;
+  const begun = scope.prefixes.map((prefix) => {
+    const text = literal(prefix);
+    return `substr(${agentId}, 1, length(${text})) = ${text}`;
+  });
+  return `(${[named, ...begun].join(' OR ')})`;
+}
+
+/** Of rows that have a session and an agent. */
+export function sessionsIn(scope: Scope, sessionId: string, agentId = 'agent_id'): string {
+  return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope, agentId);
+}
+
+/** Of lines of logs, and of facts about a log. */
+export function logsIn(scope: Scope, agentId = 'agent_id'): string {
+  return scope.kind === 'log' ? `${agentId} = ${literal(scope.agentId)}` : agentsIn(scope, agentId);
+}
+
+/**
+ * The newest position that somebody may know of. For a scope it is that of the newest row in it: the server's counter
+ * would tell how busy others are.
+ *
+ * A session nearly always changes with whatever changes in it, so that the other tables are looked through only from
+ * there on.
+ */
+export function positionIn(scope: Scope): string {
+  if (scope.kind === 'everything') return 'SELECT position FROM counter';
+  const newest = (table: string, column: string, which: string) =>
+    `SELECT max(${column}) AS at FROM ${table} WHERE ${which}`;
+  const logs = `SELECT max((SELECT max(position) FROM log_lines WHERE agent_id = l.agent_id)) AS at
+    FROM agent_logs AS l WHERE ${logsIn(scope, 'l.agent_id')}`;
+  const heads = [
+    newest('sessions', 'updated_position', sessionsIn(scope, 'id')),
+    newest('agents', 'updated_position', agentsIn(scope, 'id')),
+    logs,
+    ...(scope.kind === 'session' ? [newest('events', 'position', sessionsIn(scope, 'session_id'))] : []),
+  ];
+  const rest = ['tasks', 'obligations', 'inbox'].map((table) =>
+    newest(
+      table,
+      'updated_position',
+      `updated_position > (SELECT at FROM head) AND ${sessionsIn(scope, 'session_id')}`,
+    ),
+  );
+  return `WITH head AS (SELECT ifnull(max(at), 0) AS at FROM (${heads.join(' UNION ALL ')}))
+    SELECT max(at) AS position FROM (${['SELECT at FROM head', ...rest].join(' UNION ALL ')})`;
+}
+
+function literal(id: string): string {
+  return `'${columnText(id).replaceAll("'", "''")}'`;
+}

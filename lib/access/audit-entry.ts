@@ -1,0 +1,71 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { audit } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
+import type { WriteTransaction } from '@/db/write-queue';
+import type { Principal } from './principal';
+
+/**
+ * The audit: what people and programs did, and what they were refused.
+ *
+ * Ordering: numbered without a hole, in the order of the commits.
+ * Failure: an entry is written in the transaction of the act, so that there is no act without its entry and no entry
+ * without its act. Each has a hash over itself and the hash before it: an entry that is changed or taken out breaks
+ * the chain from there on. Runners write none: what they say is in the event log.
+ */
+
+export type AuditEntry = typeof audit.$inferSelect;
+
+/** Something that somebody asks for, before it is known what comes of it. */
+export interface Act {
+  principal: Principal;
+  action: string;
+  agentId: string | null;
+  sessionId: string | null;
+  /** What it is about, as its path or its id. */
+  target: string;
+  /** SHA-256 of what was sent with it, in hex. */
+  digest: string;
+  origin: string;
+}
+
+/** The hash before the first entry. */
+export const NO_HASH = '';
+
+const ROW = shapeOf(audit);
+const AUDIT = new RowWriter(audit);
+export const AUDIT_COLUMNS = ROW.columns();
+export const auditFromRow = ROW.read;
+
+export async function noteAct(
+  transaction: WriteTransaction,
+  { principal, ...act }: Act,
+  result: string,
+  now: number,
+): Promise<void> {
+  const { rows } = await transaction.execute('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1');
+  const [last] = rows;
+  const entry = {
+    number: Number(last?.number ?? 0) + 1,
+    at: now,
+    actor: principal.name,
+    actorKind: principal.kind,
+    role: principal.role,
+    credentialId: principal.credentialId,
+    ...act,
+    result,
+  };
+  await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? NO_HASH)) }));
+}
+
+/** Over every field, in a fixed order. */
+export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
+  const { number, at, actor, actorKind, role, credentialId, action } = entry;
+  const { agentId, sessionId, target, digest, origin, result } = entry;
+  const fields = [before, number, at, actor, actorKind, role, credentialId, action];
+  return textDigest(JSON.stringify([...fields, agentId, sessionId, target, digest, origin, result]));
+}
+
+export function textDigest(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)));
+}

@@ -1,0 +1,281 @@
+import type { Database } from '@/db/client';
+import { AppError, inShort } from '@/lib/protocol/errors';
+import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
+import { OWNER, type Principal } from './principal';
+import { secretHash } from './secret';
+
+/** How often to look whether any credential changed, while somebody uses one here. */
+const LOOK_MS = 500;
+/** For how long what was last looked at counts. */
+const FRESH_MS = 1_500;
+/** How long after the last request by a credential to go on looking. */
+const REST_AFTER_MS = 10_000;
+/** How often the times of use are written down. */
+const NOTE_USE_MS = 60_000;
+/** Most that are remembered, known and unknown ones together. */
+const MOST = 20_000;
+
+interface Entry {
+  principal: Principal;
+  credential: Credential;
+}
+
+/**
+ * The credentials that are in use in this process, so that knowing one again needs no query.
+ *
+ * Ordering: a credential that was revoked, here or by another process, lets nobody in two seconds later, and its
+ * streams have ended by then.
+ * Failure: while the database does not answer, what is remembered stops counting after a moment: nobody comes in by a
+ * credential that may have been revoked.
+ */
+export class CredentialBook {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #steady: () => number;
+  /** By the hash of the secret; null for one that lets nobody in. */
+  readonly #entries = new Map<string, Entry | null>();
+  readonly #liveIds = new Set<string>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #used = new Map<string, number>();
+  #version: number | null = null;
+  /** How often everything was read again. */
+  #generation = 0;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #usedAt = Number.NEGATIVE_INFINITY;
+  #notedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | null = null;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor({
+    database,
+    now,
+    steady,
+  }: { database: Database; now: () => number; steady?: (() => number) | undefined }) {
+    this.#database = database;
+    this.#now = now;
+    this.#steady = steady ?? (() => performance.now());
+  }
+
+  /**
+   * Who has this secret. Answers at once where it is known and was looked at a moment ago.
+   *
+   * @returns null for one that lets nobody in
+   * @throws AppError `unavailable` while the database does not answer
+   */
+  find(secret: string): Principal | null | Promise<Principal | null> {
+    const hash = secretHash(secret);
+    this.#usedAt = this.#steady();
+    this.#keep();
+    if (this.#usedAt - this.#lookedAt > FRESH_MS) return this.#look().then(() => this.#known(hash));
+    return this.#known(hash);
+  }
+
+  #known(hash: string): Principal | null | Promise<Principal | null> {
+    const entry = this.#entries.get(hash);
+    if (entry === undefined) return this.#read(hash);
+    if (entry === null) return null;
+    const { credential, principal } = entry;
+    const now = this.#now();
+    if (!isLive(credential, now)) {
+      // It may have been used elsewhere meanwhile.
+      if (credential.idleMs === null) return null;
+      return this.#read(hash);
+    }
+    credential.lastUsedAt = Math.max(credential.lastUsedAt, now);
+    this.#used.set(credential.id, now);
+    return principal;
+  }
+
+  /**
+   * Calls back once when a credential ends, also by its time.
+   * @returns how to stop waiting for that
+   */
+  watch(credentialId: string, onEnd: () => void): () => void {
+    // the owner's token is of this process's environment
+    if (credentialId === OWNER.credentialId) return () => {};
+    // it may have ended since it was found
+    if (!this.#liveIds.has(credentialId)) this.#version = null;
+    const watchers = this.#watchers.get(credentialId) ?? new Set();
+    this.#watchers.set(credentialId, watchers.add(onEnd));
+    this.#keep();
+    return () => {
+      watchers.delete(onEnd);
+      if (watchers.size === 0 && this.#watchers.get(credentialId) === watchers) this.#watchers.delete(credentialId);
+    };
+  }
+
+  /** Somebody changed a credential here: looks at once. Never rejects. */
+  async changed(): Promise<void> {
+    // one that runs may have begun before the change
+    await this.#looking?.catch(() => {});
+    await this.#look().catch(() => {});
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #keep(): void {
+    if (this.#timer !== undefined || this.#isClosed) return;
+    this.#timer = setInterval(() => {
+      const isResting = this.#watchers.size === 0 && this.#steady() - this.#usedAt > REST_AFTER_MS;
+      if (!isResting) return void this.#look().catch(() => {});
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      void this.#noteUse();
+    }, LOOK_MS);
+    if (typeof this.#timer === 'object') this.#timer.unref?.();
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.#lookNow().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookNow(): Promise<void> {
+    const beganAt = this.#steady();
+    try {
+      const { rows } = await this.#database.reader.execute('SELECT version FROM access');
+      const version = Number(rows[0]?.version ?? 0);
+      if (version !== this.#version) await this.#readAgain();
+      this.#version = version;
+      this.#lookedAt = beganAt;
+      this.#isFailing = false;
+    } catch (error) {
+      const isNews = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
+      if (isNews) console.error('[interlude] credentials can’t be looked up:', inShort(error));
+      this.#isFailing = true;
+      throw error instanceof AppError
+        ? error
+        : new AppError('unavailable', 'Interlude can’t look up who you are: its database does not answer. Try again.', {
+            cause: error,
+            headers: { 'retry-after': '1' },
+          });
+    }
+    this.#endOver();
+    if (beganAt - this.#notedAt >= NOTE_USE_MS) await this.#noteUse();
+  }
+
+  /** Something changed: what is remembered is read again, and what is not there any more is forgotten. */
+  async #readAgain(): Promise<void> {
+    this.#generation += 1;
+    const hashes = [...this.#entries.keys()];
+    const watched = [...this.#watchers.keys()];
+    const { rows } = await this.#database.reader.execute({
+      sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials
+        WHERE hash IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?))`,
+      args: [JSON.stringify(hashes), JSON.stringify(watched)],
+    });
+    // those that were asked for meanwhile are read by whoever asked
+    this.#entries.clear();
+    this.#liveIds.clear();
+    const live = new Set<string>();
+    for (const row of rows) {
+      const { hash, ...credential } = credentialFromRow(row);
+      this.#take(hash, credential);
+      if (isLive(this.#entries.get(hash)?.credential ?? credential, this.#now())) live.add(credential.id);
+    }
+    for (const id of watched) if (!live.has(id)) this.#end(id);
+  }
+
+  async #read(hash: string): Promise<Principal | null> {
+    const generation = this.#generation;
+    const { rows } = await this.#database.reader.execute({
+      sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ?`,
+      args: [hash],
+    });
+    // it may have been read just before what changed meanwhile
+    if (generation !== this.#generation) return this.#read(hash);
+    const [row] = rows;
+    if (row === undefined) {
+      this.#remember(hash, null);
+      return null;
+    }
+    const { hash: _, ...credential } = credentialFromRow(row);
+    const entry = this.#take(hash, credential);
+    if (entry === null) return null;
+    this.#used.set(credential.id, this.#now());
+    return entry.principal;
+  }
+
+  #take(hash: string, credential: Credential): Entry | null {
+    const usedAt = this.#used.get(credential.id) ?? 0;
+    const known = { ...credential, lastUsedAt: Math.max(credential.lastUsedAt, usedAt) };
+    // a code lets nobody in: it is exchanged for a sign-in
+    const lets = credential.kind !== 'code' && isLive(known, this.#now());
+    const entry = lets ? { credential: known, principal: principalOf(known) } : null;
+    this.#remember(hash, entry);
+    if (lets) this.#liveIds.add(credential.id);
+    return entry;
+  }
+
+  #remember(hash: string, entry: Entry | null): void {
+    this.#entries.delete(hash);
+    this.#entries.set(hash, entry);
+    if (this.#entries.size <= MOST) return;
+    const [[oldest, forgotten] = []] = this.#entries;
+    if (oldest === undefined) return;
+    this.#entries.delete(oldest);
+    if (forgotten) this.#liveIds.delete(forgotten.credential.id);
+  }
+
+  /** Ends the streams of what has expired. */
+  #endOver(): void {
+    if (this.#watchers.size === 0) return;
+    const now = this.#now();
+    for (const entry of this.#entries.values()) {
+      if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
+      // who listens uses it
+      if (entry.credential.idleMs !== null) {
+        entry.credential.lastUsedAt = now;
+        this.#used.set(entry.credential.id, now);
+      }
+      if (!isLive(entry.credential, now)) this.#end(entry.credential.id);
+    }
+  }
+
+  #end(credentialId: string): void {
+    const watchers = this.#watchers.get(credentialId);
+    this.#watchers.delete(credentialId);
+    for (const onEnd of watchers ?? []) onEnd();
+  }
+
+  /** Writes down when each was last used. It is no change of what anybody may. */
+  async #noteUse(): Promise<void> {
+    this.#notedAt = this.#steady();
+    const used = [...this.#used];
+    this.#used.clear();
+    if (used.length === 0 || this.#isClosed) return;
+    await this.#database.writes
+      .run((transaction) =>
+        transaction.execute({
+          sql: `UPDATE credentials SET last_used_at = max(last_used_at, u.value->>1)
+            FROM json_each(?) AS u WHERE credentials.id = u.value->>0`,
+          args: [JSON.stringify(used)],
+        }),
+      )
+      .catch(() => {
+        // the next time tells of a later use
+      });
+  }
+}
+
+export function principalOf(credential: Credential): Principal {
+  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind } = credential;
+  return {
+    id: memberId ?? id,
+    name,
+    kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',
+    role,
+    scope,
+    credentialId: id,
+    expiresAt,
+    parentOrigin,
+  };
+}

@@ -1,0 +1,56 @@
+import { AppError } from '@/lib/protocol/errors';
+import { EVERYTHING, MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
+
+/** Who sends a request, and what may come of it. */
+export interface Principal {
+  /** The person or the program: the member's id, else the credential's. */
+  id: string;
+  /** As the audit and the pages call it. */
+  name: string;
+  kind: 'human' | 'runner' | 'embed';
+  role: Role;
+  scope: Scope;
+  credentialId: string;
+  /** Null: until it is revoked. */
+  expiresAt: number | null;
+  /** The one origin whose pages may show an embed. */
+  parentOrigin: string | null;
+}
+
+/** Who has the installation's own token, INTERLUDE_TOKEN or the data folder's. */
+export const OWNER: Principal = {
+  id: 'owner',
+  name: 'The installation’s token',
+  kind: 'human',
+  role: 'owner',
+  scope: EVERYTHING,
+  credentialId: 'owner',
+  expiresAt: null,
+  parentOrigin: null,
+};
+
+export function may({ role }: Pick<Principal, 'role'>, permission: Permission): boolean {
+  return MAY[role].includes(permission);
+}
+
+/**
+ * Decides by the role alone, before anything is looked up: the answer tells nothing of what there is.
+ *
+ * @throws AppError `forbidden`
+ */
+export function requirePermission(principal: Principal, permission: Permission): void {
+  if (may(principal, permission)) return;
+  throw new AppError('forbidden', `${REFUSED[permission]} This credential has the role ${principal.role}.`, {
+    details: { role: principal.role },
+  });
+}
+
+const REFUSED: Record<Permission, string> = {
+  self: 'This credential opens nothing.',
+  read: 'This is for people and programs that may read the dashboard.',
+  attend: 'This is for an agent’s runner, and for those who may read the dashboard.',
+  act: 'This is for operators: ask an admin for that role.',
+  administer: 'This is for admins: ask one of them.',
+  speak: 'This is for runners. Make a token for one with "interlude tokens create --agent <id>".',
+  issue: 'This is for admins, and for a token that was made for embeds.',
+};

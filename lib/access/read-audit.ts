@@ -1,0 +1,116 @@
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { Pace } from '@/db/next-turn';
+import { brokenOff } from '@/lib/protocol/errors';
+import type { AuditQuery } from '@/lib/protocol/queries';
+import type { Asked } from './asked';
+import { AUDIT_COLUMNS, type AuditEntry, auditFromRow, hashOf, NO_HASH } from './audit-entry';
+import { clientOf } from './client-of';
+import type { ServerContext } from './server-context';
+
+const READ_AT_ONCE = 500;
+
+export interface AuditPage {
+  /** The newest first. */
+  entries: AuditEntry[];
+  /** What to give as `before` for the next page; null after the last. */
+  next: number | null;
+}
+
+/** `GET /audit?before=&limit=&actor=&action=&agent=&session=&credential=&result=` */
+export async function getAudit(
+  { query, request }: Asked<never, { query: AuditQuery }>,
+  { database }: ServerContext,
+): Promise<AuditPage> {
+  const { limit } = query;
+  const { sql, args } = conditionOf(query);
+  return database.reads.run(
+    clientOf(request.headers),
+    async () => {
+      const { rows } = await database.reader.execute({
+        sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
+        args: [...args, limit + 1],
+      });
+      const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
+      return { entries, next: rows.length > limit ? (entries.at(-1)?.number ?? null) : null };
+    },
+    { signal: request.signal },
+  );
+}
+
+function conditionOf({ before, actor, action, agent, session, credential, result }: AuditQuery) {
+  const parts = [['number < ?', before ?? Number.MAX_SAFE_INTEGER] as const];
+  const wanted: (readonly [string, string | number])[] = [...parts];
+  const named = { actor, action, agent_id: agent, session_id: session, credential_id: credential, result };
+  for (const [column, value] of Object.entries(named)) {
+    if (value !== null) wanted.push([`${column} = ?`, columnText(value)]);
+  }
+  return { sql: wanted.map(([sql]) => sql).join(' AND '), args: wanted.map(([, value]) => value) };
+}
+
+/** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
+export async function getAuditExport(
+  { query, request }: Asked<never, { query: AuditQuery }>,
+  { database }: ServerContext,
+): Promise<Response> {
+  const { sql, args } = conditionOf(query);
+  const client = clientOf(request.headers);
+  const encoder = new TextEncoder();
+  let after = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const read = () =>
+        database.reader.execute({
+          sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} AND number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
+          args: [...args, after],
+        });
+      const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
+        throw brokenOff(error);
+      });
+      const entries = await new Pace().map(rows, auditFromRow);
+      if (entries.length === 0) return controller.close();
+      after = entries.at(-1)?.number ?? after;
+      controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
+    },
+  });
+  return new Response(body, {
+    headers: {
+      'content-type': 'application/x-ndjson',
+      'content-disposition': 'attachment; filename="interlude-audit.jsonl"',
+      'cache-control': 'no-store',
+    },
+  });
+}
+
+export interface AuditCheck {
+  entries: number;
+  /** The hash of the newest entry: whoever keeps it elsewhere can tell later that nothing before it was changed. */
+  head: string;
+  /** The first entry that does not follow from the one before; null if all do. */
+  brokenAt: number | null;
+}
+
+/** `GET /audit/check`: goes through the whole chain. */
+export async function getAuditCheck({ request }: Asked, { database }: ServerContext): Promise<AuditCheck> {
+  return checkAudit(database, clientOf(request.headers), request.signal);
+}
+
+export async function checkAudit(database: Database, client = '', signal?: AbortSignal): Promise<AuditCheck> {
+  let [entries, head, after] = [0, NO_HASH, 0];
+  for (;;) {
+    const read = () =>
+      database.reader.execute({
+        sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
+        args: [after],
+      });
+    const { rows } = await database.reads.run(client, read, { continues: true, ...(signal ? { signal } : {}) });
+    if (rows.length === 0) return { entries, head, brokenAt: null };
+    for (const entry of await new Pace().map(rows, auditFromRow)) {
+      const { hash, ...rest } = entry;
+      if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {
+        return { entries, head, brokenAt: after + 1 };
+      }
+      [entries, head, after] = [entries + 1, hash, entry.number];
+    }
+  }
+}

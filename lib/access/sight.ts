@@ -1,0 +1,16 @@
+import type { Database } from '@/db/client';
+import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+
+/** A database as far as somebody may see it. Everything that is read for people or programs is read through one. */
+export interface Sight extends Pick<Database, 'reader' | 'reads'> {
+  scope: Scope;
+}
+
+export function sightOf({ reader, reads }: Database, scope: Scope): Sight {
+  return { reader, reads, scope };
+}
+
+/** For the server's own work, which is no answer to anybody. */
+export function wholeSight(database: Database): Sight {
+  return sightOf(database, EVERYTHING);
+}

@@ -1,0 +1,72 @@
+/**
+ * Who may do what, and with which part of the fleet.
+ *
+ * What is out of a scope does not exist for whoever has it: no list, count, frame or error tells of it.
+ */
+
+/** `owner` is the installation's own token: everything an admin may, and to speak as any agent. */
+export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * What a route asks for. `read`: to look; `attend`: to see what an agent is sent and owes; `act`: to ask something of an agent, or to decide; `administer`: people,
+ * credentials, embeds, audit; `speak`: to be an agent's runner; `issue`: to make tokens for embeds; `self`: nothing but
+ * to be known.
+ */
+export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'self';
+
+export const MAY: Record<Role, readonly Permission[]> = {
+  viewer: ['self', 'read', 'attend'],
+  operator: ['self', 'read', 'attend', 'act'],
+  admin: ['self', 'read', 'attend', 'act', 'issue', 'administer'],
+  owner: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'speak'],
+  // It reads no session and decides nothing.
+  runner: ['self', 'attend', 'speak'],
+  issuer: ['self', 'issue'],
+};
+
+/** `session`: a person signed in with a browser; `token`: a program; `embed`: a frame in a console; `code`: a link to sign in. */
+export type CredentialKind = 'session' | 'token' | 'embed' | 'code';
+
+export type Scope =
+  | { kind: 'everything' }
+  /** Some agents, by id or by how their ids begin, with all that is theirs. */
+  | { kind: 'agents'; ids: readonly string[]; prefixes: readonly string[] }
+  | { kind: 'session'; sessionId: string }
+  /** One agent's log, and nothing else of it. */
+  | { kind: 'log'; agentId: string };
+
+export const EVERYTHING: Scope = { kind: 'everything' };
+
+/** Whether an agent is in it: its row, its obligations, what it may be asked. */
+export function reachesAgent(scope: Scope, agentId: string): boolean {
+  if (scope.kind === 'everything') return true;
+  if (scope.kind !== 'agents') return false;
+  return scope.ids.includes(agentId) || scope.prefixes.some((prefix) => agentId.startsWith(prefix));
+}
+
+export function reachesLog(scope: Scope, agentId: string): boolean {
+  return scope.kind === 'log' ? scope.agentId === agentId : reachesAgent(scope, agentId);
+}
+
+/** Whether a session is in it, or what belongs to one. What belongs to none is its agent's. */
+export function reachesSession(
+  scope: Scope,
+  { agentId, sessionId }: { agentId: string; sessionId: string | null },
+): boolean {
+  return scope.kind === 'session' ? scope.sessionId === sessionId : reachesAgent(scope, agentId);
+}
+
+/** The same text for the same scope. */
+export function scopeKey(scope: Scope): string {
+  switch (scope.kind) {
+    case 'everything':
+      return '';
+    case 'agents':
+      return JSON.stringify([scope.kind, [...scope.ids].sort(), [...scope.prefixes].sort()]);
+    case 'session':
+      return JSON.stringify([scope.kind, scope.sessionId]);
+    case 'log':
+      return JSON.stringify([scope.kind, scope.agentId]);
+  }
+}
