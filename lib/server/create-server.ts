@@ -1,7 +1,7 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
-import { authenticate, signedIn } from '@/lib/access/authenticate';
+import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { Guesses } from '@/lib/access/guesses';
 import { type Principal, requirePermission } from '@/lib/access/principal';
 import type { SignInServer } from '@/lib/access/sign-in';
@@ -104,7 +104,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     if (found.kind === 'route') {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
-      const principal = await authenticate(request, door);
+      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
       requirePermission(principal, route.access);
       return answerRoute(route, request, await parts(), ids, principal);
     }
