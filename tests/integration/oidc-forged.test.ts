@@ -69,6 +69,7 @@ beforeEach(() => {
   provider.metadata = {};
   provider.userinfo = { sub: 'ada' };
   provider.broken.clear();
+  provider.refusing.clear();
   provider.tokenRequests.length = 0;
   provider.asked = 0;
   interlude = signInWith();
@@ -137,6 +138,28 @@ describe('what the provider tells besides', () => {
     expect((await signIn(claiming({ groups: [] }))).role).toBe('viewer');
   });
 
+  test('is asked for with the token that came, and a refusal of it is not one of our secret', async () => {
+    provider.refusing.add('/userinfo');
+    await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
+    provider.refusing.clear();
+    provider.refusing.add('/token');
+    await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('unavailable', /CLIENT_SECRET/));
+  });
+
+  test('is a name that can be shown, whatever it is', async () => {
+    const named = async (name: unknown) => (await signIn(claiming({ name }))).name;
+    expect(await named('Ada\u202e\nLovelace\ud800')).toBe('Ada Lovelace\ufffd');
+    expect(await named('x'.repeat(500))).toBe('x'.repeat(200));
+    for (const none of [7, null, '', ' \u200f ', ['Ada']]) expect(await named(none)).toBe('ada');
+  });
+
+  test('is no subject that could be taken for another', async () => {
+    for (const sub of ['x'.repeat(256), 'ada\ud800']) {
+      provider.userinfo = { sub };
+      await expect(signIn(claiming({ sub }))).rejects.toSatisfy(refusedAs('malformed'));
+    }
+  });
+
   test('must be about the same person', async () => {
     provider.userinfo = { sub: 'grace', groups: ['admins'] };
     await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('malformed'));
@@ -154,6 +177,21 @@ describe('a provider', () => {
   test('that names another issuer than the one set is not used', async () => {
     provider.metadata = { issuer: 'https://evil.example' };
     await expect(interlude.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(refusedAs('unavailable'));
+  });
+
+  test('of every tenant is not used, though the library would', async () => {
+    vi.stubGlobal('fetch', async () =>
+      Response.json({
+        issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0',
+        authorization_endpoint: 'https://x.example',
+      }),
+    );
+    try {
+      const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' });
+      await expect(at.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(refusedAs('unavailable', /own tenant/));
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test.each(['/.well-known/openid-configuration', '/token', '/keys', '/userinfo'])(
@@ -210,7 +248,7 @@ describe('a logout token', () => {
 
   test('ends one sign-in, or all of somebody', async () => {
     const one = logoutClaims({ sid: 'the one' });
-    const issuedAt = Number(one.iat) * 1000;
+    const issuedAt = Number(one.iat) * 1000 + 999;
     expect(await send(await provider.sign({ claims: one, header: typed }))).toEqual({
       subject: 'ada',
       providerSessionId: 'the one',

@@ -393,7 +393,7 @@ describe('a sign-out', () => {
 
   test('goes on to the provider and comes back, and the provider tells of it', async () => {
     const { browser, person } = await signedIn('ada');
-    const address = interlude.endSessionUrl('/signed-out', person.idToken);
+    const address = await interlude.endSessionUrl('/signed-out', person.idToken);
     const end = await signOut(browser, address ?? '');
     expect(end.href).toBe(`${PUBLIC_URL}/signed-out`);
     expect(told).toEqual([
@@ -401,13 +401,17 @@ describe('a sign-out', () => {
     ]);
   });
 
-  test('has no place at a provider that was not heard of yet', () => {
-    expect(signInWith().endSessionUrl('/signed-out')).toBeNull();
+  test('stays here while the provider is away', async () => {
+    const afresh = signInWith();
+    await identity.stop();
+    expect(await afresh.endSessionUrl('/signed-out')).toBeNull();
+    await identity.startAgain();
+    expect(await afresh.endSessionUrl('/signed-out')).toContain(identity.issuer);
   });
 
   test('is told once, only while it is fresh, and only to whom it was meant for', async () => {
     const { browser } = await signedIn('grace');
-    await signOut(browser, interlude.endSessionUrl('/signed-out') ?? '');
+    await signOut(browser, (await interlude.endSessionUrl('/signed-out')) ?? '');
     expect(told).toHaveLength(1);
     const post = (at: OidcSignIn, end = async (_: ProviderLogout) => 'ended') =>
       at.loggedOut(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);

@@ -19,6 +19,8 @@ export class ForgingProvider {
   userinfo: unknown = {};
   /** Paths that answer 500. */
   readonly broken = new Set<string>();
+  /** Paths that answer 401. */
+  readonly refusing = new Set<string>();
   /** What came to the token endpoint, newest last. */
   readonly tokenRequests: { authorization: string | undefined; body: string }[] = [];
   /** How often it was asked for its description. */
@@ -38,6 +40,10 @@ export class ForgingProvider {
       const path = new URL(request.url ?? '/', provider.issuer).pathname;
       if (path === '/token') provider.tokenRequests.push({ authorization: request.headers.authorization, body });
       const answer = provider.broken.has(path) ? null : await provider.#answer(path);
+      if (provider.refusing.has(path)) {
+        response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end();
+        return;
+      }
       const isError = answer !== null && typeof answer === 'object' && 'error' in answer;
       response.writeHead(answer === null ? 500 : isError ? 400 : 200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(answer));

@@ -9,7 +9,10 @@ export interface ProviderLogout {
   /** Everything of this person ends, unless `providerSessionId` says which of their sign-ins. */
   subject: string | null;
   providerSessionId: string | null;
-  /** In epoch milliseconds. What was begun later is not meant: so a token that is sent again ends nothing new. */
+  /**
+   * In epoch milliseconds, the end of the second that the token names. Where no `providerSessionId` says which, what was
+   * begun later is not meant: so a token that is sent again, to another instance say, ends nothing new.
+   */
   issuedAt: number;
 }
 
@@ -71,7 +74,7 @@ export class LogoutTokens {
       return await end({
         subject: sub ?? null,
         providerSessionId: typeof sid === 'string' ? sid : null,
-        issuedAt: (iat ?? 0) * 1000,
+        issuedAt: (iat ?? 0) * 1000 + 999,
       });
     } catch (error) {
       this.#taken.delete(jti);

@@ -11,7 +11,8 @@ import { AppError } from '@/lib/protocol/errors';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 import { providerAway } from './provider-refusal';
 
-const TIMEOUT_SECONDS = 10;
+/** Somebody waits. */
+const TIMEOUT_SECONDS = 5;
 
 /** How long what the provider says of itself is taken for true while a sign-in is under way. */
 const KEPT_MS = 60 * 60 * 1000;
@@ -45,11 +46,6 @@ export class OidcProvider {
       this.#asking = null;
     });
     return this.#asking;
-  }
-
-  /** What is known without asking; null if nothing is. */
-  get known(): Configuration | null {
-    return this.#known?.configuration ?? null;
   }
 
   async #ask(): Promise<Configuration> {

@@ -14,9 +14,10 @@ import { logoutTokenIn } from './logout-token-in';
 import { LogoutTokens, type ProviderLogout } from './logout-tokens';
 import { OidcProvider } from './oidc-provider';
 import type { OidcSettings } from './oidc-settings';
-import { PendingSignIns } from './pending-sign-ins';
+import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
+import { personName, personText } from './person-name';
 import { signInRefusal } from './provider-refusal';
-import { type PersonClaims, type PersonRole, roleOf } from './role-of';
+import { type PersonRole, roleOf } from './role-of';
 
 /** Somebody whom the provider signed in, and who may come in. */
 export interface SignedInPerson {
@@ -24,7 +25,7 @@ export interface SignedInPerson {
   issuer: string;
   subject: string;
   name: string;
-  /** For show; null if the provider tells none. */
+  /** For show, and no proof of anything: it may not be verified. Null if the provider tells none. */
   email: string | null;
   role: PersonRole;
   /** The provider's own name of this sign-in, by which it may end it; null if it has none. */
@@ -94,7 +95,7 @@ export class OidcSignIn {
    * their groups don't let them in; `unavailable` if the provider does not answer
    */
   async finish(request: Request): Promise<SignedInPerson> {
-    const { issuer, publicUrl, groupsClaim } = this.#settings;
+    const { publicUrl } = this.#settings;
     const callback = new URL(this.#redirectUri);
     callback.search = new URL(request.url).search;
     const state = callback.searchParams.get('state');
@@ -102,35 +103,18 @@ export class OidcSignIn {
       throw new AppError('malformed', `This is no answer to a sign-in: it has no state. Start again at ${publicUrl}.`);
     }
     const pending = await this.#pending.find(state, request.headers);
-    const configuration = await this.#provider.configuration();
-    let person: { claims: PersonClaims; issuer: string; idToken: string };
-    try {
-      const tokens = await authorizationCodeGrant(configuration, callback, {
-        expectedState: pending.state,
-        expectedNonce: pending.nonce,
-        pkceCodeVerifier: pending.codeVerifier,
-        idTokenExpected: true,
-      });
-      const idToken = tokens.claims();
-      if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
-      const claims = await claimsOf(configuration, { idToken, accessToken: tokens.access_token }, groupsClaim);
-      person = { claims, issuer: idToken.iss, idToken: tokens.id_token };
-    } catch (error) {
-      throw signInRefusal(error, issuer, publicUrl);
-    }
-    const { claims } = person;
-    const name =
-      textOf(claims, 'name') ?? textOf(claims, 'preferred_username') ?? textOf(claims, 'email') ?? claims.sub;
+    const { idToken, signed, claims } = await this.#redeem(callback, pending);
+    const name = personName(claims);
     const role = roleOf(claims, this.#settings);
     if (role === null) throw notLetIn(name, this.#settings);
     return {
-      issuer: person.issuer,
-      subject: claims.sub,
+      issuer: idToken.iss,
+      subject: idToken.sub,
       name,
-      email: textOf(claims, 'email'),
+      email: personText(claims.email),
       role,
-      providerSessionId: textOf(claims, 'sid'),
-      idToken: person.idToken,
+      providerSessionId: typeof idToken.sid === 'string' ? idToken.sid : null,
+      idToken: signed,
       next: pending.next,
       clearedCookie: this.#pending.cleared(pending.state),
     };
@@ -138,12 +122,13 @@ export class OidcSignIn {
 
   /**
    * Where to send a browser that has signed out here, so that it is signed out at the provider too; null if the provider
-   * has no such place, or has not been heard of since this server started.
+   * has no such place or does not answer.
    *
    * @param returnPath a path of this server, to which the provider sends the browser on
+   * @param idTokenHint with it, most providers don't ask whether the person meant it. It stands in the address
    */
-  endSessionUrl(returnPath: string, idTokenHint?: string): string | null {
-    const configuration = this.#provider.known;
+  async endSessionUrl(returnPath: string, idTokenHint?: string): Promise<string | null> {
+    const configuration = await this.#provider.configuration().catch(() => null);
     if (configuration?.serverMetadata().end_session_endpoint === undefined) return null;
     return buildEndSessionUrl(configuration, {
       post_logout_redirect_uri: `${this.#settings.publicUrl}${returnPath}`,
@@ -161,11 +146,26 @@ export class OidcSignIn {
     const token = await logoutTokenIn(request);
     return this.#logoutTokens.take(token, await this.#provider.configuration(), end);
   }
-}
 
-function textOf(claims: PersonClaims, name: string): string | null {
-  const value = claims[name];
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
+  /** Turns the code that came back into what the provider says of the person. */
+  async #redeem(callback: URL, pending: PendingSignIn) {
+    const { issuer, publicUrl, groupsClaim } = this.#settings;
+    const configuration = await this.#provider.configuration();
+    try {
+      const tokens = await authorizationCodeGrant(configuration, callback, {
+        expectedState: pending.state,
+        expectedNonce: pending.nonce,
+        pkceCodeVerifier: pending.codeVerifier,
+        idTokenExpected: true,
+      });
+      const idToken = tokens.claims();
+      if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
+      const claims = await claimsOf(configuration, { idToken, accessToken: tokens.access_token }, groupsClaim);
+      return { idToken, signed: tokens.id_token, claims };
+    } catch (error) {
+      throw signInRefusal(error, issuer, publicUrl);
+    }
+  }
 }
 
 function notLetIn(name: string, { issuer, groupsClaim }: OidcSettings): AppError {
