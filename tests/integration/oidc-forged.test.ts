@@ -127,6 +127,43 @@ describe('an ID token', () => {
   });
 });
 
+describe('an answer that is an error', () => {
+  const answered = async (query: string) => {
+    const browser = new CookieBrowser();
+    const answer = await interlude.begin(new Request(PUBLIC_URL), '/');
+    browser.keep(new URL(CALLBACK), answer.headers);
+    const state = new URL(answer.headers.get('location') ?? '').searchParams.get('state');
+    return interlude.finish(browser.request(`${CALLBACK}?state=${state}&${query}`));
+  };
+
+  test('says what to do about it', async () => {
+    for (const error of ['temporarily_unavailable', 'server_error']) {
+      await expect(answered(`error=${error}`)).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
+    }
+    await expect(answered('error=invalid_scope')).rejects.toSatisfy(
+      refusedAs('forbidden', /\(invalid_scope\).*tell who/),
+    );
+  });
+
+  test('about who we are is one of our secret', async () => {
+    for (const error of ['invalid_client', 'unauthorized_client']) {
+      const signing = answered('code=c');
+      provider.token = async () => ({ error });
+      await expect(signing).rejects.toSatisfy(refusedAs('unavailable', /CLIENT_SECRET/));
+    }
+  });
+
+  test('makes no line of its own in the log', async () => {
+    vi.mocked(console.error).mockClear();
+    await answered(`error=invalid_scope&error_description=${encodeURIComponent('x\n[interlude] all is well')}`).catch(
+      () => {},
+    );
+    expect(vi.mocked(console.error).mock.calls).toEqual([
+      [expect.stringMatching(/^[^\n]*x \[interlude\] all is well$/)],
+    ]);
+  });
+});
+
 describe('what the provider tells besides', () => {
   test('fills in what the token lacks, and changes nothing in it', async () => {
     provider.userinfo = { sub: 'ada', name: 'Told', groups: ['admins'], sid: 'told' };
@@ -279,6 +316,9 @@ describe('a logout token', () => {
     'that says who by a number': () =>
       provider.sign({ claims: logoutClaims({ sub: undefined, sid: 5 }), header: typed }),
     'without an id': () => provider.sign({ claims: logoutClaims({ jti: undefined }), header: typed }),
+    'with an empty id': () => provider.sign({ claims: logoutClaims({ jti: '' }), header: typed }),
+    'with a number as its id': () =>
+      provider.sign({ claims: logoutClaims({ jti: 5 as unknown as string }), header: typed }),
     'without a time': () => provider.sign({ claims: logoutClaims({ iat: undefined }), header: typed }),
     'of an hour ago': () =>
       provider.sign({ claims: logoutClaims({ iat: seconds() - 3600, exp: undefined }), header: typed }),
@@ -299,6 +339,22 @@ describe('a logout token', () => {
       await expect(post(body)).rejects.toSatisfy(refusedAs('malformed', /one field/));
     }
     await expect(post(`logout_token=${'x'.repeat(40_000)}`)).rejects.toSatisfy(refusedAs('too_large'));
+  });
+
+  test('is not judged by keys that came without TLS from elsewhere', async () => {
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (url: string | URL) => {
+      asked.push(String(url));
+      return Response.json({ issuer: 'https://id.example.com', jwks_uri: 'http://id.example.com/keys' });
+    });
+    try {
+      const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://id.example.com' });
+      const token = await provider.sign({ claims: logoutClaims({ iss: 'https://id.example.com' }), header: typed });
+      await expect(send(token, at)).rejects.toSatisfy(refusedAs('unavailable'));
+      expect(asked).toEqual(['https://id.example.com/.well-known/openid-configuration']);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test('is not judged while the keys can’t be had', async () => {
