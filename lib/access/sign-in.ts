@@ -28,11 +28,13 @@ export const SIGNED_OUT_PATH = '/signed-out';
 /** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
-const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
+export const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 /** What signing in needs beside the doorkeeper. */
 export interface SignInServer extends Doorkeeper {
+  /** Where a browser signs out at the identity provider; null where there is none, or it does not answer. */
+  endAtProvider(): Promise<string | null>;
   context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
 }
 
@@ -71,7 +73,10 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
     await noteAct(transaction, actOf(request, principal, 'sign out', {}, null), 'done', now());
   });
   await credentials.changed();
-  return goTo(SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
+  // whose sign-in is the provider's is signed out there, too
+  const isMember = principal.id !== principal.credentialId && principal.role !== 'owner';
+  const elsewhere = isMember ? await server.endAtProvider() : null;
+  return goTo(elsewhere ?? SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
 }
 
 export function signedOutPath(next: string, reason?: SignInTrouble): string {

@@ -76,6 +76,11 @@ export const newEmbedSchema = z.strictObject({
 });
 export type NewEmbedRequest = z.infer<typeof newEmbedSchema>;
 
+export interface NewEmbed {
+  token: string;
+  expiresAt: number;
+}
+
 export interface SignInCode {
   code: string;
   /** To be opened at the dashboard's own address. */

@@ -1,8 +1,10 @@
 import type * as z from 'zod';
 import type { Asked } from '@/lib/access/asked';
+import { postEmbedToken } from '@/lib/access/embed-tokens';
 import * as credential from '@/lib/access/manage-credentials';
+import { endByProvider, finishSignIn, type ProviderServer, signInByProvider } from '@/lib/access/provider-sign-in';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/access/read-audit';
-import { type SignInServer, signIn, signInByForm, signOut } from '@/lib/access/sign-in';
+import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/agui/post-agui';
 import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
@@ -21,7 +23,7 @@ import { postWaive } from '@/lib/commands/waive-obligation';
 import { putWakeRule } from '@/lib/commands/wake-rule';
 import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
-import { newTokenSchema } from '@/lib/protocol/access';
+import { newEmbedSchema, newTokenSchema } from '@/lib/protocol/access';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import type { Permission } from '@/lib/protocol/scope';
@@ -35,7 +37,7 @@ export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELET
 export type Method = (typeof METHODS)[number];
 
 /** What open routes get: it works while the database is away. */
-export interface OpenServer extends SignInServer {
+export interface OpenServer extends ProviderServer {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -98,6 +100,9 @@ const asks = (action: string) => api('act', 202, action);
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, server) => signIn(request, server)),
   open('POST', '/sign-in', (request, server) => signInByForm(request, server)),
+  open('GET', '/sign-in/provider', (request, server) => signInByProvider(request, server)),
+  open('GET', '/sign-in/callback', (request, server) => finishSignIn(request, server)),
+  open('POST', '/sign-in/back-channel-logout', (request, server) => endByProvider(request, server)),
   open('POST', '/sign-out', (request, server) => signOut(request, server)),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
@@ -111,6 +116,7 @@ export const ROUTES: readonly Route[] = [
   api('administer', 201, 'create token')('POST', '/tokens', credential.postToken, { bodies: [newTokenSchema] }),
   api('administer', 200, 'revoke credential')('DELETE', '/credentials/:credentialId', credential.deleteCredential),
   api('administer', 201, 'create sign-in link')('POST', '/sign-in-codes', credential.postSignInCode),
+  api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

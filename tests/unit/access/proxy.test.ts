@@ -94,18 +94,18 @@ describe('before a page', () => {
 
   test('every page passes here, and nothing that looks after itself', () => {
     const matches = (path: string) => config.matcher.some((source) => new RegExp(`^${source}$`).test(path));
-    for (const page of [
-      '/',
-      '/sessions/a.b',
-      '/sessions/favicon.ico',
-      '/inbox',
-      '/apix',
-      '/signed-out',
-      '/sign-in/x',
-    ]) {
+    for (const page of ['/', '/sessions/a.b', '/sessions/favicon.ico', '/inbox', '/apix', '/signed-out', '/sign-inx']) {
       expect([page, matches(page)]).toEqual([page, true]);
     }
-    for (const other of ['/api', '/api/v1/events', '/_next/static/x.js', '/sign-in', '/healthz', '/favicon.ico']) {
+    for (const other of [
+      '/api',
+      '/api/v1/events',
+      '/_next/static/x.js',
+      '/sign-in',
+      '/sign-in/callback',
+      '/healthz',
+      '/favicon.ico',
+    ]) {
       expect([other, matches(other)]).toEqual([other, false]);
     }
   });

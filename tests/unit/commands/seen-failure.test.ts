@@ -105,9 +105,12 @@ describe('a failure that nobody has seen', () => {
     const [failure] = await inbox();
     const by = { id: 'p1', name: 'Ada' };
     await postMarks(
-      { ids: {}, body: { ids: [failure?.id ?? ''], mark: 'claimed', by }, ...byOwner } as Parameters<
-        typeof postMarks
-      >[0],
+      {
+        ids: {},
+        body: { ids: [failure?.id ?? ''], mark: 'claimed', by },
+        request: new Request('http://localhost'),
+        ...byOwner,
+      },
       target.context,
     );
     now += 60_000;

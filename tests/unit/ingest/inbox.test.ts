@@ -34,7 +34,8 @@ const only = async () => {
   expect(items).toHaveLength(1);
   return items[0] as InboxItem;
 };
-const mark = (body: MarkInbox) => postMarks({ body, ...byOwner } as Parameters<typeof postMarks>[0], target.context);
+const mark = (body: MarkInbox) =>
+  postMarks({ ids: {}, body, request: new Request('http://localhost'), ...byOwner }, target.context);
 const see = async () =>
   mark({ items: [await only()].map(({ id, updatedPosition }) => ({ id, updatedPosition })), mark: 'seen' });
 const arrange = (body: Arrange) =>
