@@ -57,6 +57,7 @@ export function foreignProducer(id: string): AppError {
 function isOwnProducer(reach: Scope, id: string): boolean {
   if (reach.kind === 'everything') return true;
   if (reach.kind !== 'agents') return false;
+  if (reach.producerPrefix !== undefined) return id.startsWith(reach.producerPrefix);
   if (reach.prefixes.some((prefix) => id.startsWith(prefix))) return true;
   return reach.ids.some(
     (agentId) => id === agentId || (id.startsWith(agentId) && /^\W/.test(id.slice(agentId.length))),
