@@ -19,6 +19,7 @@ import {
   credentialFromRow,
   revokeCredentials,
 } from './credential-rows';
+import { LOCAL_ADMIN } from './person-of';
 import { CODE_LIFETIME_MS } from './sign-in';
 
 /** What the handlers of this file get. */
@@ -128,7 +129,7 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
   const { secret } = await database.writes.run((transaction) =>
     addCredential(transaction, {
       kind: 'code',
-      name: principal.role === 'owner' ? 'Local admin' : principal.name,
+      name: principal.role === 'owner' ? LOCAL_ADMIN : principal.name,
       role: 'admin',
       scope: EVERYTHING,
       now: now(),

@@ -10,6 +10,7 @@ import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCre
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
+import { LOCAL_ADMIN } from './person-of';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
 import type { ServerContext } from './server-context';
@@ -99,7 +100,7 @@ async function enter(request: Request, server: SignInServer, token: string, next
     if (granted === null) return null;
     const made = await addCredential(transaction, {
       kind: 'session',
-      name: isOwner ? 'Local admin' : granted.principal.name,
+      name: isOwner ? LOCAL_ADMIN : granted.principal.name,
       // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
       role: isOwner ? 'admin' : granted.principal.role,
       scope: isOwner ? EVERYTHING : granted.principal.scope,
