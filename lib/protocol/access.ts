@@ -53,13 +53,15 @@ const name = z.string().trim().min(1).max(MAX_NAME);
 
 /**
  * A token for a program. `agent` or `agentPrefix`: the agents that it reaches; a runner's needs one of them, and its
- * outboxes' ids begin with it.
+ * outboxes' ids begin with it. `anyAgent`: for the runners of a machine on which anybody who can read the token could
+ * be any of its agents anyway.
  */
 export const newTokenSchema = z.strictObject({
   name: name.optional(),
   role: z.enum(['runner', 'viewer', 'operator', 'admin', 'issuer']).default('runner'),
   agent: idSchema.optional(),
   agentPrefix: idSchema.optional(),
+  anyAgent: z.literal(true).optional(),
   /** Until when it opens anything, in epoch milliseconds. */
   expiresAt: z.number().int().positive().optional(),
 });
