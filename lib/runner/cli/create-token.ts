@@ -1,6 +1,7 @@
 import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
+import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { errorCode } from '@/lib/runner/system-error.mjs';
 import { askServer } from './ask-server';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
@@ -23,7 +24,7 @@ export async function createToken(argv: string[], env: Record<string, string | u
     if (file === null) process.stdout.write(`${token}\n`);
     else file.keep(`${token}\n`);
     const where = file === null ? 'it is not shown again' : `it is in ${file.path}`;
-    say(`${credential.name}: ${where}; to end it: tokens revoke ${credential.id}`);
+    say(`${credential.name}: ${where}; to end it: ${interludeCommand(['tokens', 'revoke', credential.id])}`);
     if (credential.role === 'runner') say('give it to the runner with --token-file FILE, or in INTERLUDE_TOKEN');
     return EXIT.done;
   } finally {

@@ -1,5 +1,5 @@
 import type { SignInCode } from '@/lib/protocol/access';
-import { formatDuration } from '@/lib/protocol/duration';
+import { spanOf } from '@/lib/protocol/duration';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { askServer } from './ask-server';
 import type { Command } from './command';
@@ -28,6 +28,6 @@ async function signIn(argv: string[], env: Record<string, string | undefined>): 
   const { path, expiresAt } = await askServer<SignInCode>(endpoint, 'POST', '/sign-in-codes');
   const { url } = await endpoint();
   process.stdout.write(`${url.replace(/\/+$/, '')}${path}\n`);
-  say(`good once, for ${formatDuration(Math.round((expiresAt - askedAt) / 60_000) * 60_000)}`);
+  say(`good once, for ${spanOf(expiresAt - askedAt)}`);
   return EXIT.done;
 }

@@ -5,7 +5,7 @@ import { askServer } from './ask-server';
 import type { Command } from './command';
 import { createToken } from './create-token';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS, SWITCH, TEXT } from './flags';
+import { readFlags, SERVER_FLAGS, SWITCH } from './flags';
 import { serverEndpoint } from './local-server';
 import { say } from './say';
 import { print, table } from './table';
@@ -61,7 +61,7 @@ function rowOf({ id, name, role, scope, createdAt, lastUsedAt, expiresAt, revoke
   return [id, name, role, scopeInWords(scope), used, revokedAt === null ? end : `revoked ${minuteOf(revokedAt)}`];
 }
 
-export function scopeInWords(scope: Scope): string {
+function scopeInWords(scope: Scope): string {
   switch (scope.kind) {
     case 'everything':
       return 'everything';
