@@ -105,7 +105,9 @@ describe('tokens list and revoke', () => {
     const { token, id } = await created('--agent', 'listed', '--name', 'To be listed');
     await meOf(token);
     const listed = async (...flags: string[]) => (await callCli(['tokens', 'list', ...flags], env)).stdout;
-    expect(await listed()).toMatch(new RegExp(`^${id} +To be listed +runner +listed +(never|20\\S+ \\S+Z) +never$`, 'm'));
+    expect(await listed()).toMatch(
+      new RegExp(`^${id} +To be listed +runner +listed +(never|20\\S+ \\S+Z) +never$`, 'm'),
+    );
     expect(await listed()).not.toContain(token);
 
     expect(await callCli(['tokens', 'revoke', id], env)).toEqual({
