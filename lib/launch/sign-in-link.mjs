@@ -14,6 +14,6 @@ export async function signInLines(own) {
   if (status === 201 && typeof answer.path === 'string') {
     return `  Sign in:  ${own.url}${answer.path}\n            good once, for 5 minutes; another: ${another}`;
   }
-  const why = status === 0 ? 'the server is too busy to make a link' : 'the database does not take a sign-in link';
-  return `  Sign in:  ${why}; once it does, this prints one: ${another}`;
+  const until = status === 0 ? 'the server is less busy' : 'its database answers';
+  return `  Sign in:  no link can be made now; once ${until}, this prints one: ${another}`;
 }

@@ -203,23 +203,33 @@ describe('the token of a runner', () => {
   const tokenOf = (body: object) => dashboard.request<NewToken>('/tokens', body);
   const revoke = ({ credential }: NewToken) => dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
 
-  /** A runner whose waits are all cut short but the one for another token. */
+  /** `waits`: how long it has meant to wait, for whatever. */
   async function withToken(token: () => string) {
     const links: CommandLink[] = [];
+    const waits: number[] = [];
     let requests = 0;
     const { acted } = await runner({
+      clock: {
+        now: Date.now,
+        random: () => 0.5,
+        after: (ms, run) => {
+          waits.push(ms);
+          const timer = setTimeout(run, ms);
+          return () => clearTimeout(timer);
+        },
+      },
       endpoint: async () => {
         requests += 1;
         return { url: dashboard.url, token: token() };
       },
       onLink: (link) => void links.push(link),
     });
-    return { links, acted, requests: () => requests };
+    return { links, acted, waits, requests: () => requests };
   }
 
   test('that is revoked while its stream is open ends it; it is tried once more, refused, and then let be', async () => {
     const own = await tokenOf({ agent: agentId });
-    const { links, acted, requests } = await withToken(() => own.token);
+    const { links, acted, waits, requests } = await withToken(() => own.token);
     await settled(() => links.at(-1)?.state).toBe('connected');
     await say('before');
     await settled(() => acted).toEqual(['before']);
@@ -231,9 +241,8 @@ describe('the token of a runner', () => {
       cause: 'unauthorized',
       message: expect.stringMatching(/revoked/),
     });
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(requests() - before).toBe(1);
-    expect(links.at(-1)?.state).toBe('waiting');
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
   test('that is replaced as it is revoked carries on with the new one at once', async () => {
@@ -252,12 +261,13 @@ describe('the token of a runner', () => {
 
   test('of another agent is told apart from a server that is away, and not tried again and again', async () => {
     const foreign = await tokenOf({ agent: 'somebody-else' });
-    const { links } = await withToken(() => foreign.token);
+    const { links, waits } = await withToken(() => foreign.token);
     await settled(() => links.at(-1)).toEqual({
       state: 'waiting',
       cause: 'unauthorized',
       message: `the token is not for the agent "${agentId}"`,
     });
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
   test('of somebody who only looks is refused with what to do', async () => {
