@@ -12,8 +12,8 @@ export async function signInLines(own) {
   const another = interludeCommand(['sign-in']);
   const { status, answer } = await askOwnServer(own, '/sign-in-codes', { body: {} });
   if (status === 201 && typeof answer.path === 'string') {
-    return `  Sign in:  ${own.url}${answer.path}\n            good once, for 5 minutes; another: ${another}`;
+    return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;
   }
   const until = status === 0 ? 'the server is less busy' : 'its database answers';
-  return `  Sign in:  no link can be made now; once ${until}, this prints one: ${another}`;
+  return `  Sign in:  no link can be made now. Once ${until}, this prints one:\n    ${another}`;
 }

@@ -150,7 +150,10 @@ test('the terminal it was started in says commands for where it was started', as
   const folder = await tempDir();
   const server = await startLiveServer({ env: { INIT_CWD: folder, ...byNpm } });
   const commands = server.output.split('\n').flatMap((line) => /^ {4}(.+)$/.exec(line)?.[1] ?? []);
-  expect(commands).toHaveLength(5);
+  expect(commands).toHaveLength(6);
+  const link = await runShell(commands.find((one) => one.includes('sign-in')) ?? '', {}, folder);
+  // this server was started with a token of somebody's choice, which is in no file
+  expect(link).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('INTERLUDE_TOKEN') });
   for (const command of commands.filter((one) => one.includes('replay'))) {
     const end = await runShell(`${command} --speed max`, {}, folder);
     expect(end).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`${server.url}/sessions/test-run-`) });

@@ -94,7 +94,7 @@ describe('what the terminal says of signing in', () => {
   test('is a link that is good once, and how to get another; the owner’s token is nowhere', async () => {
     const said = await signInLines(own());
     expect(said).not.toContain(dashboard.token);
-    expect(said).toMatch(/good once, for 5 minutes; another: .*interlude -- sign-in$/);
+    expect(said).toMatch(/\n {2}It is good once, for 5 minutes. This prints another:\n {4}.*interlude -- sign-in$/);
     const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
     expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
@@ -103,7 +103,9 @@ describe('what the terminal says of signing in', () => {
 
   test('is what to do, where none can be made', async () => {
     dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
-    expect(await signInLines(own())).toMatch(/no link can be made now; once .+ prints one: .*interlude -- sign-in$/);
+    expect(await signInLines(own())).toMatch(
+      /no link can be made now. Once .+ prints one:\n {4}.*interlude -- sign-in$/,
+    );
   });
 });
 

@@ -22,7 +22,8 @@ reads no session, answers no request, and can't make other tokens.
          --name N           what it is called in lists and in the audit
          --expires TIME     when it ends by itself: 12h, 90d, 52w; default: never
          --out FILE         write the token there, readable by you alone; without it it is printed on stdout, once
-  list   [--all] [--json]   those that open something; with --all also those that were revoked
+  list   [--all] [--json]   those that open something; with --all also those that were revoked. When one was last used
+                            is known a minute late
   revoke ID…                end them, and every connection that they hold open, within two seconds
 
   --url URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
