@@ -146,7 +146,7 @@ function ownAddress(request: Request, server: SignInServer): string | null {
 
 /** It looks names below `localhost` up, and finds none. */
 function isSafari(userAgent: string): boolean {
-  return /\bSafari\//.test(userAgent) && !/\bChrom(e|ium)\//.test(userAgent);
+  return /\bSafari\//.test(userAgent) && !/Chrom(e|ium)\//.test(userAgent);
 }
 
 export function goTo(path: string, headers: Record<string, string> = {}): Response {

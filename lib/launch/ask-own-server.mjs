@@ -11,13 +11,19 @@ const WITHIN_MS = 10_000;
 /**
  * @param {Own} own
  * @param {string} path below `/api/v1`
- * @param {{ body?: object, token?: string }} [options] with a body it is posted; `token` instead of the owner's
+ * @param {{ method?: string, body?: object, token?: string }} [options] with a body it is posted; `token` instead of the
+ *   owner's
  * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0: it did not answer
  */
-export async function askOwnServer(own, path, { body, token = own.token } = {}) {
+export async function askOwnServer(
+  own,
+  path,
+  { body, token = own.token, method = body === undefined ? 'GET' : 'POST' } = {},
+) {
   try {
     const response = await fetch(`${own.url}/api/v1${path}`, {
-      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       signal: AbortSignal.timeout(WITHIN_MS),
       redirect: 'manual',

@@ -49,7 +49,11 @@ export async function ensureRunnerToken(file, own) {
   const { status, answer } = await askOwnServer(own, '/tokens', { body });
   if (status !== 201 || typeof answer.token !== 'string') return 'later';
   // another server that shares the folder may have been quicker
-  if (contentOf(file) !== before) return await ensureRunnerToken(file, own);
+  if (contentOf(file) !== before) {
+    const { id } = /** @type {{ id: string }} */ (answer.credential);
+    await askOwnServer(own, `/credentials/${id}`, { method: 'DELETE' });
+    return await ensureRunnerToken(file, own);
+  }
   const draft = `${file}.${process.pid}`;
   try {
     writeFileSync(draft, `${answer.token}\n`, { mode: 0o600 });

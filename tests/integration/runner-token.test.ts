@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ensureRunnerToken, keepRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
 import { signInLines } from '@/lib/launch/sign-in-link.mjs';
 import type { CredentialList, Me } from '@/lib/protocol/access';
@@ -71,6 +71,28 @@ describe('the token of this machine’s runners', () => {
     expect(await ensureRunnerToken(file, own())).toBe('made');
     expect(await tokenIn()).not.toBe(before);
     expect(await meOf(await tokenIn())).toMatchObject({ role: 'runner' });
+  });
+
+  test('is one, where another server that shares the folder makes it meanwhile', async () => {
+    const count = async () => {
+      const { credentials } = await dashboard.request<CredentialList>('/credentials');
+      return credentials.filter(({ kind, revokedAt }) => kind === 'token' && revokedAt === null).length;
+    };
+    const before = await count();
+    const real = globalThis.fetch;
+    // between the other's question for a token and its answer
+    vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
+      const response = await real(...asked);
+      if (String(asked[0]).endsWith('/tokens')) {
+        vi.unstubAllGlobals();
+        expect(await ensureRunnerToken(file, own())).toBe('made');
+      }
+      return response;
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(await ensureRunnerToken(file, own())).toBe('kept');
+    expect(await meOf(await tokenIn())).toMatchObject({ role: 'runner' });
+    expect(await count()).toBe(before + 1);
   });
 
   test('stays as it is while the server can’t say whether it knows it, and is looked at again', async () => {
