@@ -10,6 +10,7 @@ import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCre
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
+import { isSecure, ownAddress } from './own-address';
 import { LOCAL_ADMIN } from './person-of';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
@@ -53,7 +54,7 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   if (token === null) {
     return (await signedIn(request.headers, server)) === null ? goTo(signedOutPath(next)) : goTo(next);
   }
-  const own = ownAddress(request, server);
+  const own = ownAddress(request, server.settings());
   if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
@@ -136,33 +137,8 @@ async function spendCode(
   return { principal: principalOf(credential), id: credential.id };
 }
 
-/**
- * Where a browser that came by a loopback address is to sign in instead: under a name of our own, so that what listens
- * on other ports of this machine is not sent the cookie. Null for programs, which may not know such names, and where
- * the browser is one that doesn't.
- */
-function ownAddress(request: Request, server: SignInServer): string | null {
-  const { localName } = server.settings();
-  if (localName === null || request.headers.get('sec-fetch-mode') !== 'navigate') return null;
-  const host = request.headers.get('host') ?? '';
-  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(host) ?? [];
-  if (name === undefined || isSecure(request) || isSafari(request.headers.get('user-agent') ?? '')) return null;
-  return `http://${localName}${port}`;
-}
-
-/** It looks names below `localhost` up, and finds none. */
-function isSafari(userAgent: string): boolean {
-  return /\bSafari\//.test(userAgent) && !/\bChrom(e|ium)\//.test(userAgent);
-}
-
 export function goTo(path: string, headers: Record<string, string> = {}): Response {
   return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store', ...headers } });
-}
-
-/** Whether the browser reached us over TLS, be it through a proxy. A liar only hardens its own cookie. */
-export function isSecure(request: Request): boolean {
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
-  return (forwarded ?? new URL(request.url).protocol.replace(':', '')) === 'https';
 }
 
 /** The body, of which a stranger may not make us keep more than a form's worth. */

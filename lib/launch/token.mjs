@@ -8,7 +8,8 @@ import { LaunchError } from './say.mjs';
 const SHORTEST = 16;
 
 /**
- * The one secret of local mode: INTERLUDE_TOKEN, else the file in the data directory, which is made at the first start.
+ * The secret of whoever Interlude belongs to: INTERLUDE_TOKEN, else the file in the data directory, which is made at the
+ * first start. It opens everything, so it is printed nowhere, and stands in no address.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
