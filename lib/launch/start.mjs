@@ -22,7 +22,7 @@ import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
 import { announce, runningAt } from './server-file.mjs';
 import { signInLines } from './sign-in-link.mjs';
-import { readOrMakeToken } from './token.mjs';
+import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 
 /** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
 const FAREWELL_MS = 250;
@@ -53,7 +53,7 @@ async function start() {
   process.chdir(root);
   await installWhatIsMissing();
   await buildWhatIsOld();
-  Object.assign(process.env, {
+  Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
     PORT: String(held.port),

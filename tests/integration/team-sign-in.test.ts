@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import type { Me } from '@/lib/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
 import { CookieBrowser } from '@/tests/support/cookie-browser';
@@ -161,4 +162,13 @@ test('where no provider is set, that is said, and the link works', async () => {
   );
   expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('No identity provider')]);
   await other.close();
+});
+
+test('the secret of the provider may be in a file, and one that is not there is told at the start', () => {
+  const file = join(folder, 'client-secret');
+  writeFileSync(file, 'from a file\n');
+  const asked = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
+  expect(secretsFromFiles(asked)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
+  expect(secretsFromFiles({ ...asked, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
+  expect(() => secretsFromFiles({ INTERLUDE_OIDC_CLIENT_SECRET_FILE: `${file}-gone` })).toThrow('(ENOENT)');
 });
