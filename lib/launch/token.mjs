@@ -52,7 +52,7 @@ function long(token, where) {
 /**
  * What the environment leaves to a file, as containers do with secrets: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
  *
- * @param {NodeJS.ProcessEnv} env
+ * @param {Record<string, string | undefined>} env
  * @returns {Record<string, string>} what to add to it
  */
 export function secretsFromFiles(env) {
