@@ -1,0 +1,245 @@
+import fc from 'fast-check';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Scope } from '@/lib/protocol/scope';
+import { AccessStage, bearer, type Headers } from '../support/access-stage';
+import type { FrameReader } from '../support/frames';
+import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
+
+/**
+ * Whatever others do: what somebody is answered and sent is the same to the last byte. Positions count the commits of
+ * all, so they are compared by their rank among those that the same reader was told.
+ */
+
+const RUNS = Number(process.env.TENANT_RUNS ?? 6);
+const LIMIT_MS = Math.max(120_000, RUNS * 2_000);
+
+/** Positions begin here, so that no other number looks like one. */
+const FIRST_POSITION = 7_000_000_000_000;
+const POSITION = /\b7\d{12}\b/g;
+const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+const NOW = 1_795_170_100_000;
+
+const OURS = ['acme-1', 'acme-2'];
+/** Of others, as close to ours as ids can be. */
+const THEIRS = ['acme_1', 'acme', 'ACME-1', "acme'-1", 'acm', 'b%-\u{1F9F5}'];
+const SESSION = 'acme-1/one';
+
+const READERS: Record<string, { scope: Scope; topics: string[] }> = {
+  'of agents by their ids': {
+    scope: { kind: 'agents', ids: OURS, prefixes: [] },
+    topics: ['fleet', 'session:acme-1/one', 'session:acme-2/two', 'logs:acme-1'],
+  },
+  'of agents by how their ids begin': {
+    scope: { kind: 'agents', ids: [], prefixes: ['acme-'] },
+    topics: ['fleet', 'logs:acme-1', 'logs:acme-2'],
+  },
+  'of a session': {
+    scope: { kind: 'session', sessionId: SESSION },
+    topics: ['fleet', `session:${SESSION}`],
+  },
+  'of a log': { scope: { kind: 'log', agentId: 'acme-1' }, topics: ['fleet', 'logs:acme-1'] },
+};
+
+type Step = { by: 'us' | 'them'; does: Doing } | { by: 'reader'; after: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: doing }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      by: fc.constant('them' as const),
+      does: fc.record({ agent: fc.nat(THEIRS.length - 1), does: doing }).map(({ agent, does }) => ({ ...does, agent })),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ by: fc.constant('reader' as const), after: fc.nat(1_000) }) },
+);
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+  vi.restoreAllMocks();
+});
+
+/** Somebody who may see a part, and everything they were told. */
+class Reader {
+  readonly told: string[] = [];
+  readonly headers: Headers;
+  readonly #stage: AccessStage;
+  readonly #scope: Scope;
+  readonly #topics: string;
+  #live: FrameReader | null = null;
+
+  constructor(stage: AccessStage, headers: Headers, { scope, topics }: { scope: Scope; topics: string[] }) {
+    this.#stage = stage;
+    this.headers = headers;
+    this.#scope = scope;
+    this.#topics = topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join('&');
+  }
+
+  async listen(): Promise<void> {
+    this.#live = await this.#stage.stream(`/stream?${this.#topics}`, this.headers);
+    await this.#live.frame('up-to-date');
+  }
+
+  /** Until it has what is newest of what it may see. */
+  async hear(): Promise<void> {
+    const newest = await this.#newest();
+    const { frames } = this.#live as FrameReader;
+    const has = () => Math.max(0, ...frames.map(({ id }) => Number(id ?? 0))) >= newest || frames.length === 0;
+    if (newest > this.#joined) await this.#live?.until(() => has());
+  }
+
+  get #joined(): number {
+    const [hello] = this.#live?.frames ?? [];
+    return hello?.event === 'hello' ? Number(hello.data.position) : 0;
+  }
+
+  /** As the database has it, said here once more. */
+  async #newest(): Promise<number> {
+    const [kind] = [this.#scope.kind];
+    const agent = (column: string) => (kind === 'agents' ? `${column} IN ('acme-1', 'acme-2')` : 'FALSE');
+    const session = (column: string) => (kind === 'session' ? `${column} = '${SESSION}'` : agent('agent_id'));
+    const topics = decodeURIComponent(this.#topics);
+    const events = sessionsOf('acme-1')
+      .concat(sessionsOf('acme-2'))
+      .filter((id) => topics.includes(`session:${id}`));
+    const logs = OURS.filter((id) => topics.includes(`logs:${id}`));
+    const list = (ids: string[]) => ids.map((id) => `'${id}'`).join(', ');
+    const { rows } = await this.#stage.parts.database.reader.execute(`SELECT max(at) AS at FROM (
+      SELECT max(position) AS at FROM events WHERE session_id IN (${list(events)})
+      UNION ALL SELECT max(position) FROM log_lines WHERE agent_id IN (${list(logs)})
+      UNION ALL SELECT max(updated_position) FROM agents WHERE ${agent('id')}
+      UNION ALL SELECT max(updated_position) FROM sessions WHERE ${session('id')}
+      UNION ALL SELECT max(updated_position) FROM tasks WHERE ${session('session_id')}
+      UNION ALL SELECT max(updated_position) FROM obligations WHERE ${session('session_id')}
+      UNION ALL SELECT max(updated_position) FROM inbox WHERE ${session('session_id')})`);
+    return Number(rows[0]?.at ?? 0);
+  }
+
+  async read(path: string, headers: Headers = {}): Promise<string> {
+    const response = await this.#stage.send(`/api/v1${path}`, { as: this.headers, headers });
+    const text = await response.text();
+    this.told.push(
+      `${path.replace(POSITION, '<position>')} ${response.status} ${JSON.stringify([...response.headers])} ${text}`,
+    );
+    return text;
+  }
+
+  /** A list page by page, while others go on in between. */
+  async readAll(path: string, meanwhile: () => Promise<void>): Promise<void> {
+    for (let after = '0'; after !== ''; ) {
+      const text = await this.read(`${path}limit=1&after=${encodeURIComponent(after)}`);
+      after = (JSON.parse(text) as { next?: string | null }).next ?? '';
+      await meanwhile();
+    }
+  }
+
+  /** Everything since a position. */
+  async catchUp(after: string | null, how: 'after' | 'last-event-id' = 'after'): Promise<void> {
+    const query = after === null || how !== 'after' ? '' : `&after=${after}`;
+    const headers: Headers = after !== null && how === 'last-event-id' ? { 'last-event-id': after } : {};
+    const stream = await this.#stage.stream(`/stream?${this.#topics}${query}`, this.headers, { headers });
+    await stream.frame('up-to-date');
+    await stream.cancel();
+    this.told.push(JSON.stringify(stream.frames));
+  }
+
+  /** A position that it was told of, as good as any. */
+  position(of: number): string {
+    const known = positionsIn(this.told);
+    return String(known[of % Math.max(1, known.length)] ?? 0);
+  }
+
+  /** Everything that it was told, in words that do not depend on when it was committed. */
+  get story(): string[] {
+    const all = [...this.told, JSON.stringify(this.#live?.frames ?? [])];
+    const ranks = new Map(positionsIn(all).map((position, rank) => [position, rank]));
+    const uuids = new Map<string, number>();
+    const numbered = (uuid: string) => {
+      if (!uuids.has(uuid)) uuids.set(uuid, uuids.size);
+      return `<id ${uuids.get(uuid)}>`;
+    };
+    return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(UUID, numbered));
+  }
+}
+
+function positionsIn(texts: readonly string[]): number[] {
+  const found = new Set(texts.flatMap((text) => text.match(POSITION) ?? []).map(Number));
+  return [...found].sort((a, b) => a - b);
+}
+
+/** What each reader is told while these things happen, and whether the others do anything meanwhile. */
+async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Record<string, string[]>> {
+  const stage = await AccessStage.start();
+  ends.push(() => stage.close());
+  await stage.parts.database.writes.run((transaction) =>
+    transaction.execute(`INSERT INTO counter (id, position) VALUES (1, ${FIRST_POSITION})`),
+  );
+  const us = new Tenant(stage, OURS, stage.owner);
+  const them = new Tenant(stage, THEIRS, stage.owner);
+  const others = async (does: Doing) => {
+    if (areOthersThere) await them.do(does);
+  };
+  if (areOthersThere) await them.arrive();
+  await us.arrive();
+  const readers: Reader[] = [];
+  for (const { scope, topics } of Object.values(READERS)) {
+    const { secret } = await stage.credential({ role: 'operator', scope });
+    const reader = new Reader(stage, bearer(secret), { scope, topics });
+    readers.push(reader);
+    await reader.listen();
+  }
+  let at = 0;
+  const meanwhile = () => {
+    at += 1;
+    return others({ agent: at, session: at % 2, what: 'question', of: at % 3 });
+  };
+  for (const each of steps) {
+    if (each.by === 'them') await others(each.does);
+    if (each.by === 'reader') for (const reader of readers) await reader.catchUp(reader.position(each.after));
+    if (each.by !== 'us') continue;
+    const answered = await us.do(each.does);
+    for (const reader of readers) await reader.hear();
+    // a refusal by the owner is one of an operator, too
+    if (answered.startsWith('4')) readers[0]?.told.push(answered);
+  }
+  // another share of them each time
+  const isChosen = (_: string, index: number) => index % 3 === steps.length % 3;
+  const chosen = [...readingPaths(OURS), ...readingPaths(THEIRS.slice(0, 2))].filter(isChosen);
+  for (const reader of readers) {
+    for (const path of chosen) {
+      await reader.read(path);
+      if (path.length % 7 === 0) await meanwhile();
+    }
+    for (const path of ['/sessions?', '/agents?', '/inbox?', '/sessions?agent=acme-1&']) {
+      await reader.readAll(path, meanwhile);
+    }
+    await reader.catchUp('0');
+    await meanwhile();
+    await reader.catchUp(null);
+    await reader.catchUp(reader.position(steps.length), 'last-event-id');
+    // beyond all that it knows of
+    await reader.catchUp(String(Number(reader.position(-1 >>> 1)) + 9_000_000));
+    await reader.catchUp(String(Number(reader.position(0)) + 100_000_000), 'last-event-id');
+  }
+  const stories = Object.fromEntries(Object.keys(READERS).map((name, index) => [name, readers[index]?.story ?? []]));
+  await ends.pop()?.();
+  return stories;
+}
+
+it('what somebody is told does not depend on what others do', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 40 }), async (steps) => {
+      const alone = await play(steps, false);
+      const among = await play(steps, true);
+      for (const [name, story] of Object.entries(among)) {
+        for (const [index, text] of story.entries()) {
+          expect([name, text]).toEqual([name, alone[name]?.[index]]);
+        }
+        expect(story.length).toBe(alone[name]?.length);
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
