@@ -16,7 +16,8 @@ const LIMIT_MS = Math.max(120_000, RUNS * 2_000);
 /** Positions begin here, so that no other number looks like one. */
 const FIRST_POSITION = 7_000_000_000_000;
 const POSITION = /\b7\d{12}\b/g;
-const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+/** Ids that the server draws, and digests, into which a position goes. */
+const DRAWN = /\b([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})\b/g;
 const NOW = 1_795_170_100_000;
 
 const OURS = ['acme-1', 'acme-2'];
@@ -159,7 +160,7 @@ class Reader {
       if (!uuids.has(uuid)) uuids.set(uuid, uuids.size);
       return `<id ${uuids.get(uuid)}>`;
     };
-    return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(UUID, numbered));
+    return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(DRAWN, numbered));
   }
 }
 
