@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
+import type { Database } from '@/db/client';
+import { readable } from '@/lib/access/stream-answer';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import type { Scope } from '@/lib/protocol/scope';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
-import type { FrameReader } from '../support/frames';
+import { FrameReader } from '../support/frames';
 import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
 
 /**
@@ -10,8 +14,8 @@ import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/
  * all, so they are compared by their rank among those that the same reader was told.
  */
 
-const RUNS = Number(process.env.TENANT_RUNS ?? 6);
-const LIMIT_MS = Math.max(120_000, RUNS * 2_000);
+const RUNS = Number(process.env.TENANT_RUNS ?? 4);
+const LIMIT_MS = Math.max(120_000, RUNS * 12_000);
 
 /** Positions begin here, so that no other number looks like one. */
 const FIRST_POSITION = 7_000_000_000_000;
@@ -154,14 +158,28 @@ class Reader {
   /** Everything that it was told, in words that do not depend on when it was committed. */
   get story(): string[] {
     const all = [...this.told, JSON.stringify(this.#live?.frames ?? [])];
-    const ranks = new Map(positionsIn(all).map((position, rank) => [position, rank]));
-    const uuids = new Map<string, number>();
-    const numbered = (uuid: string) => {
-      if (!uuids.has(uuid)) uuids.set(uuid, uuids.size);
-      return `<id ${uuids.get(uuid)}>`;
-    };
-    return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(DRAWN, numbered));
+    return renamed(all);
   }
+}
+
+function renamed(all: readonly string[]): string[] {
+  const ranks = new Map(positionsIn(all).map((position, rank) => [position, rank]));
+  const uuids = new Map<string, number>();
+  const numbered = (uuid: string) => {
+    if (!uuids.has(uuid)) uuids.set(uuid, uuids.size);
+    return `<id ${uuids.get(uuid)}>`;
+  };
+  return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(DRAWN, numbered));
+}
+
+/** The same database, of which somebody else changes something before each read. */
+function disturbed(database: Database, disturb: () => Promise<void>): Database {
+  const batch: Database['reader']['batch'] = async (...asked) => {
+    await disturb();
+    return database.reader.batch(...asked);
+  };
+  const { execute, transaction } = database.reader;
+  return { ...database, reader: { execute, transaction, batch } };
 }
 
 function positionsIn(texts: readonly string[]): number[] {
@@ -169,8 +187,7 @@ function positionsIn(texts: readonly string[]): number[] {
   return [...found].sort((a, b) => a - b);
 }
 
-/** What each reader is told while these things happen, and whether the others do anything meanwhile. */
-async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Record<string, string[]>> {
+async function world(areOthersThere: boolean) {
   const stage = await AccessStage.start();
   ends.push(() => stage.close());
   await stage.parts.database.writes.run((transaction) =>
@@ -183,6 +200,12 @@ async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Re
   };
   if (areOthersThere) await them.arrive();
   await us.arrive();
+  return { stage, us, others };
+}
+
+/** What each reader is told while these things happen, and whether the others do anything meanwhile. */
+async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Record<string, string[]>> {
+  const { stage, us, others } = await world(areOthersThere);
   const readers: Reader[] = [];
   for (const { scope, topics } of Object.values(READERS)) {
     const { secret } = await stage.credential({ role: 'operator', scope });
@@ -244,3 +267,101 @@ it('what somebody is told does not depend on what others do', { timeout: LIMIT_M
     { numRuns: RUNS },
   );
 });
+
+it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 30 }),
+      fc.array(doing, { minLength: 1, maxLength: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.nat(30),
+      async (steps, disturbances, rows, from) => {
+        const [alone, among] = [await catchUps(false), await catchUps(true)];
+        expect(among).toEqual(alone);
+
+        async function catchUps(areOthersThere: boolean): Promise<string[]> {
+          const { stage, us, others } = await world(areOthersThere);
+          let known = 0;
+          for (const [index, each] of steps.entries()) {
+            if (each.by === 'us') await us.do(each.does);
+            if (each.by === 'them') await others(each.does);
+            if (index === from) known = Number((await stage.parts.database.reader.execute(newestOfOurs)).rows[0]?.at);
+          }
+          let at = 0;
+          const database = disturbed(stage.parts.database, async () => {
+            at += 1;
+            const does = disturbances[at % disturbances.length] as Doing;
+            await others({ ...does, agent: at });
+          });
+          const fanOut = new FanOut(database, { page: { rows, bytes: 100_000 }, pollMs: 60_000 });
+          ends.push(async () => fanOut.close());
+          const stories: string[] = [];
+          for (const { scope, topics } of Object.values(READERS)) {
+            const wanted = topics.map((topic) => parseTopic(topic) as Topic);
+            const { signal } = new AbortController();
+            const opener = await fanOut.subscribe({ topics: wanted, scope, after: known, signal });
+            const stream = new FrameReader(readable(opener));
+            await stream.frame('up-to-date');
+            await stream.cancel();
+            stories.push(...renamed([JSON.stringify(stream.frames)]));
+          }
+          for (const end of ends.splice(0).reverse()) await end();
+          return stories;
+        }
+      },
+    ),
+    { numRuns: RUNS * 2 },
+  );
+});
+
+it('nor does what is told of one session depend on what its agent does in another', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  const here = doing.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
+  const elsewhere = doing
+    .filter(({ what }) => !OF_THE_AGENT.has(what))
+    .map((one) => ({ by: 'them' as const, does: { ...one, agent: 0, session: 1 } }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(here, elsewhere), { minLength: 4, maxLength: 40 }), async (steps) => {
+      // an outbox numbers its records through, whichever session they are of
+      const plain = (story: string[]) => story.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
+      const [alone, among] = [plain(await told(false)), plain(await told(true))];
+      expect(among).toEqual(alone);
+
+      async function told(isBusyElsewhere: boolean): Promise<string[]> {
+        const { stage, us } = await world(false);
+        const sibling = new Tenant(stage, OURS, stage.owner, 'sibling');
+        const { secret } = await stage.credential({ role: 'operator', scope: READERS['of a session']?.scope });
+        const reader = new Reader(stage, bearer(secret), {
+          scope: { kind: 'session', sessionId: SESSION },
+          topics: ['fleet', `session:${SESSION}`],
+        });
+        await reader.listen();
+        for (const { by, does } of steps) {
+          if (by === 'them' && isBusyElsewhere) await sibling.do(does);
+          if (by === 'us') await us.do(does);
+          if (by === 'us') await reader.hear();
+        }
+        for (const path of readingPaths(['acme-1'])) await reader.read(path);
+        await reader.catchUp('0');
+        await reader.catchUp(null);
+        for (const end of ends.splice(0).reverse()) await end();
+        return reader.story;
+      }
+    }),
+    { numRuns: RUNS * 2 },
+  );
+});
+
+/** What an agent does as a whole: its sessions show it, or it is of any of them. */
+const OF_THE_AGENT = new Set<Doing['what']>([
+  'status',
+  'hook-failure',
+  'log-level',
+  'level-command',
+  'stray-task',
+  'lost',
+  'acknowledge',
+]);
+
+const newestOfOurs = `SELECT max(updated_position) AS at FROM sessions WHERE agent_id IN ('acme-1', 'acme-2')`;

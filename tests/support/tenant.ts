@@ -57,12 +57,17 @@ export const doing: fc.Arbitrary<Doing> = fc.record({
 export class Tenant {
   readonly #stage: AccessStage;
   readonly #people: Headers;
+  readonly #mark: string;
   readonly agentIds: readonly string[];
   readonly #seqs = new Map<string, number>();
   #count = 0;
 
-  /** @param people whoever acts for them, may look at all of it, and runs it */
-  constructor(stage: AccessStage, agentIds: readonly string[], people: Headers) {
+  /**
+   * @param people whoever acts for them, may look at all of it, and runs it
+   * @param mark in their ids, for others who use the same agents
+   */
+  constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, mark = '') {
+    this.#mark = mark;
     this.#stage = stage;
     this.agentIds = agentIds;
     this.#people = people;
@@ -85,7 +90,9 @@ export class Tenant {
     const agentId = this.agentIds[agent % this.agentIds.length] as string;
     const sessionId = sessionsOf(agentId)[session] as string;
     this.#count += 1;
-    const [messageId, runId, taskId, requestId] = [`m${of}`, `r${of}`, `t${of}`, `q${of}`];
+    const [messageId, runId, taskId, requestId] = ['m', 'r', 't', 'q'].map(
+      (letter) => `${letter}${this.#mark}${of}`,
+    ) as [string, string, string, string];
     const interlude = { turn: 'user' as const, userMessageIds: [messageId] };
     const event = (...events: AgUiEvent[]) =>
       this.#tell(
@@ -165,7 +172,7 @@ export class Tenant {
         return ask(`${s}/obligations/${messageId}/waive`, { clientId });
       case 'snooze':
       case 'claim':
-        return this.#mark(agentId, of, what);
+        return this.#markItem(agentId, of, what);
       case 'discard': {
         const { records } = await this.#stage.ask<ParkedList>(`${a}/parked`, { as: this.#people });
         return ask(`${a}/parked/${records[of]?.position ?? '0'}/discard`, { clientId });
@@ -178,7 +185,7 @@ export class Tenant {
     }
   }
 
-  async #mark(agentId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
+  async #markItem(agentId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
     const { items } = await this.#stage.ask<InboxList>(`/inbox?agent=${encodeURIComponent(agentId)}`, {
       as: this.#people,
     });
@@ -203,7 +210,11 @@ export class Tenant {
     let seq = this.#seqs.get(agentId) ?? 0;
     const numbered = records.map((record) => ({ agentId, occurredAt: 1_795_170_000_000 + seq, ...record, seq: ++seq }));
     this.#seqs.set(agentId, seq);
-    return this.#ask('/events', { producer: { id: `${agentId}/outbox`, epoch: 1 }, records: numbered }, 'POST');
+    return this.#ask(
+      '/events',
+      { producer: { id: `${agentId}/outbox${this.#mark}`, epoch: 1 }, records: numbered },
+      'POST',
+    );
   }
 
   async #ask(path: string, body: object, method: string): Promise<string> {
