@@ -2,7 +2,7 @@ import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/access/access-settings';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { checkHost } from '@/lib/access/host';
-import { SIGNED_OUT_PATH, signedOutPath } from '@/lib/access/sign-in';
+import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';
 
@@ -17,7 +17,8 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
   if (pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
-    const notice = new URL(signedOutPath(`${pathname}${search}`), request.url);
+    const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
+    const notice = new URL(signedOutPath(`${pathname}${search}`, reason), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();

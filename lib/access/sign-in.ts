@@ -10,10 +10,11 @@ import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCre
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
+import { ownAddress } from './own-address';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
 import type { ServerContext } from './server-context';
-import { clearedCookie, sessionCookie } from './session-cookie';
+import { clearedCookie, sessionCookie, sessionOf } from './session-cookie';
 
 /**
  * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting
@@ -36,7 +37,8 @@ export interface SignInServer extends Doorkeeper {
   context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
 }
 
-export type SignInTrouble = 'wrong-token' | 'old-link';
+/** `ended`: somebody was signed in, and is not any more. */
+export type SignInTrouble = 'wrong-token' | 'old-link' | 'ended';
 
 /**
  * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. What is in the link is
@@ -48,10 +50,14 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   const token = url.searchParams.get('token');
   const next = nextPath(url.searchParams.get('next'));
   if (token === null) {
-    return (await signedIn(request.headers, server)) === null ? goTo(signedOutPath(next)) : goTo(next);
+    if ((await signedIn(request.headers, server)) !== null) return goTo(next);
+    return goTo(signedOutPath(next, wasSignedIn(request.headers) ? 'ended' : undefined));
   }
-  const own = ownAddress(request, server);
-  if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  // programs may not know such names
+  const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
+  const { localName } = server.settings();
+  const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
+  if (own !== null && isBrowser && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
 
@@ -71,7 +77,7 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
     await noteAct(transaction, actOf(request, principal, 'sign out', {}, null), 'done', now());
   });
   await credentials.changed();
-  return goTo(SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
+  return goTo(signedOutPath('/', 'ended'), { 'set-cookie': clearedCookie(isSecure(request)) });
 }
 
 export function signedOutPath(next: string, reason?: SignInTrouble): string {
@@ -79,6 +85,11 @@ export function signedOutPath(next: string, reason?: SignInTrouble): string {
   if (reason !== undefined) query.set('reason', reason);
   if (next !== '/') query.set('next', next);
   return query.size === 0 ? SIGNED_OUT_PATH : `${SIGNED_OUT_PATH}?${query}`;
+}
+
+/** Whether a browser was signed in once: it keeps what let it in. */
+export function wasSignedIn(headers: Headers): boolean {
+  return sessionOf(headers) !== null;
 }
 
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
@@ -128,25 +139,6 @@ async function spendCode(
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
   return { principal: principalOf(credential), id: credential.id };
-}
-
-/**
- * Where a browser that came by a loopback address is to sign in instead: under a name of our own, so that what listens
- * on other ports of this machine is not sent the cookie. Null for programs, which may not know such names, and where
- * the browser is one that doesn't.
- */
-function ownAddress(request: Request, server: SignInServer): string | null {
-  const { localName } = server.settings();
-  if (localName === null || request.headers.get('sec-fetch-mode') !== 'navigate') return null;
-  const host = request.headers.get('host') ?? '';
-  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(host) ?? [];
-  if (name === undefined || isSecure(request) || isSafari(request.headers.get('user-agent') ?? '')) return null;
-  return `http://${localName}${port}`;
-}
-
-/** It looks names below `localhost` up, and finds none. */
-function isSafari(userAgent: string): boolean {
-  return /\bSafari\//.test(userAgent) && !/\bChrom(e|ium)\//.test(userAgent);
 }
 
 export function goTo(path: string, headers: Record<string, string> = {}): Response {

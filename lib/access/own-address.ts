@@ -1,0 +1,18 @@
+/**
+ * Where a browser that came by a loopback address is to sign in instead: under a name of our own, so that what listens
+ * on other ports of this machine is not sent the cookie. Null where it has another address, and where the browser is
+ * one that does not know such names.
+ */
+export function ownAddress(
+  headers: Pick<Headers, 'get'>,
+  { localName, isSecure }: { localName: string | null; isSecure: boolean },
+): string | null {
+  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(headers.get('host') ?? '') ?? [];
+  if (localName === null || name === undefined || isSecure) return null;
+  return isSafari(headers.get('user-agent') ?? '') ? null : `http://${localName}${port}`;
+}
+
+/** It looks names below `localhost` up, and finds none. */
+function isSafari(userAgent: string): boolean {
+  return /\bSafari\//.test(userAgent) && !/\bChrom(e|ium)\//.test(userAgent);
+}
