@@ -1,8 +1,10 @@
 'use client';
 
+import { ShieldCheck } from 'lucide';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Icon } from '@/components/ui/icon';
 import type { AuditCheck } from '@/lib/protocol/audit';
 import { useAct } from './use-act';
 
@@ -16,8 +18,9 @@ export function AuditCheckButton() {
         type="button"
         aria-disabled={isSending}
         onClick={() => void act(async () => setCheck(await fetchJson<AuditCheck>('/audit/check')))}
-        className="text-ink-2 text-xs underline decoration-line-strong underline-offset-2 hover:text-ink"
+        className="flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
       >
+        <Icon of={ShieldCheck} size={13} />
         {isSending ? 'Checking…' : 'Check the chain'}
       </button>
       <div role="status" className="basis-full text-xs">

@@ -18,7 +18,7 @@ export function AuditFilterBar(props: {
   const set = (field: AuditField) => (value: string) => onFilter({ ...filter, [field]: value });
   const isFiltered = AUDIT_FIELDS.some((field) => filter[field] !== '');
   return (
-    <search className="mt-4 flex flex-wrap items-end gap-x-4 gap-y-2 pb-2 text-xs">
+    <search className="mt-5 grid grid-cols-2 items-end gap-x-3 gap-y-2 pb-2 text-xs sm:flex sm:flex-wrap">
       <Text label="Who" value={filter.actor} onValue={set('actor')} known={entries.map(({ actor }) => actor)} />
       <Pick label="Action" value={filter.action} onValue={set('action')} options={actions.map((one) => [one, one])} />
       <Text label="Agent" value={filter.agent} onValue={set('agent')} known={entries.map(({ agentId }) => agentId)} />
@@ -38,7 +38,11 @@ export function AuditFilterBar(props: {
         <Text label="Credential" value={filter.credential} onValue={set('credential')} known={[]} />
       )}
       {isFiltered && (
-        <button type="button" onClick={() => onFilter(NOTHING)} className="min-h-7 underline underline-offset-2">
+        <button
+          type="button"
+          onClick={() => onFilter(NOTHING)}
+          className="h-7 w-fit underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
           Show all
         </button>
       )}
@@ -46,7 +50,7 @@ export function AuditFilterBar(props: {
   );
 }
 
-const CONTROL = 'h-7 w-40 max-w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong';
+const CONTROL = 'h-7 w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong sm:w-40';
 
 function Text(props: {
   label: string;

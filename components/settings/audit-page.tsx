@@ -22,24 +22,24 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
   const isFiltered = query !== '';
   return (
     <section aria-labelledby="audit">
-      <div className="flex flex-wrap items-baseline gap-x-5 gap-y-1">
-        <h2 id="audit" className="font-medium text-md">
-          Audit
-        </h2>
-        <a
-          href={`${API_BASE}/audit/export${isFiltered ? `?${query}` : ''}`}
-          download
-          className="flex items-center gap-1.5 text-ink-2 text-xs underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
-          <Icon of={Download} size={12} />
-          {isFiltered ? 'Export these as JSON lines' : 'Export as JSON lines'}
-        </a>
-        <AuditCheckButton />
-      </div>
+      <h2 id="audit" className="font-medium text-md">
+        Audit
+      </h2>
       <p className="mt-0.5 max-w-prose text-ink-3 text-xs">
         Everything that people and programs did here, and what they were refused. Each entry has the hash of the one
         before it, so that none can be changed or taken out unseen. What agents say is in their logs and sessions.
       </p>
+      <div className="mt-3 flex flex-wrap gap-x-3 gap-y-2">
+        <AuditCheckButton />
+        <a
+          href={`${API_BASE}/audit/export${isFiltered ? `?${query}` : ''}`}
+          download
+          className="order-first flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
+        >
+          <Icon of={Download} size={13} />
+          {isFiltered ? 'Export these as JSON lines' : 'Export as JSON lines'}
+        </a>
+      </div>
       <AuditFilterBar filter={filter} onFilter={setFilter} actions={actions} entries={entries} />
       <p className="flex min-h-6 items-baseline gap-3 pb-1 text-2xs text-ink-3">
         <button

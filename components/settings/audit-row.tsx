@@ -6,19 +6,20 @@ import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import type { AuditEntry } from '@/lib/protocol/audit';
 import type { Role } from '@/lib/protocol/scope';
+import { API_BASE } from '@/lib/protocol/version';
 import type { AuditField } from './audit-filter';
 import { resultWord } from './audit-words';
 import { ROLE_WORD } from './role-words';
 
 /** One entry on a line, and all of it beneath. */
 export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
-  const { number, at, actor, action, agentId, sessionId, result } = entry;
+  const { number, at, actor, action, agentId, sessionId, target, result } = entry;
   const isDone = result === 'done';
-  const about = sessionId ?? agentId;
+  const about = sessionId ?? agentId ?? target.replace(API_BASE, '');
   return (
     <li className="border-line border-b">
       <details className="group/entry">
-        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[56px_112px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)] [&::-webkit-details-marker]:hidden">
+        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)] [&::-webkit-details-marker]:hidden">
           <span className="tabular text-ink-3 @max-3xl:hidden">{number}</span>
           <Moment at={at} seconds className="whitespace-nowrap text-ink-3 @max-3xl:order-2 @max-3xl:text-2xs" />
           <span className="truncate font-medium @max-3xl:order-1">
@@ -28,7 +29,7 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
           </span>
           <span className="truncate @max-3xl:order-3">{action}</span>
           <span className="truncate text-ink-2 @max-3xl:order-5 @max-3xl:col-span-2">
-            {about !== null && <Name text={about} />}
+            <Name text={about} />
           </span>
           <span
             className={clsx('truncate @max-3xl:order-4 @max-3xl:text-right', isDone ? 'text-ink-3' : 'text-failed')}
@@ -45,7 +46,7 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
 function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
   const { number, actor, actorKind, role, credentialId, agentId, sessionId, target, digest, origin, hash } = entry;
   return (
-    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-[72px]">
+    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
       <Fact name="Entry">{number}</Fact>
       <Fact name="Who" only={() => onOnly('actor', actor)}>
         <Words text={actor} /> ({actorKind}, {(ROLE_WORD[role as Role] ?? role).toLowerCase()})

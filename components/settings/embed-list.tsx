@@ -18,7 +18,7 @@ export function EmbedList(props: {
   onEnd: () => Promise<unknown>;
 }) {
   const { embeds, all, onEnd } = props;
-  const nameOf = (id: string | null) => all.find((one) => one.id === id)?.name ?? 'the installation’s token';
+  const nameOf = (id: string | null) => all.find((one) => one.id === id)?.name ?? 'the server’s own token';
   return (
     <FactTable
       label="Embeds"
@@ -32,14 +32,14 @@ export function EmbedList(props: {
           ),
         },
         { name: 'Role', cell: ({ role }) => ROLE_WORD[role] },
-        { name: 'In pages of', before: '· in', cell: ({ parentOrigin }) => <Words text={parentOrigin ?? 'nobody'} /> },
-        { name: 'Made by', before: '· by', cell: ({ parentId }) => <Words text={nameOf(parentId)} /> },
+        { name: 'In pages of', before: 'in', cell: ({ parentOrigin }) => <Words text={parentOrigin ?? 'nobody'} /> },
+        { name: 'Made by', before: 'by', cell: ({ parentId }) => <Words text={nameOf(parentId)} /> },
         {
           name: 'Last used',
-          before: '· used',
+          before: 'used',
           cell: ({ createdAt, lastUsedAt }) => (lastUsedAt <= createdAt ? 'never' : <Ago at={lastUsedAt} />),
         },
-        { name: 'Ends', before: '· ends', cell: ({ expiresAt }) => expiresAt !== null && <Until at={expiresAt} /> },
+        { name: 'Ends', before: 'ends', cell: ({ expiresAt }) => expiresAt !== null && <Until at={expiresAt} /> },
         {
           name: 'End',
           className: 'text-right',

@@ -69,14 +69,13 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
   const { column, row, isFirst, isLast } = props;
   const { before, cell, className } = column;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: as the table
     <div
       role={isFirst ? 'rowheader' : 'cell'}
       className={clsx(
         'min-w-0 [overflow-wrap:anywhere]',
         isFirst && 'font-medium text-sm',
         isLast && '@max-3xl:absolute @max-3xl:top-2 @max-3xl:right-0 text-right',
-        !isFirst && !isLast && 'text-ink-2 @max-3xl:mr-3 @max-3xl:inline-block',
+        !isFirst && !isLast && 'text-ink-2 @max-3xl:mr-4 @max-3xl:inline-block',
         className,
       )}
     >

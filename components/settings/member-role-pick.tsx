@@ -25,7 +25,7 @@ export function MemberRolePick(props: {
         <option value="">{ROLE_WORD[member.groupRole]}, by their groups</option>
         {MEMBER_ROLES.map((role) => (
           <option key={role} value={role}>
-            {ROLE_WORD[role]}
+            {ROLE_WORD[role]}, given here
           </option>
         ))}
       </select>

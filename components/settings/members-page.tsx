@@ -51,10 +51,10 @@ export function MembersPage({
             name: 'Role',
             cell: (member) => <MemberRolePick member={member} onChange={(role) => change(member.id, { role })} />,
           },
-          { name: 'Given by', cell: (member) => <Standing member={member} /> },
+          { name: 'Standing', cell: (member) => <Standing member={member} /> },
           {
             name: 'Last sign-in',
-            before: '· last sign-in',
+            before: 'last sign-in',
             cell: ({ lastSignInAt }) => <Ago at={lastSignInAt} />,
           },
           {
@@ -83,9 +83,9 @@ function Who({ member, isYou }: { member: MemberSummary; isYou: boolean }) {
   );
 }
 
-/** Whose word their role is, and whether they come in at all. */
+/** Whether they are in, or come in at all. */
 function Standing({ member }: { member: MemberSummary }) {
-  const { givenRole, blockedAt, signInCount } = member;
+  const { blockedAt, signInCount } = member;
   if (blockedAt !== null) {
     return (
       <span className="text-failed">
@@ -93,12 +93,7 @@ function Standing({ member }: { member: MemberSummary }) {
       </span>
     );
   }
-  return (
-    <>
-      {givenRole === null ? 'their groups' : 'an admin, here'}
-      <span className="text-ink-3"> · {signInCount === 0 ? 'not signed in' : 'signed in'}</span>
-    </>
-  );
+  return signInCount === 0 ? 'not signed in' : 'signed in';
 }
 
 function NoMembers({ provider }: { provider: string | null }) {

@@ -36,15 +36,14 @@ export function SignInList(props: {
         { name: 'Role', cell: ({ role }) => ROLE_WORD[role] },
         {
           name: 'How',
-          before: '·',
           cell: ({ id, memberId }) =>
             `${memberId === null ? 'on this machine' : 'with the provider'}${id === ownId ? ', this browser' : ''}`,
         },
-        { name: 'Since', before: '· since', cell: ({ createdAt }) => <Moment at={createdAt} /> },
-        { name: 'Last used', before: '· used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
+        { name: 'Since', before: 'since', cell: ({ createdAt }) => <Moment at={createdAt} /> },
+        { name: 'Last used', before: 'used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
         {
-          name: 'Unused until',
-          before: '· unused, it ends',
+          name: 'Ends unused',
+          before: 'unused, it ends',
           cell: ({ idleUntil }) => idleUntil !== null && <Until at={idleUntil} />,
         },
         {
@@ -52,7 +51,10 @@ export function SignInList(props: {
           className: 'text-right',
           cell: ({ id, name }) =>
             id === ownId ? (
-              <a href="/settings" className="text-ink-3 underline decoration-line-strong underline-offset-2">
+              <a
+                href="/settings"
+                className="inline-block min-h-6 text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+              >
                 You
               </a>
             ) : (

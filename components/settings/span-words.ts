@@ -8,7 +8,7 @@ export function inWords(ms: number): string {
   if (span < MINUTE) return `in ${Math.ceil(span / 1_000)} s`;
   if (span < HOUR) return `in ${Math.floor(span / MINUTE)} min`;
   if (span < 2 * DAY) return `in ${Math.floor(span / HOUR)} h`;
-  return `in ${Math.floor(span / DAY)} d`;
+  return `in ${Math.round(span / DAY)} d`;
 }
 
 /** How long something lasts: `an hour`, `8 hours`, `7 days`. */

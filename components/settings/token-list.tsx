@@ -25,7 +25,7 @@ export function TokenList(props: {
     ...FACTS,
     {
       name: 'Expires',
-      before: '· expires',
+      before: 'expires',
       cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Until at={expiresAt} />),
     },
     {
@@ -59,11 +59,11 @@ const FACTS: Column<CredentialSummary>[] = [
     ),
   },
   { name: 'Role', cell: ({ role }) => ROLE_WORD[role] },
-  { name: 'Reaches', before: '·', cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} /> },
-  { name: 'Created', before: '· created', cell: ({ createdAt }) => <Moment at={createdAt} /> },
+  { name: 'Reaches', cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} /> },
+  { name: 'Created', before: 'created', cell: ({ createdAt }) => <Moment at={createdAt} /> },
   {
     name: 'Last used',
-    before: '· used',
+    before: 'used',
     // it is written down as used when it is made
     cell: ({ createdAt, lastUsedAt }) => (lastUsedAt <= createdAt ? 'never' : <Ago at={lastUsedAt} />),
   },

@@ -40,7 +40,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
         about={
           others.length === 0
             ? 'Nowhere else: this browser is the only one.'
-            : `In ${plural(others.length, 'other browser')}. Ending them cuts their open pages off within two seconds.`
+            : `In ${plural(others.length, 'other browser')}. What is ended is cut off there within two seconds.`
         }
       >
         {others.length > 0 && (

@@ -7,7 +7,7 @@ import { visitor } from '../read-in-turn';
 export default async function SettingsLayout({ children }: { children: ReactNode }) {
   const isAdmin = may(await visitor(), 'administer');
   return (
-    <PageFrame title="Settings" back={{ href: '/', label: 'Sessions' }} wide>
+    <PageFrame title="Settings" back={{ href: '/', label: 'Sessions' }}>
       <SettingsNav isAdmin={isAdmin} />
       {children}
     </PageFrame>
