@@ -34,6 +34,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 export const config = {
   matcher: [
     '/',
-    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in$|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
+    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
   ],
 };

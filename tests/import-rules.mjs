@@ -21,7 +21,9 @@ export const MAY_IMPORT = {
   'lib/adapters': ['lib/protocol'],
   'lib/projections': ['lib/protocol', 're2js'],
   db: ['lib/protocol', ...LIBSQL, 'libsql', 'drizzle-kit'],
-  'lib/access': ['lib/protocol', 'db', ...LIBSQL, '@noble/hashes'],
+  'lib/access': ['lib/access/oidc', 'lib/protocol', 'db', ...LIBSQL, '@noble/hashes'],
+  // The one place that speaks with identity providers.
+  'lib/access/oidc': ['lib/access', 'lib/protocol', 'jose', 'openid-client'],
   'lib/event-log': ['lib/protocol', 'db', ...LIBSQL],
   'lib/ingest': [
     'lib/protocol',
@@ -61,6 +63,7 @@ export const MAY_IMPORT = {
     'lib/webhook',
     'lib/queries',
     'lib/access',
+    'lib/access/oidc',
     'db',
     'zod',
   ],

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
-import { SettingsLink } from './top-links';
+import { SettingsLink } from './settings-link';
 
 /** A page of text and tables: its title, the way back, the connection. */
 export function PageFrame(props: {

@@ -1,9 +1,8 @@
-import { Bot, CircleUser, Inbox } from 'lucide';
+import { Bot, Inbox } from 'lucide';
 import Link from 'next/link';
 import { Icon } from '@/components/ui/icon';
 import { InboxCount } from './inbox-count';
-
-const LINK = 'hit grid size-5 place-items-center text-ink-3 hover:text-ink';
+import { SettingsLink } from './settings-link';
 
 /** The ways to the other pages. Rendered by the server: no script draws them. */
 export function TopLinks() {
@@ -18,21 +17,11 @@ export function TopLinks() {
         <span className="sr-only">Inbox</span>
         <InboxCount />
       </Link>
-      <Link href="/agents" title="Agents" className={LINK}>
+      <Link href="/agents" title="Agents" className="hit grid size-5 place-items-center text-ink-3 hover:text-ink">
         <Icon of={Bot} size={15} strokeWidth={1.75} />
         <span className="sr-only">Agents</span>
       </Link>
       <SettingsLink />
     </>
-  );
-}
-
-/** To who is signed in, and to the way out. */
-export function SettingsLink() {
-  return (
-    <Link href="/settings" title="Settings and sign-out" prefetch={false} className={LINK}>
-      <Icon of={CircleUser} size={15} strokeWidth={1.75} />
-      <span className="sr-only">Settings and sign-out</span>
-    </Link>
   );
 }

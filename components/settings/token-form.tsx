@@ -142,9 +142,8 @@ const REACH_WORD: Record<TokenWish['reach'], string> = {
   everything: 'Every agent',
 };
 
-const INPUT =
-  'h-8 w-full border-line-strong border-b bg-transparent outline-none placeholder:text-ink-3 focus:border-accent';
 const SELECT = 'h-8 w-full rounded-md border border-line-strong bg-ground px-2';
+const INPUT = `${SELECT} placeholder:text-ink-3`;
 
 function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
   return (

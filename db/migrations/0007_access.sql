@@ -69,4 +69,5 @@ CREATE TABLE `runner_generations` (
 );
 --> statement-breakpoint
 INSERT INTO `access` (`id`, `version`) VALUES (1, 0);--> statement-breakpoint
+INSERT INTO `runner_generations` (`agent_id`, `runner_id`, `generation`) SELECT `agent_id`, `runner_id`, 1 FROM `runners` WHERE `started_at` > 0;--> statement-breakpoint
 CREATE TRIGGER `audit_is_kept` BEFORE UPDATE ON `audit` BEGIN SELECT RAISE(ABORT, 'an audit entry is never changed'); END;

@@ -38,10 +38,17 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   return {
     token,
     localName: localName(env.INTERLUDE_LOCAL_NAME ?? 'interlude'),
-    allowedHosts: [...named, everywhere ? '' : host].filter((name) => name !== ''),
+    allowedHosts: [...named, everywhere ? '' : host, publicHost(env.INTERLUDE_PUBLIC_URL)].filter(
+      (name) => name !== '',
+    ),
     allowAddresses: everywhere,
     now: Date.now,
   };
+}
+
+/** The name under which people find this server. */
+function publicHost(address = ''): string {
+  return URL.canParse(address) ? new URL(address).hostname.replace(/^\[(.*)\]$/, '$1') : '';
 }
 
 function localName(setting: string): string | null {

@@ -44,6 +44,18 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   return principal;
 }
 
+/**
+ * Like `authenticate`, for what only programs do: speaking for an agent, and listening on its behalf. A sign-in by
+ * cookie opens none of it, whoever made a browser send it.
+ */
+export async function authenticateProgram(request: Request, door: Doorkeeper): Promise<Principal> {
+  checkHost(request, door.settings());
+  if (request.headers.get('authorization') === null && (await signedIn(request.headers, door)) !== null) {
+    throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
+  }
+  return authenticate(request, door);
+}
+
 /** Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing. */
 export async function signedIn(headers: Headers, door: Doorkeeper): Promise<Principal | null> {
   const secret = sessionOf(headers);

@@ -89,7 +89,7 @@ export async function postToken(
   return { token: secret, credential: summaryOf(credential) };
 }
 
-function scopeOf({ role, agent, agentPrefix }: NewTokenRequest): Scope {
+function scopeOf({ role, agent, agentPrefix, producerPrefix }: NewTokenRequest): Scope {
   const isNarrow = agent !== undefined || agentPrefix !== undefined;
   if (role === 'runner' && !isNarrow) {
     throw new AppError(
@@ -105,6 +105,7 @@ function scopeOf({ role, agent, agentPrefix }: NewTokenRequest): Scope {
     kind: 'agents',
     ids: agent === undefined ? [] : [columnText(agent)],
     prefixes: agentPrefix === undefined ? [] : [columnText(agentPrefix)],
+    ...(producerPrefix === undefined ? {} : { producerPrefix: columnText(producerPrefix) }),
   };
 }
 

@@ -9,6 +9,8 @@ export interface ServerContext extends AccessSettings {
   steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
   streamMaxMs: number | null;
+  /** The origins of consoles that may embed pages, exactly as browsers write them. */
+  embedOrigins?: readonly string[];
   /** How long a sign-in lasts without being used. */
   sessionIdleMs?: number;
   /** How long a reply may be owed before it is overdue. */

@@ -11,6 +11,7 @@ import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
 import { ownAddress } from './own-address';
+import { plainPage } from './plain-page';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
 import type { ServerContext } from './server-context';
@@ -29,11 +30,13 @@ export const SIGNED_OUT_PATH = '/signed-out';
 /** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
-const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
+export const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 /** What signing in needs beside the doorkeeper. */
 export interface SignInServer extends Doorkeeper {
+  /** Where a browser signs out at the identity provider; null where there is none, or it does not answer. */
+  endAtProvider(): Promise<string | null>;
   context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
 }
 
@@ -77,7 +80,22 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
     await noteAct(transaction, actOf(request, principal, 'sign out', {}, null), 'done', now());
   });
   await credentials.changed();
-  return goTo(signedOutPath('/', 'ended'), { 'set-cookie': clearedCookie(isSecure(request)) });
+  // whose sign-in is the provider's is signed out there, too
+  const isMember = principal.id !== principal.credentialId && principal.role !== 'owner';
+  const elsewhere = isMember ? await server.endAtProvider() : null;
+  const cleared = clearedCookie(isSecure(request));
+  return elsewhere === null
+    ? goTo(signedOutPath('/', 'ended'), { 'set-cookie': cleared })
+    : goOnElsewhere(elsewhere, cleared);
+}
+
+/** A form of ours may lead to this server only, redirects and all; a page may lead on. */
+function goOnElsewhere(address: string, cookie: string): Response {
+  const link = { href: address, text: 'Sign out at your identity provider, too' };
+  const page = plainPage('You are signed out', 'You are led on to your identity provider.', link, 200);
+  page.headers.set('refresh', `0; url=${address}`);
+  page.headers.set('set-cookie', cookie);
+  return page;
 }
 
 export function signedOutPath(next: string, reason?: SignInTrouble): string {

@@ -50,7 +50,7 @@ export async function acknowledge(
   now: number,
 ): Promise<CommandAnswer> {
   const current = await readRunner(transaction, agentId);
-  if (runner !== null && current !== null && isOlder(runner, current)) {
+  if (runner !== null && current !== null && (await isOlder(transaction, agentId, runner, current))) {
     throw new AppError('stale_epoch', `A newer runner of this agent has taken over (${current.id}). Stop this one.`, {
       details: { runnerId: current.id, startedAt: current.startedAt },
     });

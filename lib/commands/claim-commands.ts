@@ -2,7 +2,7 @@ import type { WriteTransaction } from '@/db/write-queue';
 import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { withTimeLeft } from './desired-level';
-import { isOlder, type RunnerRef, readRunner } from './runner-connection';
+import { type RunnerRef, readRunner } from './runner-connection';
 
 /** Most commands of one claim. */
 export const MAX_CLAIMED = 200;
@@ -33,7 +33,7 @@ export async function claimCommands(transaction: WriteTransaction, claim: Claim)
   const { agentId, runner, streamId, after, now } = claim;
   const stored = await readRunner(transaction, agentId);
   if (stored !== null && stored.streamId !== streamId) {
-    return isOlder(runner, stored) || stored.id !== runner.id
+    return stored.id !== runner.id
       ? { kind: 'fenced', by: { id: stored.id, startedAt: stored.startedAt } }
       : { kind: 'replaced' };
   }

@@ -8,6 +8,7 @@ export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 export function messageEvents({ body }: Command & { type: 'message' }, clientId: string | null): AgUiEvent[] {
   const { messageId, text, from, replyTo, attachments } = body;
   const interlude = {
+    origin: 'interlude' as const,
     delivery: 'queued' as const,
     from,
     ...(clientId === null ? {} : { clientId }),

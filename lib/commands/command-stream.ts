@@ -96,7 +96,7 @@ export class CommandStream {
   }
 
   fence(by: RunnerRef): void {
-    const message = `A runner of this agent that was started later has taken over (${by.id}). This one ends.`;
+    const message = `A runner of this agent that came later has taken over (${by.id}). This one ends.`;
     this.#send({ event: 'fenced', data: { runnerId: by.id, startedAt: by.startedAt, message } });
     this.#close();
   }

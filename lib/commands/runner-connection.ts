@@ -10,14 +10,15 @@ import { tellReturn } from './runner-absence';
 /**
  * Which runner an agent's commands go to.
  *
- * Ordering: of two runners of one agent the one that was started later wins, whichever connects first. Of two streams
- * of one runner the later wins.
+ * Ordering: of two runners of one agent the one that came later wins, as the server saw them come: at its first
+ * connection each is allotted a generation, which it keeps. Of two streams of one runner the later wins. What a runner
+ * says of its own start decides nothing.
  * Failure: a runner whose stream ended is away at once; one whose server died is away when its term runs out. What that
  * means for its sessions is told a grace later. @see runner-absence.ts
  */
 export interface RunnerRef {
   id: string;
-  /** When its process was started, on its own clock. */
+  /** When its process was started, by its own word: shown, and 0 for a runner that does not name itself. */
   startedAt: number;
 }
 
@@ -35,10 +36,65 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
   return found === undefined ? null : { id: found.runnerId, ...found };
 }
 
-/** Whether a newer runner has taken over from `runner`. */
-export function isOlder(runner: RunnerRef, stored: RunnerRef): boolean {
+/** Generations that are remembered of one agent, the newest. A runner that is forgotten comes back as a new one. */
+const MOST_GENERATIONS = 100;
+
+/** In which order its runners came. */
+interface Generations {
+  /** Null for one that never connected; 0 for one that does not name itself. */
+  of(runner: RunnerRef): number | null;
+  newest: number;
+}
+
+async function readGenerations(
+  transaction: WriteTransaction,
+  agentId: string,
+  runners: readonly RunnerRef[],
+): Promise<Generations> {
+  const [newest, known] = await transaction.batch([
+    { sql: 'SELECT max(generation) AS newest FROM runner_generations WHERE agent_id = ?', args: [agentId] },
+    {
+      sql: `SELECT runner_id, generation FROM runner_generations
+        WHERE agent_id = ? AND runner_id IN (SELECT value FROM json_each(?))`,
+      args: [agentId, JSON.stringify(runners.map(({ id }) => id))],
+    },
+  ]);
+  const found = new Map((known?.rows ?? []).map((row) => [String(row.runner_id), Number(row.generation)]));
+  return {
+    of: (runner) => (isUnnamed(runner) ? 0 : (found.get(runner.id) ?? null)),
+    newest: Number(newest?.rows[0]?.newest ?? 0),
+  };
+}
+
+/** Whether a newer runner has taken over from `runner`. One that never connected is not known to be older. */
+export async function isOlder(
+  transaction: WriteTransaction,
+  agentId: string,
+  runner: RunnerRef,
+  stored: RunnerRef,
+): Promise<boolean> {
   if (runner.id === stored.id) return false;
-  return runner.startedAt !== stored.startedAt ? runner.startedAt < stored.startedAt : runner.id < stored.id;
+  const generations = await readGenerations(transaction, agentId, [runner, stored]);
+  const own = generations.of(runner);
+  return own !== null && own < (generations.of(stored) ?? 0);
+}
+
+/** Gives a runner that comes for the first time the next generation. */
+async function allotGeneration(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<void> {
+  if (isUnnamed(runner)) return;
+  const generations = await readGenerations(transaction, agentId, [runner]);
+  if (generations.of(runner) !== null) return;
+  const generation = generations.newest + 1;
+  await transaction.batch([
+    {
+      sql: 'INSERT INTO runner_generations (agent_id, runner_id, generation) VALUES (?, ?, ?)',
+      args: [agentId, runner.id, generation],
+    },
+    {
+      sql: 'DELETE FROM runner_generations WHERE agent_id = ? AND generation <= ?',
+      args: [agentId, generation - MOST_GENERATIONS],
+    },
+  ]);
 }
 
 export async function connectRunner(
@@ -52,7 +108,10 @@ export async function connectRunner(
   // A runner that has gone fences nobody: otherwise, after a clock was set back, the only runner would be shut out for
   // ever.
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
-  if (stored !== null && isAlive && isOlder(runner, stored)) return { kind: 'fenced', by: stored };
+  if (stored !== null && isAlive && (await isOlder(transaction, agentId, runner, stored))) {
+    return { kind: 'fenced', by: stored };
+  }
+  await allotGeneration(transaction, agentId, runner);
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
   const position = await nextPosition(transaction);
   const { missedAt, missedPosition, absenceDueAt } = absenceOf(stored, isSame, position, now);

@@ -1,5 +1,6 @@
 import type { WriteTransaction } from '@/db/write-queue';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
 import { judgeRecord } from './judge-record';
@@ -36,7 +37,7 @@ export async function appendFacts(
     return { raw, judgement: judgeRecord(raw, false) };
   });
   const scope = await scopeOf(source, records);
-  const outcome = await commitBatch(transaction, { source, records, scope, receivedAt }, 0);
+  const outcome = await commitBatch(transaction, { source, records, scope, reach: EVERYTHING, receivedAt }, 0);
   if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {
     throw new Error(`the server's own facts were not taken: ${JSON.stringify(outcome)}`);
   }

@@ -5,18 +5,23 @@ import { commitProducer } from '@/lib/event-log/producer-state';
 import { readBatchState } from '@/lib/event-log/read-batch-state';
 import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
+import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import { type JudgedRecord, planBatch } from './plan-batch';
 import type { Opening } from './stamp-requests';
 
 export type CommitOutcome =
   | { kind: 'answered'; answer: IngestAnswer; openings: Opening[] }
   | { kind: 'gap'; expectedSeq: number }
-  | { kind: 'fenced'; currentEpoch: number };
+  | { kind: 'fenced'; currentEpoch: number }
+  /** The outbox is of an agent that the sender may not speak for. */
+  | { kind: 'foreign' };
 
 export interface Batch {
   source: ProducerRef;
   records: JudgedRecord[];
   scope: BatchScope;
+  /** The agents that the sender may speak for. */
+  reach: Scope;
   receivedAt: number;
 }
 
@@ -27,6 +32,8 @@ export interface Batch {
 export async function commitBatch(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
   const { source, records, receivedAt } = batch;
   const state = await readBatchState(transaction, batch.scope);
+  const owner = state.producer?.agentId ?? null;
+  if (owner !== null && !reachesAgent(batch.reach, owner)) return { kind: 'foreign' };
   const outcome = commitProducer(
     state.producer,
     source,

@@ -131,7 +131,7 @@ class BatchDraft {
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
     const known = sessionId === undefined ? null : this.#fleet.sessions.find(sessionId);
     if (known !== null && known.agentId !== record.agentId) {
-      const message = `The session belongs to the agent ${known.agentId}, which wrote to it first.`;
+      const message = 'The session belongs to another agent, which wrote to it first.';
       this.quarantine(raw, rejection(raw, 'session_of_another_agent', message));
       return;
     }
@@ -155,7 +155,7 @@ class BatchDraft {
         if (session === null) return;
         if (this.#isServer && owner.kind === 'own') this.#fleet.unpark(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#tell(to, record, unmarked(event));
+          this.#tell(to, record, this.#isServer ? event : unmarked(event));
         }
         return;
       case 'log':

@@ -14,6 +14,7 @@ import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
 import { scopeOf } from './scope-of';
+import { foreignProducer, requireProducer, withinReach } from './sender-reach';
 import { withdrawAnswers } from './withdraw-answers';
 
 export interface IngestServer extends ServerContext {
@@ -31,6 +32,7 @@ export async function postEvents(
   { request, principal }: Pick<Asked, 'request' | 'principal'>,
   server: IngestServer,
 ): Promise<Response> {
+  const { scope: reach } = principal;
   const body = await readBody(request);
   const pace = new Pace();
   const { value, hasHalves, tooWide } = await parseBatch(body, pace);
@@ -39,17 +41,18 @@ export async function postEvents(
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
+  requireProducer(reach, source, server.now());
   // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
   await pace.rest();
   const judged = await pace.map(raws, (raw) => ({
     raw,
-    judgement: tooWide.has(raw) ? tooManyValues(raw) : judgeRecord(raw, mayBeLarge),
+    judgement: withinReach(principal, raw, tooWide.has(raw) ? tooManyValues(raw) : judgeRecord(raw, mayBeLarge)),
   }));
   const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
   await pace.rest();
   const scope = await scopeOf(source, records);
   // in the order in which they are committed
-  const batch = { source, records, scope, receivedAt: server.now() };
+  const batch = { source, records, scope, reach, receivedAt: server.now() };
 
   const tally = server.gaps;
   const gaps = tally.count(source.id);
@@ -64,7 +67,7 @@ export async function postEvents(
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
-  return toAnswer(outcome, raws[0]?.seq ?? 0);
+  return toAnswer(outcome, source.id, raws[0]?.seq ?? 0);
 }
 
 async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
@@ -76,7 +79,7 @@ async function take(transaction: WriteTransaction, batch: Batch, gaps: number): 
 /** The answer is too small for a compressor, which Next would otherwise start for each one. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
-function toAnswer(outcome: CommitOutcome, firstSeq: number): Response {
+function toAnswer(outcome: CommitOutcome, producerId: string, firstSeq: number): Response {
   switch (outcome.kind) {
     case 'answered':
       return Response.json(outcome.answer, { headers: ANSWER_HEADERS });
@@ -86,6 +89,8 @@ function toAnswer(outcome: CommitOutcome, firstSeq: number): Response {
         `The next record of this producer is ${outcome.expectedSeq}, but the request begins with ${firstSeq}. Send from ${outcome.expectedSeq} on.`,
         { details: { expectedSeq: outcome.expectedSeq } },
       );
+    case 'foreign':
+      throw foreignProducer(producerId);
     case 'fenced':
       throw new AppError(
         'stale_epoch',

@@ -25,10 +25,23 @@ export class SnapshotRoom {
   }
 }
 
-const MARKS = ['ofSnapshot', 'derived', 'replaces', 'presumed', 'again', 'taskPosition'] as const;
+const MARKS = [
+  'ofSnapshot',
+  'derived',
+  'replaces',
+  'presumed',
+  'again',
+  'taskPosition',
+  'origin',
+  'delivery',
+  'clientId',
+] as const;
 const NO_MARKS = Object.fromEntries(MARKS.map((mark) => [mark, undefined]));
 
-/** Only ingest marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat, as of a task. */
+/**
+ * Only the server marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat,
+ * as of a task, and a message as one that came through it.
+ */
 export function unmarked(event: AgUiEvent): AgUiEvent {
   const said = interludeOf(event);
   return MARKS.some((mark) => said[mark] !== undefined) ? withInterlude(event, NO_MARKS) : event;

@@ -60,6 +60,8 @@ export const newTokenSchema = z.strictObject({
   role: z.enum(['runner', 'viewer', 'operator', 'admin', 'issuer']).default('runner'),
   agent: idSchema.optional(),
   agentPrefix: idSchema.optional(),
+  /** How the ids of a runner's outboxes begin; by default, as its agents' ids do. */
+  producerPrefix: idSchema.optional(),
   /** Until when it opens anything, in epoch milliseconds. */
   expiresAt: z.number().int().positive().optional(),
 });
@@ -75,6 +77,11 @@ export const newEmbedSchema = z.strictObject({
   ttlSeconds: z.number().int().min(1).max(MAX_EMBED_SECONDS).default(300),
 });
 export type NewEmbedRequest = z.infer<typeof newEmbedSchema>;
+
+export interface NewEmbed {
+  token: string;
+  expiresAt: number;
+}
 
 export interface SignInCode {
   code: string;

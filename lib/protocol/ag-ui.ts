@@ -44,6 +44,8 @@ export interface InterludeMetadata {
   replyTo?: string[];
   /** On a user message: who wrote it. Without it, a person whose name is the event's `name`. */
   from?: Sender;
+  /** On a user message that a person sent through Interlude. Only the server writes it: what an agent tells has none. */
+  origin?: 'interlude';
   /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
   delivery?: 'queued';
   /**

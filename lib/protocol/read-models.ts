@@ -44,7 +44,7 @@ export interface MessageItem extends StreamedItem {
   name: string | null;
   text: string;
   streaming: boolean;
-  /** How far a message to the agent has come; null if it did not go through Interlude. */
+  /** How far a message to the agent has come; null if it did not go through Interlude, and only the agent tells of it. */
   delivery: MessageDelivery | null;
   /** Why it failed. */
   deliveryReason: string | null;

@@ -4,6 +4,10 @@ export type RejectionCode =
   | 'invalid_record'
   | 'record_too_large'
   | 'session_of_another_agent'
+  /** The sender's token is not for the agent that it names. */
+  | 'agent_of_another_token'
+  /** Only the server writes events of that name. */
+  | 'reserved_name'
   /** The event is about a task that no session of the agent is known to have started, and the agent has several. */
   | 'task_of_no_session'
   /** The event is about a task that several other sessions of the agent started under the same name. */

@@ -34,8 +34,8 @@ export type CredentialKind = 'session' | 'token' | 'embed' | 'code';
 
 export type Scope =
   | { kind: 'everything' }
-  /** Some agents, by id or by how their ids begin, with all that is theirs. */
-  | { kind: 'agents'; ids: readonly string[]; prefixes: readonly string[] }
+  /** Some agents, by id or by how their ids begin, with all that is theirs. `producerPrefix`: how a runner's outboxes begin. */
+  | { kind: 'agents'; ids: readonly string[]; prefixes: readonly string[]; producerPrefix?: string }
   | { kind: 'session'; sessionId: string }
   /** One agent's log, and nothing else of it. */
   | { kind: 'log'; agentId: string };

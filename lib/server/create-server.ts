@@ -1,10 +1,13 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
-import { authenticate, signedIn } from '@/lib/access/authenticate';
+import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { Guesses } from '@/lib/access/guesses';
+import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
+import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
 import { type Principal, requirePermission } from '@/lib/access/principal';
-import type { SignInServer } from '@/lib/access/sign-in';
+import type { ProviderServer } from '@/lib/access/provider-sign-in';
+import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { asResponse } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
@@ -50,6 +53,7 @@ export interface Server {
 export function createServer(env: Record<string, string | undefined>): Server {
   const readiness = new Readiness();
   let known: AccessSettings | null = null;
+  let oidc: { signIn: OidcSignIn | null } | null = null;
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
@@ -58,11 +62,21 @@ export function createServer(env: Record<string, string | undefined>): Server {
     known ??= accessSettings(env);
     return known;
   };
-  const door: SignInServer = {
+  const provider = () => {
+    oidc ??= { signIn: newProvider(env, settings()) };
+    return oidc.signIn;
+  };
+  const door: ProviderServer = {
     settings,
     guesses: new Guesses(),
     credentials: async () => (await parts()).credentials,
     context: () => parts(),
+    provider: () => {
+      const signIn = provider();
+      if (signIn !== null) return signIn;
+      throw new AppError('not_found', 'No identity provider is set here. See docs/sign-in.md, or sign in with a link.');
+    },
+    endAtProvider: async () => (await provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
   };
   const parts = () => {
     opening ??= open().catch((error) => {
@@ -74,6 +88,8 @@ export function createServer(env: Record<string, string | undefined>): Server {
 
   async function open(): Promise<ServerParts> {
     const access = settings();
+    // settings by which nobody could sign in are told at the start, not to whoever tries
+    provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
@@ -104,7 +120,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     if (found.kind === 'route') {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
-      const principal = await authenticate(request, door);
+      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
       requirePermission(principal, route.access);
       return answerRoute(route, request, await parts(), ids, principal);
     }
@@ -155,4 +171,10 @@ export function createServer(env: Record<string, string | undefined>): Server {
       return closing;
     },
   };
+}
+
+/** @throws AppError `unavailable` for settings that make no sense */
+function newProvider(env: Record<string, string | undefined>, { token, now }: AccessSettings): OidcSignIn | null {
+  const found = oidcSettings(env);
+  return found === null ? null : new OidcSignIn(found, token, now);
 }

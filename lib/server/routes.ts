@@ -1,10 +1,12 @@
 import type * as z from 'zod';
 import type { Asked } from '@/lib/access/asked';
+import { postEmbedToken } from '@/lib/access/embed-tokens';
 import * as credential from '@/lib/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/access/manage-members';
 import { deleteOwnSignIns, getOwnSignIns } from '@/lib/access/own-sign-ins';
+import { endByProvider, finishSignIn, type ProviderServer, signInByProvider } from '@/lib/access/provider-sign-in';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/access/read-audit';
-import { type SignInServer, signIn, signInByForm, signOut } from '@/lib/access/sign-in';
+import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/agui/post-agui';
 import { postAcceptReply } from '@/lib/commands/accept-reply';
 import { postAck } from '@/lib/commands/acknowledge';
@@ -23,7 +25,7 @@ import { postWaive } from '@/lib/commands/waive-obligation';
 import { putWakeRule } from '@/lib/commands/wake-rule';
 import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
-import { changeMemberSchema, newTokenSchema } from '@/lib/protocol/access';
+import { changeMemberSchema, newEmbedSchema, newTokenSchema } from '@/lib/protocol/access';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import type { Permission } from '@/lib/protocol/scope';
@@ -37,7 +39,7 @@ export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELET
 export type Method = (typeof METHODS)[number];
 
 /** What open routes get: it works while the database is away. */
-export interface OpenServer extends SignInServer {
+export interface OpenServer extends ProviderServer {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -100,6 +102,9 @@ const asks = (action: string) => api('act', 202, action);
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, server) => signIn(request, server)),
   open('POST', '/sign-in', (request, server) => signInByForm(request, server)),
+  open('GET', '/sign-in/provider', (request, server) => signInByProvider(request, server)),
+  open('GET', '/sign-in/callback', (request, server) => finishSignIn(request, server)),
+  open('POST', '/sign-in/back-channel-logout', (request, server) => endByProvider(request, server)),
   open('POST', '/sign-out', (request, server) => signOut(request, server)),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
@@ -117,6 +122,7 @@ export const ROUTES: readonly Route[] = [
   api('administer', 201, 'create sign-in link')('POST', '/sign-in-codes', credential.postSignInCode),
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
+  api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

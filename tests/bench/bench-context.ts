@@ -5,6 +5,6 @@ export const TOKEN = 'bench-token-of-enough-characters';
 
 /** What the handlers of a server with this database are given, for benches that call them without HTTP. */
 export function benchContext<Given extends Database>(database: Given) {
-  const access = { token: TOKEN, allowedHosts: [], allowAddresses: false, now: Date.now };
+  const access = { token: TOKEN, localName: null, allowedHosts: [], allowAddresses: false, now: Date.now };
   return { ...access, database, streamMaxMs: null, gaps: new GapTally() };
 }

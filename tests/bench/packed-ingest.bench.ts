@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
+import { OWNER } from '@/lib/access/principal';
 import { postEvents } from '@/lib/ingest/post-events';
 import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
@@ -74,7 +75,7 @@ async function post(body: string, isPacked: boolean): Promise<number> {
     headers: { ...headers, ...(isPacked ? { 'content-encoding': 'gzip' } : {}) },
     body: isPacked ? gzipSync(body) : body,
   });
-  const response = await postEvents(request, context);
+  const response = await postEvents({ request: request, principal: OWNER }, context);
   if (response.status !== 200) throw new Error(await response.text());
   return performance.now() - sentAt;
 }

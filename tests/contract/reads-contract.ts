@@ -18,7 +18,10 @@ const QUERIES: Record<string, string[]> = {
   '/sessions': ['', '?limit=1'],
 };
 
-/** No GET changes a row, whoever sends it; but for a runner's own stream of commands, by which it connects. */
+/**
+ * No GET changes a row, whoever sends it; but for a runner's own stream of commands, by which it connects, and for a link
+ * to sign in.
+ */
 export function describeReadsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`GET, ${name}`, () => {
     let target: ServerTarget;
@@ -77,7 +80,7 @@ export function describeReadsContract(name: string, makeTarget: () => Promise<Se
       });
       const { agentId = 'id', sessionId = 'id' } = ids;
       const pages = ['/', '/agents', `/agents/${agentId}`, `/agents/${agentId}/logs`, `/sessions/${sessionId}`];
-      const others = ['/healthz', '/readyz', '/sign-in', `/sign-in?token=${target.token}&next=/agents`, '/signed-out'];
+      const others = ['/healthz', '/readyz', '/sign-in', '/signed-out'];
       return [...api, ...pages, ...others];
     }
 

@@ -5,6 +5,7 @@ import { StreamAnswer } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
@@ -24,7 +25,12 @@ beforeEach(async () => {
   server = frontDoor(async (incoming, response) => {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const open = await fanOut.subscribe([{ kind: 'session', sessionId: 's1' }], null, gone.signal);
+    const open = await fanOut.subscribe({
+      topics: [{ kind: 'session', sessionId: 's1' }],
+      scope: EVERYTHING,
+      after: null,
+      signal: gone.signal,
+    });
     await carry(new StreamAnswer(open, SSE_HEADERS), incoming, response);
   });
   await new Promise<void>((resolve) => {

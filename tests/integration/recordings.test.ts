@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
@@ -20,8 +21,8 @@ async function replayed(file: string): Promise<{ turns: Turn[]; tasks: Task[] }>
   );
   const numbered = records.map((record, index) => ({ seq: index + 1, ...record }));
   for (let from = 0; from < numbered.length; from += 7) await ingest(target, numbered.slice(from, from + 7));
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 100 });
-  const tasks = await readTasks(target.database, 's1');
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 100 });
+  const tasks = await readTasks(wholeSight(target.database), 's1');
   return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [] };
 }
 

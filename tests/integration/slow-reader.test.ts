@@ -6,6 +6,7 @@ import { CommandStream } from '@/lib/commands/command-stream';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
@@ -24,7 +25,9 @@ beforeEach(async () => {
   logged = vi.spyOn(process.stderr, 'write');
   database = await temporaryDatabase();
   fanOut = new FanOut(database, { lingerMs: LINGER_MS, maxBacklogBytes: 100_000 });
-  server = await listening((signal) => fanOut.subscribe([{ kind: 'session', sessionId: 's1' }], null, signal));
+  server = await listening((signal) =>
+    fanOut.subscribe({ topics: [{ kind: 'session', sessionId: 's1' }], scope: EVERYTHING, after: null, signal }),
+  );
 });
 afterEach(async () => {
   // that readers come and go is nothing to write a stack trace of

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
+import { unmarked } from '@/lib/ingest/snapshot-room';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
@@ -34,7 +35,7 @@ it(
               target,
               batch.map((event, index) => record(from + index + 1, { agentId: 'a1', occurredAt: 5_000, event })),
             );
-            for (const entry of reference.append(batch)) places.push(entry.position);
+            for (const entry of reference.append(batch.map(unmarked))) places.push(entry.position);
             from += batch.length;
           }
           expect(await storedModel()).toEqual(referenceModel(reference, places));

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import type { Command } from '@/lib/protocol/commands';
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import type { LogLevel } from '@/lib/protocol/log-levels';
@@ -73,7 +74,7 @@ class World {
   }
 
   async asked(): Promise<AgentLogLevel['desired']> {
-    return (await readLogLevel(this.#target.database, AGENT))?.desired ?? null;
+    return (await readLogLevel(wholeSight(this.#target.database), AGENT))?.desired ?? null;
   }
 
   async ask(level: LogLevel | null, ttlSeconds: number | null): Promise<void> {

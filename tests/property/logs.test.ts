@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/log-store/remove-old-lines';
 import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
@@ -122,7 +123,7 @@ async function page(
   limits: Partial<LogPageLimits> = {},
 ): Promise<LogPage> {
   const most = { bytes: 1024 * 1024, searchMs: Infinity, ...limits };
-  const read = await readLogLines(target.database, agentId, { filter: wanted, place, limit }, most);
+  const read = await readLogLines(wholeSight(target.database), agentId, { filter: wanted, place, limit }, most);
   if (read === null) throw new Error(`there is no agent ${agentId}`);
   return read;
 }
@@ -329,7 +330,7 @@ describe('an agent’s log', () => {
             });
             const counts = new Map<string, number>();
             for (const { component } of kept) counts.set(component, (counts.get(component) ?? 0) + 1);
-            expect((await readLogComponents(target.database, writer.agentId))?.components).toEqual(
+            expect((await readLogComponents(wholeSight(target.database), writer.agentId))?.components).toEqual(
               [...counts].sort().map(([name, count]) => ({ name, lines: count })),
             );
           }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { readAgent, readParked } from '@/lib/queries/read-agents';
 import { readTasks } from '@/lib/queries/read-tasks';
@@ -333,22 +334,29 @@ it(
 
         const before = await target.dump();
         for (const agentId of AGENTS) {
-          const detail = await readAgent(target.database, agentId);
+          const detail = await readAgent(wholeSight(target.database), agentId);
           const mine = [...model.fates]
             .filter(([tag]) => model.all.get(tag)?.agent === agentId)
             .map(([, fate]) => fate);
           const count = (kind: Fate['kind']) => mine.filter((fate) => fate.kind === kind).length;
           expect(detail?.agent.parkedCount ?? 0).toBe(count('parked'));
-          const discarded = await readParked(target.database, agentId, { state: 'discarded', after: 0, limit: 200 });
+          const discarded = await readParked(wholeSight(target.database), agentId, {
+            state: 'discarded',
+            after: 0,
+            limit: 200,
+          });
           expect(discarded.records).toHaveLength(count('discarded'));
           for (const { parked } of discarded.records) {
             expect(parked).toMatchObject({ settledBy: 'operator', reason: 'of no use', settledAt: expect.any(Number) });
           }
           for (const at of SESSIONS) {
-            const page = await readTranscript(target.database, nameOf(agentId, at), { before: null, limit: 200 });
+            const page = await readTranscript(wholeSight(target.database), nameOf(agentId, at), {
+              before: null,
+              limit: 200,
+            });
             const items = (page?.turns ?? []).flatMap((turn) => turn.items);
             expect(items.filter((item) => item.kind === 'message' && item.role === 'user')).toEqual([]);
-            const list = await readTasks(target.database, nameOf(agentId, at));
+            const list = await readTasks(wholeSight(target.database), nameOf(agentId, at));
             const inHere = new Set(
               [...model.fates].flatMap(([tag, fate]) =>
                 fate.kind === 'in' && fate.session === nameOf(agentId, at) ? [model.all.get(tag)?.task] : [],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
+import { wholeSight } from '@/lib/access/sight';
 import { newSession } from '@/lib/projections/session-summary';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import type { SessionSummary } from '@/lib/protocol/read-models';
@@ -111,7 +112,7 @@ function inListOrder(a: SessionSummary, b: SessionSummary): number {
 async function paged(filter: SessionFilter, limit: number) {
   const found: string[] = [];
   for (let after = '0'; ; ) {
-    const page = await readSessionPage(database, { after: cursorOf(after, SESSION_STATES), limit }, filter);
+    const page = await readSessionPage(wholeSight(database), { after: cursorOf(after, SESSION_STATES), limit }, filter);
     expect(page.sessions.length).toBeLessThanOrEqual(limit);
     found.push(...page.sessions.map(({ id }) => id));
     if (page.next === null) return { found, counts: page.counts };

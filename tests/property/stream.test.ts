@@ -3,12 +3,14 @@ import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { ReadQueue } from '@/db/read-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Frame, parseTopic, type Topic } from '@/lib/protocol/frames';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { FrameReader, idsOf } from '../support/frames';
@@ -130,7 +132,11 @@ class Client {
   async connect(): Promise<void> {
     const after = idsOf(this.frames).at(-1) ?? 0;
     const topics = this.topics.map((name) => parseTopic(name) as Topic);
-    this.#reader = new FrameReader(readable(await this.#fanOut.subscribe(topics, after, new AbortController().signal)));
+    this.#reader = new FrameReader(
+      readable(
+        await this.#fanOut.subscribe({ topics, scope: EVERYTHING, after, signal: new AbortController().signal }),
+      ),
+    );
   }
 
   async cut(): Promise<void> {
@@ -273,7 +279,12 @@ it('live equals reloaded: a page and the frames after it make the page of any la
             await nextTurn();
             const topics: Topic[] = [{ kind: 'session', sessionId: 's1' }];
             const stream = readable(
-              await fanOut.subscribe(topics, Number(page.position), new AbortController().signal),
+              await fanOut.subscribe({
+                topics,
+                scope: EVERYTHING,
+                after: Number(page.position),
+                signal: new AbortController().signal,
+              }),
             );
             browsers.push({ page, reader: new FrameReader(stream) });
           }
@@ -308,7 +319,7 @@ const SNAPSHOT_BETWEEN_DELTAS: AgUiEvent[][] = [
 ];
 
 async function load(): Promise<TranscriptPage> {
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 200 });
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 200 });
   if (page === null) throw new Error('the session is not there');
   return page;
 }

@@ -1,3 +1,4 @@
+import { OWNER } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
 import { withErrors } from '@/lib/protocol/errors';
 import { answerRoute } from '@/lib/server/answer-route';
@@ -24,6 +25,6 @@ export function callRoute(
   return withErrors(async () => {
     const found = findRoute(method, new URL(request.url).pathname);
     if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
-    return answerRoute(found.route, request, server as ServerParts, found.ids);
+    return answerRoute(found.route, request, server as ServerParts, found.ids, OWNER);
   })(request);
 }

@@ -1,4 +1,5 @@
-import { authenticateProgram } from '@/lib/access/authenticate';
+import { authenticate } from '@/lib/access/authenticate';
+import { Guesses } from '@/lib/access/guesses';
 import { postEvents } from '@/lib/ingest/post-events';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
@@ -30,10 +31,18 @@ export async function inProcessTarget(
   steady: () => number = now,
 ): Promise<InProcessTarget> {
   const handle = withErrors(async (request) => {
-    await authenticateProgram(request, policy);
-    return postEvents(request, context);
+    const door = { settings: () => policy, credentials: async () => context.credentials, guesses: new Guesses() };
+    return postEvents({ request, principal: await authenticate(request, door) }, context);
   });
-  const policy = { token: TEST_TOKEN, allowedHosts: [], allowAddresses: false, now, steady, streamMaxMs: null };
+  const policy = {
+    token: TEST_TOKEN,
+    localName: null,
+    allowedHosts: [],
+    allowAddresses: false,
+    now,
+    steady,
+    streamMaxMs: null,
+  };
   let database = await temporaryDatabase();
   const all = () => serverParts({ ...policy, database }, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
   let context = all();

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest';
-import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
+import { describe, expect, test, vi } from 'vitest';
+import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
 import { sameSecret } from '@/lib/access/digest';
 import { checkHost } from '@/lib/access/host';
-import { isLiveSession, makeSession, sessionOf } from '@/lib/access/session-cookie';
+import { sessionCookie, sessionOf } from '@/lib/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';
 const settingsOf = (env: Record<string, string>): AccessSettings => accessSettings({ INTERLUDE_TOKEN: TOKEN, ...env });
@@ -36,6 +36,14 @@ describe('the Host', () => {
     expect(isTaken('', env)).toBe(false);
   });
 
+  test('may be the name of its own below localhost, and no other', () => {
+    expect(isTaken('interlude.localhost:4319')).toBe(true);
+    expect(isTaken('evil.localhost:4319')).toBe(false);
+    expect(isTaken('fleet.localhost', { INTERLUDE_LOCAL_NAME: 'Fleet' })).toBe(true);
+    expect(isTaken('interlude.localhost', { INTERLUDE_LOCAL_NAME: '' })).toBe(false);
+    expect(() => settingsOf({ INTERLUDE_LOCAL_NAME: 'a.b' })).toThrow('letters, digits and hyphens');
+  });
+
   test('may be the address the server listens on', () => {
     expect(isTaken('192.168.1.5:4319', { HOST: '192.168.1.5' })).toBe(true);
     expect(isTaken('192.168.1.6:4319', { HOST: '192.168.1.5' })).toBe(false);
@@ -53,19 +61,21 @@ describe('the Host', () => {
   });
 });
 
-describe('a session', () => {
-  const now = 1_795_170_000_000;
-  const month = 30 * 24 * 60 * 60 * 1000;
+describe('a sign-in', () => {
+  const HOUR_MS = 3_600_000;
 
-  test('lives for thirty days', async () => {
-    const session = await makeSession(TOKEN, now);
-    expect(await isLiveSession(session, TOKEN, now)).toBe(true);
-    expect(await isLiveSession(session, TOKEN, now + month - 1)).toBe(true);
-    expect(await isLiveSession(session, TOKEN, now + month)).toBe(false);
+  test('lasts a week without being used, or as long as is set, from an hour to thirty days', () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const idle = (hours?: string) => sessionIdleMs(hours === undefined ? {} : { INTERLUDE_SESSION_IDLE_HOURS: hours });
+    expect([idle(), idle('1'), idle('720')]).toEqual([7 * 24 * HOUR_MS, HOUR_MS, 720 * HOUR_MS]);
+    expect([idle('0.5'), idle('721'), idle('a day')]).toEqual(Array(3).fill(7 * 24 * HOUR_MS));
+    vi.restoreAllMocks();
   });
 
-  test('ends with the token it was made of', async () => {
-    expect(await isLiveSession(await makeSession(TOKEN, now), `${TOKEN}x`, now)).toBe(false);
+  test('over TLS has a cookie that no other host can set, and that one counts', () => {
+    expect(sessionCookie('x', true)).toMatch(/^__Host-interlude=x; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/);
+    expect(sessionCookie('x', false)).toMatch(/^interlude=x; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
+    expect(sessionOf(new Headers({ cookie: 'interlude=theirs; __Host-interlude=ours' }))).toBe('ours');
   });
 
   test('is read from the cookie of its name only', () => {

@@ -7,7 +7,9 @@ import type { CourseOptions } from '@/lib/agui/course-options';
 import type { StrictEvent } from '@/lib/agui/strict-event';
 import { StrictStream } from '@/lib/agui/strict-stream';
 import { TaskActivities } from '@/lib/agui/task-activity';
+import type { Subscription } from '@/lib/fan-out/fan-out';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import { refusalOf } from '../../support/agui-verifier';
 
@@ -36,7 +38,7 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     ...asked,
   });
   const logs: { sink: Sink; from: number | null; isLeft: boolean }[] = [];
-  const subscribe = async (_topics: unknown, from: number | null, signal: AbortSignal): Promise<Opener> => {
+  const subscribe = async ({ after: from, signal }: Subscription): Promise<Opener> => {
     return (sink) => {
       const log = { sink, from, isLeft: false };
       logs.push(log);
@@ -60,6 +62,8 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     maxMs: null,
     client: '',
     signal: aborted.signal,
+    scope: EVERYTHING,
+    whenOver: () => () => {},
   });
   const source = open({
     waiting: 0,

@@ -10,6 +10,7 @@ import {
   MAX_UNNAMED_ATTACHMENTS,
 } from '@/lib/protocol/limits';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
+import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 const T0 = 1_795_170_000_000;
@@ -35,6 +36,7 @@ const attach = (body: Uint8Array<ArrayBuffer>, type = 'text/plain') =>
       ids: { sessionId: 's1' },
       query: { name: 'a' },
       request: new Request('http://localhost', { method: 'POST', body, headers: { 'content-type': type } }),
+      ...byOwner,
     },
     target.context,
   );
@@ -44,6 +46,7 @@ const send = (clientId: string, body: Uint8Array) =>
       ids: { sessionId: 's1' },
       body: { text: 'Hi', clientId, attachments: [{ hash: hashOf(body), name: 'a' }] },
       request: new Request('http://localhost'),
+      ...byOwner,
     },
     { ...target.context, commands: hub },
   );
@@ -114,6 +117,7 @@ describe('an attachment', () => {
         ids: { sessionId: 's1' },
         body: { text: 'Hi', clientId: 'c1', attachments },
         request: new Request('http://localhost'),
+        ...byOwner,
       },
       { ...target.context, commands: hub },
     );

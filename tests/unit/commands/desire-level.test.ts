@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { claimCommands } from '@/lib/commands/claim-commands';
 import { desireLevel, renewLevel } from '@/lib/commands/desire-level';
@@ -43,7 +44,7 @@ const pass = async (ms: number) => {
   now += ms;
   await target.context.commands.sweep();
 };
-const desired = async () => (await readAgent(target.database, 'a1'))?.agent.logLevel.desired;
+const desired = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent.logLevel.desired;
 
 describe('a level that is asked of an agent that is away', () => {
   it('is sent when it comes back, long after the command has expired, with the time that is left', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@/lib/protocol/limits';
@@ -39,11 +40,12 @@ const asks = (id: string, waitsMs: number | null, aheadMs = 0) => {
   return says('request:opened', { request_id: id, kind: 'permission', tool_name: 'Bash', ...expiry }, aheadMs);
 };
 const session = async () => {
-  const { state, pendingRequestCount, answerBy } = (await readSession(target.database, 's1'))?.session ?? {};
+  const { state, pendingRequestCount, answerBy } =
+    (await readSession(wholeSight(target.database), 's1'))?.session ?? {};
   return { state, pendingRequestCount, answerBy };
 };
 const outcomes = async () => {
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
   const items = page?.turns.flatMap((turn) => turn.items) ?? [];
   return items.filter((item): item is RequestItem => item.kind === 'request').map(({ outcome }) => outcome);
 };

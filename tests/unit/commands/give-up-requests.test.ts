@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { putRetirement } from '@/lib/commands/retire-agent';
@@ -47,10 +48,11 @@ async function goesWhileItAsks(...ids: string[]): Promise<void> {
   clocks.goesBy(RUNNER_GRACE_MS);
   await hub.sweep();
 }
-const session = async () => (await readSession(target.database, 's1'))?.session;
-const inbox = async () => (await readInbox(target.database, { after: null, limit: 10 })).items.map(({ kind }) => kind);
+const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const inbox = async () =>
+  (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items.map(({ kind }) => kind);
 const outcomes = async () => {
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
   const items = page?.turns.flatMap((turn) => turn.items) ?? [];
   return items.flatMap((item) => (item.kind === 'request' ? [item.outcome] : []));
 };
@@ -135,7 +137,7 @@ describe('a request whose runner does not come back', () => {
     await lists('q1');
     await connect('two');
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1, away: null });
-    const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+    const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
     const asked = page?.turns.flatMap(({ items }) => items).findLast(({ id }) => id === 'q1');
     expect(asked).toMatchObject({ kind: 'request', outcome: null, toolName: 'Bash', input: { id: 'q1' } });
     const answered = await postRequestAnswer(

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import type { AgentDetail } from '@/lib/protocol/read-models';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readInbox } from '@/lib/queries/read-inbox';
@@ -46,7 +47,7 @@ async function expectNobodyWaits(work: () => Promise<unknown>): Promise<void> {
 }
 
 const hookDies = { level: 'fatal', component: 'hook:x', message: 'e', insight: { signal: 'hook_fatal', source: 'x' } };
-const items = async () => (await readInbox(server.database, { after: null, limit: 500 })).items;
+const items = async () => (await readInbox(wholeSight(server.database), { after: null, limit: 500 })).items;
 const shown = async () => (await items()).map(({ id, updatedPosition }) => ({ id, updatedPosition }));
 
 describe('what is marked at once holds up nobody', () => {
@@ -89,7 +90,7 @@ describe('what is marked at once holds up nobody', () => {
       );
     await many(1_000, (at) => ({ sessionId: `s${at}`, event: { type: 'CUSTOM', name: 'x' } }));
     for (let of = 0; of < 6; of++) await many(5_000, () => ({ kind: 'log', sessionId: undefined, log: hookDies }));
-    const read = async () => (await readAgent(server.database, 'a')) as AgentDetail;
+    const read = async () => (await readAgent(wholeSight(server.database), 'a')) as AgentDetail;
     const { insights } = await read();
     const upTo = insights[1]?.position;
     await expectNobodyWaits(() => post('/agents/a/insights/seen', { upTo }));

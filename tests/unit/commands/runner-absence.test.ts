@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/limits';
@@ -50,12 +51,12 @@ async function succeeds(): Promise<void> {
   await connect(AFTER, 'two');
   await reports({ kind: 'claude' }, 's2');
 }
-const session = async (id = 's1') => (await readSession(target.database, id))?.session;
-const tasks = async () => (await readTasks(target.database, 's1'))?.tasks;
+const session = async (id = 's1') => (await readSession(wholeSight(target.database), id))?.session;
+const tasks = async () => (await readTasks(wholeSight(target.database), 's1'))?.tasks;
 const runningTasks = async () =>
-  (await readAgents(target.database, { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
+  (await readAgents(wholeSight(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 const notices = async () => {
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
   return page?.turns.flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
 };
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { claimCommands } from '@/lib/commands/claim-commands';
 import { expireCommands } from '@/lib/commands/expire-commands';
@@ -26,7 +27,7 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const connect = (runner: typeof OLD, streamId: string, now = T0) =>
   write((transaction) => connectRunner(transaction, 'a1', runner, streamId, now));
-const agent = async () => (await readAgent(target.database, 'a1'))?.agent;
+const agent = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent;
 const stop = (id: string) =>
   write((transaction) =>
     queueCommand(transaction, {
@@ -45,7 +46,14 @@ const idsOf = (outcome: Awaited<ReturnType<typeof claim>>) =>
   outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
 
 describe('of two runners of one agent', () => {
-  it('the older is fenced, whichever connects first', async () => {
+  it('the one that came first is fenced, whatever either says of its start', async () => {
+    await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero');
+    expect(await connect({ ...NEW, startedAt: 1 }, 'zero-two')).toEqual({ kind: 'connected' });
+    expect(await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero-three')).toMatchObject({ kind: 'fenced' });
+    expect(await agent()).toMatchObject({ runnerId: 'new' });
+  });
+
+  it('the older is fenced when it comes back', async () => {
     await connect(OLD, 'one');
     expect(await connect(NEW, 'two')).toEqual({ kind: 'connected' });
     expect(await connect(OLD, 'three')).toMatchObject({ kind: 'fenced', by: NEW });
@@ -59,6 +67,7 @@ describe('of two runners of one agent', () => {
   });
 
   it('the one that does not say who it is may acknowledge', async () => {
+    await connect(OLD, 'zero');
     await connect(NEW, 'one');
     await stop('c1');
     const ack = (runner: typeof OLD | null) =>
@@ -150,6 +159,6 @@ describe('a command', () => {
       }),
     );
     expect((await agent())?.lastSeenAt).toBe(before?.lastSeenAt);
-    expect((await readAgent(target.database, 'a1'))?.producers.map(({ id }) => id)).toEqual(['p1']);
+    expect((await readAgent(wholeSight(target.database), 'a1'))?.producers.map(({ id }) => id)).toEqual(['p1']);
   });
 });

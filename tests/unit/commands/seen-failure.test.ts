@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { putArrangement } from '@/lib/commands/arrange-session';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { postMarks } from '@/lib/commands/mark-inbox';
@@ -9,6 +10,7 @@ import { DELIVERING_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { isSeen } from '@/lib/protocol/session-standing';
 import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
+import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** A failure that somebody has looked at is news no more, whatever its session was meanwhile. */
@@ -44,7 +46,7 @@ async function isAwayAndBack(): Promise<void> {
   expect(await session()).toMatchObject({ state: 'failed' });
 }
 const session = async () => {
-  const found = (await readSession(target.database, 's1'))?.session;
+  const found = (await readSession(wholeSight(target.database), 's1'))?.session;
   if (found === undefined) throw new Error('no session');
   return found;
 };
@@ -55,7 +57,7 @@ const isLookedAt = async () =>
     >[0],
     target.context,
   );
-const inbox = async () => (await readInbox(target.database, { after: null, limit: 10 })).items;
+const inbox = async () => (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items;
 
 describe('a failure that was seen', () => {
   it('stays seen when its runner was away and is back, as old as it is', async () => {
@@ -103,7 +105,12 @@ describe('a failure that nobody has seen', () => {
     const [failure] = await inbox();
     const by = { id: 'p1', name: 'Ada' };
     await postMarks(
-      { ids: {}, body: { ids: [failure?.id ?? ''], mark: 'claimed', by } } as Parameters<typeof postMarks>[0],
+      {
+        ids: {},
+        body: { ids: [failure?.id ?? ''], mark: 'claimed', by },
+        request: new Request('http://localhost'),
+        ...byOwner,
+      },
       target.context,
     );
     now += 60_000;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { postMessage } from '@/lib/commands/send-message';
@@ -7,6 +8,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { sendingTo } from '@/lib/protocol/sending';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
+import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What becomes of a message: the composer says it beforehand, and the server says the same in its answer. */
@@ -37,14 +39,14 @@ const works = async () => {
 
 const send = (clientId: string, text = 'Hi') =>
   postMessage(
-    { ids: { sessionId: 's1' }, body: { text, clientId }, request: new Request('http://localhost') },
+    { ids: { sessionId: 's1' }, body: { text, clientId }, request: new Request('http://localhost'), ...byOwner },
     { ...target.context, commands: hub },
   );
 
 /** What the composer says, from the rows that a page has. */
 async function composer() {
-  const session = (await readSession(target.database, 's1'))?.session;
-  const agent = (await readAgent(target.database, 'a1'))?.agent ?? null;
+  const session = (await readSession(wholeSight(target.database), 's1'))?.session;
+  const agent = (await readAgent(wholeSight(target.database), 'a1'))?.agent ?? null;
   if (session === undefined) throw new Error('the session is there');
   const shown = stateAt(session, now);
   return { state: shown.state, sending: sendingTo(shown, agent) };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/write-queue';
+import { wholeSight } from '@/lib/access/sight';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { claimCommands } from '@/lib/commands/claim-commands';
 import { connectRunner } from '@/lib/commands/runner-connection';
@@ -22,7 +23,7 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const set = (when: WakeRule, sessionId = 's1') =>
   putWakeRule({ ids: { sessionId }, body: { when } } as Parameters<typeof putWakeRule>[0], target.context);
-const ruleNow = async () => (await readSession(target.database, 's1'))?.session.wakeRule;
+const ruleNow = async () => (await readSession(wholeSight(target.database), 's1'))?.session.wakeRule;
 /** A runner's process connects and reads what is sent to it. */
 const connect = async (id: string) => {
   const runner = { id, startedAt: now };

@@ -6,6 +6,7 @@ import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openDatabase } from '@/db/client';
 import journal from '@/db/migrations/meta/_journal.json';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { noSessions } from '@/lib/protocol/agent-state';
 import { readAgents } from '@/lib/queries/read-agents';
@@ -52,7 +53,7 @@ it('a database from before there were observations has the states that it had, b
   await new CommandHub({ database, now: () => now, steady: () => now }).sweep();
   const states: Record<string, unknown[]> = {};
   for (const { id } of before.sessions) {
-    const session = (await readSession(database, id))?.session;
+    const session = (await readSession(wholeSight(database), id))?.session;
     states[id] = [session?.state, session?.stateReason, session?.evidence.rule];
   }
   expect(states).toEqual({
@@ -65,7 +66,7 @@ it('a database from before there were observations has the states that it had, b
     died: ['exited', 'killed', 1],
     fresh: ['starting', null, 15],
   });
-  const { agents } = await readAgents(database, { after: null, limit: 5, words: [] });
+  const { agents } = await readAgents(wholeSight(database), { after: null, limit: 5, words: [] });
   const counts = {
     working: 1,
     failed: 1,
@@ -79,7 +80,7 @@ it('a database from before there were observations has the states that it had, b
   const running = before.sessions.reduce((sum, { body }) => sum + JSON.parse(body).runningTaskCount, 0);
   expect(running).toBeGreaterThan(0);
   expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running, brokenOffCount: 1 }]);
-  const inbox = await readInbox(database, { after: null, limit: 10 });
+  const inbox = await readInbox(wholeSight(database), { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],
     ['failure', 'died', 'killed'],

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { putArrangement } from '@/lib/commands/arrange-session';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { postMarks } from '@/lib/commands/mark-inbox';
@@ -9,6 +10,7 @@ import type { SessionSummary } from '@/lib/protocol/read-models';
 import { isSeen, standsSince } from '@/lib/protocol/session-standing';
 import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
+import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What comes up in the inbox as time goes by, with the clock in hand. */
@@ -25,14 +27,15 @@ afterEach(() => target.close());
 
 const says = (event: object) => ingest(target, [record(++seq, { event })]);
 const starts = (runId: string) => says({ type: 'RUN_STARTED', threadId: 's1', runId });
-const inbox = async () => (await readInbox(target.database, { after: null, limit: 100 })).items;
+const inbox = async () => (await readInbox(wholeSight(target.database), { after: null, limit: 100 })).items;
 const kinds = async () => (await inbox()).map(({ kind }) => kind);
 const only = async () => {
   const items = await inbox();
   expect(items).toHaveLength(1);
   return items[0] as InboxItem;
 };
-const mark = (body: MarkInbox) => postMarks({ body } as Parameters<typeof postMarks>[0], target.context);
+const mark = (body: MarkInbox) =>
+  postMarks({ ids: {}, body, request: new Request('http://localhost'), ...byOwner }, target.context);
 const see = async () =>
   mark({ items: [await only()].map(({ id, updatedPosition }) => ({ id, updatedPosition })), mark: 'seen' });
 const arrange = (body: Arrange) =>
@@ -115,7 +118,7 @@ describe('a failure that nobody has seen', () => {
   it('is seen with its session, whichever way a person looks at that', async () => {
     await fails('r1');
     await sweepAt(T0 + SILENT_MS);
-    const summary = (await readSession(target.database, 's1'))?.session as SessionSummary;
+    const summary = (await readSession(wholeSight(target.database), 's1'))?.session as SessionSummary;
     expect(isSeen(summary)).toBe(false);
     await arrange({ seenState: standsSince(summary) });
     expect(await kinds()).toEqual([]);

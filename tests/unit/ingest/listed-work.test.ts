@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { SILENT_MS } from '@/lib/protocol/limits';
@@ -41,15 +42,15 @@ const task = (id: string, more: object = {}) => custom('task:started', { task_id
 const asks = (id: string) => custom('request:opened', { request_id: id, tool_name: 'Bash', input: { command: 'ls' } });
 const listed = (...ids: string[]) => ids.map((id) => ({ id, description: id }));
 
-const session = async (id = 's1') => (await readSession(target.database, id))?.session;
-const tasks = async (id = 's1') => (await readTasks(target.database, id))?.tasks ?? [];
+const session = async (id = 's1') => (await readSession(wholeSight(target.database), id))?.session;
+const tasks = async (id = 's1') => (await readTasks(wholeSight(target.database), id))?.tasks ?? [];
 const statuses = async () => (await tasks()).map(({ status }) => status);
 const items = async () => {
-  const page = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
   return page?.turns.flatMap((turn) => turn.items) ?? [];
 };
 const runningTasks = async () =>
-  (await readAgents(target.database, { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
+  (await readAgents(wholeSight(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 
 describe('what a runner does not list any more', () => {
   it('does not hold its session for ever: the task is lost, the request resolved as unknown', async () => {

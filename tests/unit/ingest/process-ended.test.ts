@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { readInbox } from '@/lib/queries/read-inbox';
@@ -34,8 +35,9 @@ async function works(): Promise<void> {
   await custom('task:started', { task_id: 'b1' });
   await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
 }
-const session = async () => (await readSession(target.database, 's1'))?.session;
-const turns = async () => (await readTranscript(target.database, 's1', { before: null, limit: 50 }))?.turns ?? [];
+const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const turns = async () =>
+  (await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 }))?.turns ?? [];
 const lines = async () =>
   (await turns()).flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
 
@@ -52,10 +54,10 @@ describe('a status record that says that the process has ended', () => {
       pendingRequestCount: 0,
     });
     expect((await turns()).map(({ state }) => state)).toEqual(['interrupted', 'finished']);
-    const [task] = (await readTasks(target.database, 's1'))?.tasks ?? [];
+    const [task] = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
     expect(task).toMatchObject({ status: 'lost', error: expect.stringMatching(/^The agent has ended/) });
     expect(task).not.toHaveProperty('presumed');
-    const { items } = await readInbox(target.database, { after: null, limit: 10 });
+    const { items } = await readInbox(wholeSight(target.database), { after: null, limit: 10 });
     expect(items.map(({ kind }) => kind)).toEqual(['failure']);
   });
 

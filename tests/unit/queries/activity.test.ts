@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { cutTerms } from '@/lib/commands/cut-terms';
 import { tellOverdue } from '@/lib/commands/overdue-replies';
 import { readActivity } from '@/lib/queries/read-activity';
@@ -37,7 +38,7 @@ const answers = (at: number) =>
   );
 /** The steps that have any: where each begins, and how many are in it. */
 const steps = async (of: 'tasks' | 'answers') =>
-  (await readActivity(target.database, now, 60))[of].flatMap(({ fromMs, count }) =>
+  (await readActivity(wholeSight(target.database), now, 60))[of].flatMap(({ fromMs, count }) =>
     count > 0 ? [[fromMs, count]] : [],
   );
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { answer } from '@/lib/queries/answer';
 import { readTranscript } from '@/lib/queries/read-transcript';
@@ -30,7 +31,8 @@ async function tell(...events: AgUiEvent[]): Promise<void> {
   );
 }
 
-const page = async () => answer((await readTranscript(target.database, 's1', { before: null, limit: 50 })) ?? {});
+const page = async () =>
+  answer((await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 })) ?? {});
 
 describe('a page that is read in one go, as its items may be slow each', () => {
   test.each([
@@ -46,7 +48,7 @@ describe('a page that is read in one go, as its items may be slow each', () => {
 
   test('says the same as at once', async () => {
     await tell(...asked(1), ...called(2));
-    const model = await readTranscript(target.database, 's1', { before: null, limit: 50 });
+    const model = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
     expect(await (await page()).text()).toBe(JSON.stringify(model));
   });
 

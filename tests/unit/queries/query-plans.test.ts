@@ -1,8 +1,10 @@
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
+import { wholeSight } from '@/lib/access/sight';
 import { readAfter, replayFrom } from '@/lib/event-log/read-after';
 import { EVERY_LINE } from '@/lib/projections/log-filter';
+import { EVERYTHING } from '@/lib/protocol/scope';
 import { readChunkWindow } from '@/lib/queries/log-chunks';
 import { conditionOf } from '@/lib/queries/log-condition';
 import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
@@ -47,23 +49,29 @@ const isWasteful = (detail: string) => TABLES.test(detail) || detail.includes('U
 
 describe('by index, in the order of an index', () => {
   const limits = { rows: 500, bytes: 1_000_000 };
-  const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'] };
+  const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'], scope: EVERYTHING };
   const filter = { ...EVERY_LINE, level: 'warn' as const, components: ['hook'], terms: ['timeout'] };
   const reads: Record<string, () => Promise<unknown>> = {
-    'the newest page of a transcript': () => readTranscript(database, 's1', { before: null, limit: 50 }),
-    'an older page of a transcript': () => readTranscript(database, 's1', { before: '5000', limit: 50 }),
-    'the sessions': () => readSessions(database),
+    'the newest page of a transcript': () => readTranscript(wholeSight(database), 's1', { before: null, limit: 50 }),
+    'an older page of a transcript': () => readTranscript(wholeSight(database), 's1', { before: '5000', limit: 50 }),
+    'the sessions': () => readSessions(wholeSight(database)),
     'a page of the sessions': () =>
-      readSessionPage(database, { after: { group: 'working', at: 5, id: 's1' }, limit: 100 }),
+      readSessionPage(wholeSight(database), { after: { group: 'working', at: 5, id: 's1' }, limit: 100 }),
     'a page of an agent’s sessions': () =>
-      readAgentSessions(database, 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
-    'a page of the agents': () => readAgents(database, { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
-    'a session’s tasks': () => readTasks(database, 's1'),
-    'what a task has written': () => readTaskOutput(database, 's1', 't1', { runId: null, position: null }),
-    'one task': () => readTask(database, 's1', 't1'),
-    'the newest log lines': () => readLogLines(database, 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
+      readAgentSessions(wholeSight(database), 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
+    'a page of the agents': () =>
+      readAgents(wholeSight(database), { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
+    'a session’s tasks': () => readTasks(wholeSight(database), 's1'),
+    'what a task has written': () => readTaskOutput(wholeSight(database), 's1', 't1', { runId: null, position: null }),
+    'one task': () => readTask(wholeSight(database), 's1', 't1'),
+    'the newest log lines': () =>
+      readLogLines(wholeSight(database), 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
     'the log lines after one': () =>
-      readLogLines(database, 'a1', { filter: EVERY_LINE, place: { kind: 'after', position: 5 }, limit: 200 }),
+      readLogLines(wholeSight(database), 'a1', {
+        filter: EVERY_LINE,
+        place: { kind: 'after', position: 5 },
+        limit: 200,
+      }),
   };
   for (const [what, read] of Object.entries(reads)) {
     test(what, async () => {
@@ -84,14 +92,14 @@ describe('by index, in the order of an index', () => {
   });
 
   test('what ran at a time', async () => {
-    const plans = await plansOf(() => readTurnAt(database, 's1', 1_795_170_000_000));
+    const plans = await plansOf(() => readTurnAt(wholeSight(database), 's1', 1_795_170_000_000));
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING COVERING INDEX tasks_by_start (session_id=? AND started_at<?)');
   });
 
   test('what a session lacks', async () => {
-    const plans = await plansOf(() => readDelivery(database, 's1'));
+    const plans = await plansOf(() => readDelivery(wholeSight(database), 's1'));
     // what is sorted there are the outboxes that have written to it
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(plans.filter((detail) => / (events|quarantine|q) /.test(detail))).toEqual([
@@ -144,7 +152,7 @@ describe('by index, in the order of an index', () => {
   });
 
   test('an agent', async () => {
-    const plans = await plansOf(() => readAgent(database, 'a1'));
+    const plans = await plansOf(() => readAgent(wholeSight(database), 'a1'));
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { compileLogRegex } from '@/lib/projections/log-regex';
@@ -114,7 +115,7 @@ test('lines of chunks come in slices, as others do', async () => {
 test('a download gives others a turn after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
-  const stream = await downloadLog(target.database, AGENT, filterBy('[cd]'), 'somebody');
+  const stream = await downloadLog(wholeSight(target.database), AGENT, filterBy('[cd]'), 'somebody');
   const text = await new Response(stream).text();
   expect(text).toBe('');
   expect(turns()).toBeGreaterThanOrEqual(LINES);

@@ -40,7 +40,7 @@ describe('every route', () => {
     const headers = { cookie, 'sec-fetch-site': 'same-origin' };
     for (const [name, route] of api) {
       const response = await server.send(pathOf(route), { method: route.method, headers });
-      expect([name, response.status === 401]).toEqual([name, route.access === 'program']);
+      expect([name, response.status === 401]).toEqual([name, route.access === 'speak']);
       await response.body?.cancel();
     }
   });

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { wholeSight } from '@/lib/access/sight';
 import { type WebhookSettings, webhookSetting } from '@/lib/access/webhook-settings';
 import { cutTerms } from '@/lib/commands/cut-terms';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
@@ -80,7 +81,8 @@ async function passes(ms: number, by = sender()): Promise<void> {
   now += ms;
   await by.send();
 }
-const log = async () => (await readWebhookDeliveries(target.database, { before: null, limit: 50 })).deliveries;
+const log = async () =>
+  (await readWebhookDeliveries(wholeSight(target.database), { before: null, limit: 50 })).deliveries;
 
 it('signs as Standard Webhooks do', async () => {
   // The example of the reference implementations.

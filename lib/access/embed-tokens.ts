@@ -1,0 +1,71 @@
+import { columnText } from '@/db/column-text';
+import type { NewEmbed, NewEmbedRequest } from '@/lib/protocol/access';
+import { AppError } from '@/lib/protocol/errors';
+import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import type { Asked } from './asked';
+import { addCredential } from './credential-rows';
+import type { CredentialServer } from './manage-credentials';
+
+export interface EmbedServer extends CredentialServer {
+  /** The origins of consoles, exactly as browsers write them. */
+  embedOrigins?: readonly string[];
+}
+
+/**
+ * `POST /embed-tokens`: what a console's backend asks for, so that a frame in it can show one session, one log, or the
+ * list of sessions. It reads, unless it is asked to act; it lasts for a quarter of an hour at most, and ends with the
+ * credential that asked for it.
+ *
+ * @throws AppError `invalid_argument`; `not_found` for a session that is not there
+ */
+export async function postEmbedToken(
+  { body, principal }: Asked<never, { body: NewEmbedRequest }>,
+  { database, now, credentials, embedOrigins = [] }: EmbedServer,
+): Promise<NewEmbed> {
+  const { role, parentOrigin, ttlSeconds } = body;
+  const scope = scopeOf(body);
+  if (!embedOrigins.includes(parentOrigin)) {
+    throw new AppError(
+      'invalid_argument',
+      `Nothing may be embedded in ${JSON.stringify(parentOrigin)}. An admin allows it by naming that origin, exactly so, in INTERLUDE_EMBED_ORIGINS.`,
+      { details: { parentOrigin } },
+    );
+  }
+  const expiresAt = now() + ttlSeconds * 1000;
+  const { secret } = await database.writes.run(async (transaction) => {
+    if (scope.kind === 'session') {
+      const { rows } = await transaction.execute({
+        sql: 'SELECT 1 FROM sessions WHERE id = ?',
+        args: [scope.sessionId],
+      });
+      if (rows.length === 0) {
+        const message = `There is no session ${JSON.stringify(body.sessionId)}. GET /api/v1/sessions lists what there is.`;
+        throw new AppError('not_found', message);
+      }
+    }
+    return addCredential(transaction, {
+      kind: 'embed',
+      name: `Embed in ${parentOrigin}`,
+      role,
+      scope,
+      now: now(),
+      expiresAt,
+      parentId: principal.credentialId,
+      parentOrigin,
+    });
+  });
+  await credentials.changed();
+  return { token: secret, expiresAt };
+}
+
+function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest): Scope {
+  const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
+  if (given.length !== 1) {
+    throw new AppError(
+      'invalid_argument',
+      'An embed shows one thing: give "sessionId", or "agentId" for that agent’s log, or "fleet": true.',
+    );
+  }
+  if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
+  return agentId === undefined ? EVERYTHING : { kind: 'log', agentId: columnText(agentId) };
+}

@@ -1,0 +1,176 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  calculatePKCECodeChallenge,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState,
+} from 'openid-client';
+import { nextPath } from '@/lib/access/next-path';
+import { AppError } from '@/lib/protocol/errors';
+import { claimsOf } from './claims-of';
+import { logoutTokenIn } from './logout-token-in';
+import { LogoutTokens, type ProviderLogout } from './logout-tokens';
+import { OidcProvider } from './oidc-provider';
+import type { OidcSettings } from './oidc-settings';
+import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
+import { personName, personText } from './person-name';
+import { signInRefusal } from './provider-refusal';
+import { type PersonRole, roleOf } from './role-of';
+
+/** Somebody whom the provider signed in, and who may come in. */
+export interface SignedInPerson {
+  /** With `subject`, who it is: names and addresses change hands. */
+  issuer: string;
+  subject: string;
+  name: string;
+  /** For show, and no proof of anything: it may not be verified. Null if the provider tells none. */
+  email: string | null;
+  role: PersonRole;
+  /** The provider's own name of this sign-in, by which it may end it; null if it has none. */
+  providerSessionId: string | null;
+  /** For `endSessionUrl`, and nothing else. */
+  idToken: string;
+  /** Where they wanted to go: a path of this server. */
+  next: string;
+  /** The `set-cookie` that ends the sign-in in progress. */
+  clearedCookie: string;
+}
+
+/** What the provider said of itself a moment ago is good enough to send somebody there. */
+const JUST_ASKED_MS = 60 * 1000;
+
+/** A longer one would make a cookie that browsers don't keep. */
+const MAX_NEXT_LENGTH = 1024;
+
+/** Signs people in by OpenID Connect: authorization code, PKCE, and everything that comes back held against what went. */
+export class OidcSignIn {
+  readonly #settings: OidcSettings;
+  readonly #provider: OidcProvider;
+  readonly #pending: PendingSignIns;
+  readonly #logoutTokens: LogoutTokens;
+  readonly #redirectUri: string;
+
+  /** @param secret what seals sign-ins in progress. The same on every instance of this server */
+  constructor(settings: OidcSettings, secret: string, now: () => number = Date.now) {
+    this.#settings = settings;
+    this.#provider = new OidcProvider(settings, now);
+    this.#pending = new PendingSignIns(settings, secret, now);
+    this.#logoutTokens = new LogoutTokens(settings, now);
+    this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;
+  }
+
+  /**
+   * `GET /sign-in/provider?next=`: sends a browser to the provider.
+   *
+   * @throws AppError `unavailable` if the provider does not answer
+   */
+  async begin(request: Request, next: string | null): Promise<Response> {
+    const configuration = await this.#provider.configuration(JUST_ASKED_MS);
+    const path = nextPath(next);
+    const pending = {
+      state: randomState(),
+      nonce: randomNonce(),
+      codeVerifier: randomPKCECodeVerifier(),
+      next: path.length > MAX_NEXT_LENGTH ? '/' : path,
+    };
+    const location = buildAuthorizationUrl(configuration, {
+      redirect_uri: this.#redirectUri,
+      scope: this.#settings.scopes,
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await calculatePKCECodeChallenge(pending.codeVerifier),
+      code_challenge_method: 'S256',
+    });
+    const headers = new Headers({ location: location.href, 'cache-control': 'no-store' });
+    for (const cookie of await this.#pending.add(pending, request.headers)) headers.append('set-cookie', cookie);
+    return new Response(null, { status: 303, headers });
+  }
+
+  /**
+   * `GET /sign-in/callback`: who came back from the provider. The role is decided here, each time anew.
+   *
+   * @throws AppError `malformed` if it is not the answer to what this browser began; `forbidden` if the provider or
+   * their groups don't let them in; `unavailable` if the provider does not answer
+   */
+  async finish(request: Request): Promise<SignedInPerson> {
+    const { publicUrl } = this.#settings;
+    const callback = new URL(this.#redirectUri);
+    callback.search = new URL(request.url).search;
+    const state = callback.searchParams.get('state');
+    if (state === null) {
+      throw new AppError('malformed', `This is no answer to a sign-in: it has no state. Start again at ${publicUrl}.`);
+    }
+    const pending = await this.#pending.find(state, request.headers);
+    const { idToken, signed, claims } = await this.#redeem(callback, pending);
+    const name = personName(claims);
+    const role = roleOf(claims, this.#settings);
+    if (role === null) throw notLetIn(name, this.#settings);
+    return {
+      issuer: idToken.iss,
+      subject: idToken.sub,
+      name,
+      email: personText(claims.email),
+      role,
+      providerSessionId: typeof idToken.sid === 'string' ? idToken.sid : null,
+      idToken: signed,
+      next: pending.next,
+      clearedCookie: this.#pending.cleared(pending.state),
+    };
+  }
+
+  /**
+   * Where to send a browser that has signed out here, so that it is signed out at the provider too; null if the provider
+   * has no such place or does not answer.
+   *
+   * @param returnPath a path of this server, to which the provider sends the browser on
+   * @param idTokenHint with it, most providers don't ask whether the person meant it. It stands in the address
+   */
+  async endSessionUrl(returnPath: string, idTokenHint?: string): Promise<string | null> {
+    const configuration = await this.#provider.configuration().catch(() => null);
+    if (configuration?.serverMetadata().end_session_endpoint === undefined) return null;
+    return buildEndSessionUrl(configuration, {
+      post_logout_redirect_uri: `${this.#settings.publicUrl}${returnPath}`,
+      ...(idTokenHint === undefined ? {} : { id_token_hint: idTokenHint }),
+    }).href;
+  }
+
+  /**
+   * `POST /sign-in/back-channel-logout`: the provider tells that somebody is signed out.
+   *
+   * @param end ends their sign-ins here. If it fails, the provider may send the same again
+   * @throws AppError `malformed`, `unavailable`
+   */
+  async loggedOut<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
+    const token = await logoutTokenIn(request);
+    return this.#logoutTokens.take(token, await this.#provider.configuration(), end);
+  }
+
+  /** Turns the code that came back into what the provider says of the person. */
+  async #redeem(callback: URL, pending: PendingSignIn) {
+    const { issuer, publicUrl, groupsClaim } = this.#settings;
+    const configuration = await this.#provider.configuration();
+    try {
+      const tokens = await authorizationCodeGrant(configuration, callback, {
+        expectedState: pending.state,
+        expectedNonce: pending.nonce,
+        pkceCodeVerifier: pending.codeVerifier,
+        idTokenExpected: true,
+      });
+      const idToken = tokens.claims();
+      if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
+      const claims = await claimsOf(configuration, { idToken, accessToken: tokens.access_token }, groupsClaim);
+      return { idToken, signed: tokens.id_token, claims };
+    } catch (error) {
+      throw signInRefusal(error, issuer, publicUrl);
+    }
+  }
+}
+
+function notLetIn(name: string, { issuer, groupsClaim }: OidcSettings): AppError {
+  return new AppError(
+    'forbidden',
+    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: the groups are read from the claim ${JSON.stringify(groupsClaim)}.)`,
+  );
+}

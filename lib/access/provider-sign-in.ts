@@ -1,0 +1,146 @@
+import type { WriteTransaction } from '@/db/write-queue';
+import { AppError, toResponse } from '@/lib/protocol/errors';
+import { EVERYTHING, type Role } from '@/lib/protocol/scope';
+import { noteAct, textDigest } from './audit-entry';
+import { originOf } from './audited';
+import { principalOf } from './credential-book';
+import { addCredential, moveVersion, revokeCredentials } from './credential-rows';
+import { checkHost } from './host';
+import type { OidcSignIn, SignedInPerson } from './oidc/oidc-sign-in';
+import { plainPage } from './plain-page';
+import { sessionCookie } from './session-cookie';
+import { DEFAULT_IDLE_MS, isSecure, type SignInServer } from './sign-in';
+
+/**
+ * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is
+ * taken at each sign-in.
+ *
+ * Ordering: the member's row, the sign-in and its entry in the audit are one transaction. A role that changed holds for
+ * the member's other sign-ins from then on.
+ * Failure: whatever goes wrong on the way back is told to the person as a page, with what to do next.
+ */
+export interface ProviderServer extends SignInServer {
+  /** @throws AppError `not_found` where no provider is set */
+  provider(): OidcSignIn;
+}
+
+/** `GET /sign-in/provider?next=` */
+export async function signInByProvider(request: Request, server: ProviderServer): Promise<Response> {
+  checkHost(request, server.settings());
+  return asPage(() => server.provider().begin(request, new URL(request.url).searchParams.get('next')));
+}
+
+/** `GET /sign-in/callback` */
+export async function finishSignIn(request: Request, server: ProviderServer): Promise<Response> {
+  checkHost(request, server.settings());
+  return asPage(async () => {
+    const person = await server.provider().finish(request);
+    const { database, now, sessionIdleMs, credentials } = await server.context();
+    const secret = await database.writes.run(async (transaction) => {
+      const member = await takeMember(transaction, person, now());
+      const made = await addCredential(transaction, {
+        kind: 'session',
+        name: person.name,
+        role: member.role,
+        scope: EVERYTHING,
+        now: now(),
+        expiresAt: null,
+        idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
+        memberId: member.id,
+        providerSessionId: person.providerSessionId,
+      });
+      const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
+      const about = { digest: textDigest(person.issuer), origin: originOf(request.headers) };
+      await noteAct(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
+      return made.secret;
+    });
+    await credentials.changed();
+    const headers = new Headers({ location: person.next, 'cache-control': 'no-store' });
+    headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
+    headers.append('set-cookie', person.clearedCookie);
+    return new Response(null, { status: 303, headers });
+  });
+}
+
+/** `POST /sign-in/back-channel-logout`: the provider says that somebody is signed out. */
+export async function endByProvider(request: Request, server: ProviderServer): Promise<Response> {
+  checkHost(request, server.settings());
+  await server.provider().loggedOut(request, async ({ subject, providerSessionId, issuedAt }) => {
+    const { database, now, credentials } = await server.context();
+    await database.writes.run(async (transaction) => {
+      const which =
+        providerSessionId === null
+          ? {
+              sql: `kind = 'session' AND created_at <= ?
+                AND member_id IN (SELECT id FROM members WHERE subject = ?)`,
+              args: [issuedAt, subject ?? ''],
+            }
+          : { sql: `kind = 'session' AND provider_session_id = ?`, args: [providerSessionId] };
+      const ended = await revokeCredentials(transaction, which, now());
+      for (const credentialId of ended) {
+        const principal = { ...PROVIDER, credentialId };
+        const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
+        await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now());
+      }
+    });
+    await credentials.changed();
+  });
+  return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
+}
+
+/** Who ends sign-ins in the name of nobody here. */
+const PROVIDER = {
+  id: 'provider',
+  name: 'The identity provider',
+  kind: 'human',
+  role: 'viewer',
+  scope: EVERYTHING,
+  expiresAt: null,
+  parentOrigin: null,
+} as const;
+
+/** @throws AppError `forbidden` for somebody whom an admin has shut out */
+async function takeMember(
+  transaction: WriteTransaction,
+  { issuer, subject, name, email, role }: SignedInPerson,
+  now: number,
+): Promise<{ id: string; role: Role }> {
+  const { rows } = await transaction.execute({
+    sql: `INSERT INTO members (id, issuer, subject, name, email, role, created_at, last_sign_in_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+      ON CONFLICT (issuer, subject) DO UPDATE SET name = excluded.name, email = excluded.email, role = excluded.role,
+        last_sign_in_at = excluded.last_sign_in_at
+      RETURNING id, ifnull(given_role, role) AS role, blocked_at`,
+    args: [`member-${crypto.randomUUID()}`, issuer, subject, name, email, role, now],
+  });
+  const [row] = rows;
+  if (row === undefined || row.blocked_at !== null) {
+    throw new AppError(
+      'forbidden',
+      'An admin of this Interlude has shut you out. Ask one of them to let you in again.',
+    );
+  }
+  const member = { id: String(row.id), role: String(row.role) as Role };
+  await transaction.execute({
+    sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND role <> ?`,
+    args: [member.role, member.id, member.role],
+  });
+  await moveVersion(transaction);
+  return member;
+}
+
+/** What a person reads who came with a browser, and not with a program. */
+async function asPage(answer: () => Promise<Response>): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    const { status } = toResponse(error);
+    if (!(error instanceof AppError)) throw error;
+    return plainPage(
+      'You are not signed in',
+      error.message,
+      { href: '/signed-out', text: 'To the sign-in page' },
+      status,
+    );
+  }
+}

@@ -1,0 +1,127 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair } from 'jose';
+import type { Provider } from 'oidc-provider';
+
+/** What the provider knows of somebody, by their subject. */
+export interface Account {
+  name?: string;
+  email?: string;
+  email_verified?: boolean;
+  groups?: string[];
+}
+
+export interface Client {
+  id: string;
+  secret: string;
+  publicUrl: string;
+  backChannelUrl?: string;
+}
+
+/** A real OpenID provider on loopback. Whoever visits it is `visitor`, without a screen. */
+export class IdentityProvider {
+  readonly accounts: Record<string, Account>;
+  /** Who signs in next; null declines. */
+  visitor: string | null = null;
+  #server: Server;
+  #port: number;
+
+  private constructor(accounts: Record<string, Account>, server: Server) {
+    this.accounts = accounts;
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  static async start(accounts: Record<string, Account>, clients: Client[]): Promise<IdentityProvider> {
+    const server = createServer();
+    await listen(server, 0);
+    const identity = new IdentityProvider(accounts, server);
+    // It says as it is loaded that it wants a newer Node, and a caller may not want to hear that.
+    const { Provider } = await import('oidc-provider');
+    const provider = new Provider(identity.issuer, await configurationOf(identity, clients));
+    const answer = provider.callback();
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (!request.url?.startsWith('/visit/')) return answer(request, response);
+      const visitor = identity.visitor;
+      const result = visitor === null ? { error: 'access_denied' } : { login: { accountId: visitor } };
+      provider.interactionFinished(request, response, result).catch((error) => response.destroy(error));
+    });
+    return identity;
+  }
+
+  get issuer(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((closed) => this.#server.close(closed));
+  }
+
+  /** At the same place, with all it knew. */
+  async startAgain(): Promise<void> {
+    await listen(this.#server, this.#port);
+  }
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  await new Promise<void>((listening, failed) => {
+    server.once('error', failed);
+    server.listen(port, '127.0.0.1', listening);
+  });
+}
+
+async function configurationOf(identity: IdentityProvider, clients: Client[]): Promise<Record<string, unknown>> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  return {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' }] },
+    cookies: { keys: ['only of this test'] },
+    clients: clients.map(({ id, secret, publicUrl, backChannelUrl }) => ({
+      client_id: id,
+      client_secret: secret,
+      redirect_uris: [`${publicUrl}/sign-in/callback`],
+      post_logout_redirect_uris: [`${publicUrl}/signed-out`],
+      ...(backChannelUrl && {
+        backchannel_logout_uri: backChannelUrl,
+        backchannel_logout_session_required: true,
+      }),
+    })),
+    claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'], groups: ['groups'] },
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (context: { body: string }, form: string) => {
+          context.body = form;
+        },
+      },
+    },
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => `/visit/${uid}` },
+    findAccount: (_: unknown, sub: string) => ({
+      accountId: sub,
+      claims: () => ({ sub, ...identity.accounts[sub] }),
+    }),
+    /** Nobody is asked whether they agree. */
+    loadExistingGrant: async ({ oidc }: GrantContext) => {
+      const { client, session, provider } = oidc;
+      const known = session.grantIdFor(client.clientId);
+      if (known !== undefined) return provider.Grant.find(known);
+      const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
+      grant.addOIDCScope('openid profile email groups');
+      await grant.save();
+      return grant;
+    },
+    // Without its guard, which refuses to call loopback.
+    fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
+    ttl: { AccessToken: 60, AuthorizationCode: 60, IdToken: 60, Interaction: 60, Session: 600, Grant: 600 },
+  };
+}
+
+interface GrantContext {
+  oidc: {
+    provider: Provider;
+    client: { clientId: string };
+    session: { accountId: string; grantIdFor(clientId: string): string | undefined };
+  };
+}

@@ -1,0 +1,21 @@
+/** What the tests use of it; it has no types of its own. */
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http';
+
+  interface Grant {
+    addOIDCScope(scope: string): void;
+    save(): Promise<string>;
+  }
+
+  interface GrantModel {
+    new (of: { clientId: string; accountId: string }): Grant;
+    find(id: string): Promise<Grant | undefined>;
+  }
+
+  export class Provider {
+    constructor(issuer: string, configuration: Record<string, unknown>);
+    readonly Grant: GrantModel;
+    callback(): (request: IncomingMessage, response: ServerResponse) => void;
+    interactionFinished(request: IncomingMessage, response: ServerResponse, result: unknown): Promise<void>;
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
+import { AppError } from '@/lib/protocol/errors';
+
+const ENOUGH = {
+  INTERLUDE_OIDC_ISSUER: 'https://id.example.com/realms/acme',
+  INTERLUDE_OIDC_CLIENT_ID: 'interlude',
+  INTERLUDE_OIDC_CLIENT_SECRET: ' secret ',
+  INTERLUDE_OIDC_VIEWER_GROUPS: '*',
+  INTERLUDE_PUBLIC_URL: 'https://Interlude.example.com:443/',
+};
+
+const refusalOf = (env: Record<string, string | undefined>) => {
+  try {
+    oidcSettings({ ...ENOUGH, ...env });
+  } catch (error) {
+    if (error instanceof AppError) return error.message;
+    throw error;
+  }
+  return null;
+};
+
+describe('the settings of an identity provider', () => {
+  test('are none if nothing is set', () => {
+    expect(oidcSettings({})).toBeNull();
+    expect(oidcSettings({ INTERLUDE_OIDC_ISSUER: ' ', INTERLUDE_PUBLIC_URL: 'https://x.example' })).toBeNull();
+  });
+
+  test('need few words', () => {
+    expect(oidcSettings(ENOUGH)).toEqual({
+      issuer: 'https://id.example.com/realms/acme',
+      clientId: 'interlude',
+      clientSecret: 'secret',
+      clientAuth: null,
+      scopes: 'openid profile email',
+      groupsClaim: 'groups',
+      adminGroups: [],
+      operatorGroups: [],
+      viewerGroups: ['*'],
+      firstAdmin: null,
+      publicUrl: 'https://interlude.example.com',
+    });
+  });
+
+  test('can say all', () => {
+    const settings = oidcSettings({
+      ...ENOUGH,
+      INTERLUDE_OIDC_CLIENT_AUTH: 'post',
+      INTERLUDE_OIDC_SCOPES: 'openid, groups  email',
+      INTERLUDE_OIDC_GROUPS_CLAIM: 'realm_access.roles',
+      INTERLUDE_OIDC_ADMIN_GROUPS: 'admins, site owners ,,',
+      INTERLUDE_OIDC_OPERATOR_GROUPS: '/acme/dev',
+      INTERLUDE_FIRST_ADMIN: 'ada@example.com',
+      INTERLUDE_PUBLIC_URL: 'https://example.com/interlude/',
+    });
+    expect(settings).toMatchObject({
+      clientAuth: 'post',
+      scopes: 'openid groups email',
+      groupsClaim: 'realm_access.roles',
+      adminGroups: ['admins', 'site owners'],
+      operatorGroups: ['/acme/dev'],
+      firstAdmin: 'ada@example.com',
+      publicUrl: 'https://example.com/interlude',
+    });
+  });
+
+  test.each([
+    ['INTERLUDE_OIDC_ISSUER', ''],
+    ['INTERLUDE_OIDC_ISSUER', 'id.example.com'],
+    ['INTERLUDE_OIDC_ISSUER', 'http://id.example.com'],
+    ['INTERLUDE_OIDC_ISSUER', 'http://localhost.example.com'],
+    ['INTERLUDE_OIDC_ISSUER', 'https://id.example.com/.well-known/openid-configuration'],
+    ['INTERLUDE_OIDC_ISSUER', 'https://id.example.com/?tenant=1'],
+    ['INTERLUDE_OIDC_ISSUER', 'https://me:pass@id.example.com'],
+    ['INTERLUDE_OIDC_CLIENT_ID', ''],
+    ['INTERLUDE_OIDC_CLIENT_SECRET', undefined],
+    ['INTERLUDE_OIDC_CLIENT_AUTH', 'header'],
+    ['INTERLUDE_OIDC_SCOPES', 'profile email'],
+    ['INTERLUDE_PUBLIC_URL', undefined],
+    ['INTERLUDE_PUBLIC_URL', 'interlude.example.com'],
+    ['INTERLUDE_PUBLIC_URL', 'ftp://interlude.example.com'],
+    ['INTERLUDE_PUBLIC_URL', 'https://interlude.example.com/#x'],
+  ])('name what is wrong: %s as %j', (name, value) => {
+    const refusal = refusalOf({ [name]: value });
+    expect(refusal).toMatch(new RegExp(`^${name} [^\n]+\\.$`));
+  });
+
+  test('repeat no secret in what they refuse', () => {
+    expect(refusalOf({ INTERLUDE_OIDC_ISSUER: 'https://me:pass@id.example.com' })).not.toContain('pass@');
+  });
+
+  test('take plain http on this machine only', () => {
+    for (const host of ['localhost', '127.0.0.1', '[::1]']) {
+      expect(refusalOf({ INTERLUDE_OIDC_ISSUER: `http://${host}:9000` })).toBeNull();
+    }
+  });
+
+  test('let nobody be shut out by chance', () => {
+    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: ' , ' })).toContain('nobody could come in');
+    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: '', INTERLUDE_FIRST_ADMIN: 'ada' })).toBeNull();
+  });
+});
