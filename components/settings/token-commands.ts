@@ -17,7 +17,7 @@ export function tokenCommands(
   };
   if (role === 'runner') {
     const as = agent === null ? '' : ` --agent ${shellWord(agent)}`;
-    const run = `npm run -s interlude -- runner claude${as} \\\n  --url ${origin} --token-file ${file}`;
+    const run = `npm run -s interlude -- runner claude${as} \\\n  --url ${origin} \\\n  --token-file ${file}`;
     return [keep, { what: 'Start the runner with it, of Claude Code or of another kind:', command: run }];
   }
   const path = role === 'issuer' ? 'me' : role === 'admin' ? 'credentials' : 'sessions';

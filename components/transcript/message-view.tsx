@@ -41,7 +41,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         </span>
         {isHearsay(item) && (
           <span
-            className="float-right ml-3 text-2xs text-ink-3"
+            className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
             title="Nobody sent it from here: only the agent tells of it"
           >
             as told by the agent
