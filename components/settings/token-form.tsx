@@ -6,7 +6,16 @@ import { postJson } from '@/components/live/fetch-json';
 import { Icon } from '@/components/ui/icon';
 import type { NewToken } from '@/lib/protocol/access';
 import { ROLE_MAY } from './role-words';
-import { EMPTY_TOKEN, EXPIRIES, type Expiry, REACHES, TOKEN_ROLES, type TokenWish, tokenRequest } from './token-wish';
+import {
+  EMPTY_TOKEN,
+  EXPIRIES,
+  type Expiry,
+  REACHES,
+  TOKEN_ROLES,
+  type TokenWish,
+  tokenRequest,
+  withRole,
+} from './token-wish';
 import { useAct } from './use-act';
 
 /** What a new token is to be for. Folded until somebody wants one. */
@@ -34,7 +43,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
   }
   const set = (fields: Partial<TokenWish>) => setWish({ ...wish, ...fields });
   const reaches = REACHES[wish.role];
-  const reach = reaches.includes(wish.reach) ? wish.reach : reaches[0];
+  const { reach } = wish;
   return (
     <form
       aria-label="New token"
@@ -45,7 +54,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
       }}
       onSubmit={(event) => {
         event.preventDefault();
-        void act(async () => onMade(await postJson<NewToken>('/tokens', tokenRequest({ ...wish, reach }, Date.now()))));
+        void act(async () => onMade(await postJson<NewToken>('/tokens', tokenRequest(wish, Date.now()))));
       }}
       className="mb-5 grid max-w-xl gap-4 rounded-md border border-line-strong p-4"
     >
@@ -54,7 +63,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
           // biome-ignore lint/a11y/noAutofocus: it was asked for on a press, and this is where it begins
           autoFocus
           value={wish.role}
-          onChange={(event) => set({ role: event.target.value as TokenWish['role'] })}
+          onChange={(event) => setWish(withRole(wish, event.target.value as TokenWish['role']))}
           className={SELECT}
         >
           {TOKEN_ROLES.map(({ role, word }) => (

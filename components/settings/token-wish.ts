@@ -25,7 +25,7 @@ export const TOKEN_ROLES: readonly { role: TokenRole; word: string }[] = [
   { role: 'admin', word: 'Admin: everything' },
 ];
 
-/** What a role can be narrowed to, the narrowest first. */
+/** What a role can reach; first what it mostly does. */
 export const REACHES: Record<TokenRole, readonly [Reach, ...Reach[]]> = {
   runner: ['agent', 'prefix'],
   viewer: ['everything', 'agent', 'prefix'],
@@ -33,6 +33,10 @@ export const REACHES: Record<TokenRole, readonly [Reach, ...Reach[]]> = {
   issuer: ['everything'],
   admin: ['everything'],
 };
+
+export function withRole(wish: TokenWish, role: TokenRole): TokenWish {
+  return { ...wish, role, reach: REACHES[role][0] };
+}
 
 export const EXPIRIES: readonly { expiry: Expiry; word: string }[] = [
   { expiry: 'never', word: 'Never' },
