@@ -1,15 +1,24 @@
 import type { ReactNode } from 'react';
+import { MayActProvider } from '@/components/access/may-act';
 import { commandPlace } from '@/lib/access/command-place';
+import { may } from '@/lib/access/principal';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
-import { readInTurn } from './read-in-turn';
+import { readInTurn, visitor } from './read-in-turn';
 import { Shell } from './shell';
+import { TopLinks } from './top-links';
+
+/** What stands where others write to an agent. */
+const MAY_READ = 'You can read here. To write, ask an admin for the operator role.';
 
 /** The first of the sessions are read with every page, so that they are there before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
+  const mayAct = may(await visitor(), 'act');
   const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
-    <Shell sessions={sessions} place={commandPlace(process.env)}>
-      {children}
-    </Shell>
+    <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
+      <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
+        {children}
+      </Shell>
+    </MayActProvider>
   );
 }

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
+import { SettingsLink } from './settings-link';
 
 /** A page of text and tables: its title, the way back, the connection. */
 export function PageFrame(props: {
@@ -26,6 +27,10 @@ export function PageFrame(props: {
           <Name text={title} />
         </h1>
         <ConnectionBadge />
+        {/* Where there is room for the list of sessions, it stands above that. */}
+        <span className="flex lg:hidden">
+          <SettingsLink />
+        </span>
       </header>
       <div className={clsx('px-4 py-5 sm:px-6', wide ? 'max-w-[1560px]' : 'max-w-[1080px]')}>{children}</div>
     </main>

@@ -22,8 +22,8 @@ const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Wel
  * The frame around every page. The list of sessions is one element for the browser's whole visit: on the start page it
  * is the page, beside a session it is the sidebar, and on a phone it steps aside.
  */
-export function Shell(props: { sessions: SessionList; place: CommandPlace; children: ReactNode }) {
-  const { sessions, place, children } = props;
+export function Shell(props: { sessions: SessionList; place: CommandPlace; links: ReactNode; children: ReactNode }) {
+  const { sessions, place, links, children } = props;
   const path = usePathname();
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
@@ -53,7 +53,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; child
             home ? 'flex min-w-0 flex-1' : 'hidden w-[300px] shrink-0 border-r bg-sunken lg:flex',
           )}
         >
-          <TopBar home={home} />
+          <TopBar home={home} links={links} />
           <SessionNav
             currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
             keysEverywhere={home}

@@ -1,5 +1,12 @@
 import type { Metadata } from 'next';
+import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
+import { accessSettings } from '@/lib/access/access-settings';
+import { ownAddress } from '@/lib/access/own-address';
+import { signedOutPath } from '@/lib/access/sign-in';
+import { providerName } from '../provider-name';
+import { SignInWays } from './sign-in-ways';
+import { isTrouble, WhySignedOut } from './why-signed-out';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
@@ -9,8 +16,12 @@ export default async function SignedOutPage({
 }: {
   searchParams: Promise<{ next?: string | string[]; reason?: string | string[] }>;
 }) {
-  const { next, reason } = await searchParams;
-  const wrong = reason === 'wrong-token';
+  const asked = await searchParams;
+  const next = typeof asked.next === 'string' ? asked.next : '/';
+  const reason = isTrouble(asked.reason) ? asked.reason : null;
+  const given = await headers();
+  const isSecure = given.get('x-forwarded-proto') === 'https';
+  const own = ownAddress(given, { localName: accessSettings(process.env).localName, isSecure });
   return (
     <main className="grid min-h-dvh place-items-center px-6 py-10">
       <div className="w-full max-w-sm">
@@ -18,38 +29,20 @@ export default async function SignedOutPage({
           <Logo />
           Interlude
         </h1>
-        <p className="mt-4 text-ink-2">
-          Open the sign-in link that <code className="text-ink">npm start</code> printed in the terminal, or paste the
-          token here.
-        </p>
-        <form method="post" action="/sign-in" className="mt-5">
-          {typeof next === 'string' && <input type="hidden" name="next" value={next} />}
-          <label htmlFor="token" className="block text-2xs text-ink-3">
-            Token
-          </label>
-          <input
-            id="token"
-            name="token"
-            type="password"
-            required
-            autoComplete="current-password"
-            aria-invalid={wrong}
-            aria-describedby={wrong ? 'wrong-token' : undefined}
-            className="mt-1 h-9 w-full border-line-strong border-b bg-transparent font-mono text-sm outline-none focus:border-accent"
-          />
-          {wrong && (
-            <p id="wrong-token" role="alert" className="mt-2 text-failed text-xs">
-              That is not this server’s token. Look for the newest link: a new data directory makes a new token.
-            </p>
-          )}
-          <button type="submit" className="mt-4 h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2">
-            Sign in
-          </button>
-        </form>
-        <p className="mt-6 text-ink-3 text-xs">
-          The token is in the file <code>token</code> of the data directory (<code>.interlude</code> unless{' '}
-          <code>INTERLUDE_DATA_DIR</code> says otherwise), or in <code>INTERLUDE_TOKEN</code> if you set it.
-        </p>
+        <WhySignedOut reason={reason} />
+        <SignInWays next={next} isWrongToken={reason === 'wrong-token'} provider={providerName(process.env)} />
+        {own !== null && (
+          <p className="mt-6 border-line border-t pt-4 text-ink-3 text-xs">
+            On this machine, rather sign in at{' '}
+            <a
+              href={`${own}${signedOutPath(next, reason ?? undefined)}`}
+              className="text-ink-2 underline underline-offset-2 hover:text-ink"
+            >
+              {own.replace('http://', '')}
+            </a>
+            . Browsers send a cookie to every port of a host: under a name of its own, Interlude’s goes to nobody else.
+          </p>
+        )}
       </div>
     </main>
   );

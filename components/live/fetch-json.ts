@@ -45,6 +45,11 @@ export function putJson<Body>(path: string, body: object): Promise<Body> {
   return sendJson('PUT', path, body);
 }
 
+/** Ends what is at that path. */
+export function deleteJson<Body>(path: string): Promise<Body> {
+  return ask(path, { method: 'DELETE', headers: { accept: 'application/json' } }, SENT_WITHIN_MS);
+}
+
 function sendJson<Body>(method: string, path: string, body: object): Promise<Body> {
   const headers = { accept: 'application/json', 'content-type': 'application/json' };
   return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);

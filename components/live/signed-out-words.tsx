@@ -1,14 +1,18 @@
 'use client';
 
-import { usePathname } from 'next/navigation';
+import { usePathname, useSearchParams } from 'next/navigation';
 
 /** Said once, above everything, when the server no longer takes this browser's cookie. */
 export function SignedOutWords() {
-  const path = usePathname();
+  const query = useSearchParams().toString();
+  const next = `${usePathname()}${query === '' ? '' : `?${query}`}`;
   return (
-    <p role="alert" className="flex items-baseline gap-3 bg-failed-soft px-4 py-2 text-failed text-xs">
-      Your sign-in has ended, so nothing here is updated any more.
-      <a href={`/sign-in?next=${encodeURIComponent(path)}`} className="underline">
+    <p role="alert" className="flex flex-wrap items-baseline gap-x-3 bg-failed-soft px-4 py-2 text-failed text-xs">
+      <span>
+        Your sign-in has ended: you signed out, an admin ended it, or it was not used for too long. Nothing here is
+        updated any more.
+      </span>
+      <a href={`/sign-in?next=${encodeURIComponent(next)}`} className="underline">
         Sign in again
       </a>
     </p>

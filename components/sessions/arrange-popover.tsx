@@ -97,6 +97,11 @@ export function ArrangePopover(props: {
       </div>
       {canWake && <WakeSwitch session={session} />}
       {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
+      <form method="post" action="/sign-out" className="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden">
+        <button type="submit" className={ACTION}>
+          Sign out of Interlude
+        </button>
+      </form>
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}

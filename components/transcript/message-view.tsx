@@ -39,6 +39,14 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
           {item.name !== null && <Sender name={item.name} />}
         </span>
+        {isHearsay(item) && (
+          <span
+            className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
+            title="Nobody sent it from here: only the agent tells of it"
+          >
+            as told by the agent
+          </span>
+        )}
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
         {item.attachments !== undefined && <MessageAttachments attachments={item.attachments} />}
         {item.delivery !== null && slots.renderDelivery(item)}
@@ -58,6 +66,11 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
     </div>
   );
 });
+
+/** What somebody sent from here the server knows by itself, and how far it has come. */
+function isHearsay({ role, delivery }: MessageItem): boolean {
+  return role === 'user' && delivery === null;
+}
 
 function Answer({ item, answers }: { item: MessageItem; answers: string }) {
   const { replyTo } = useTranscriptSlots();

@@ -19,3 +19,11 @@ export function dayWords(at: number, now: number): string {
 function nameOf(day: Date, part: 'weekday' | 'month'): string {
   return day.toLocaleDateString('en', { [part]: 'long' });
 }
+
+/** The same beside a time of day: nothing for today, `24 Nov`, `24 Nov 2025`. */
+export function dateOf(at: number, now: number): string {
+  const [day, today] = [new Date(at), new Date(now)];
+  if (day.toDateString() === today.toDateString()) return '';
+  const words = `${day.getDate()} ${day.toLocaleDateString('en', { month: 'short' })}`;
+  return day.getFullYear() === today.getFullYear() ? words : `${words} ${day.getFullYear()}`;
+}

@@ -3,6 +3,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { audit } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
+import type { AuditEntry } from '@/lib/protocol/audit';
 import type { Principal } from './principal';
 
 /**
@@ -13,8 +14,6 @@ import type { Principal } from './principal';
  * without its act. Each has a hash over itself and the hash before it: an entry that is changed or taken out breaks
  * the chain from there on. Runners write none: what they say is in the event log.
  */
-
-export type AuditEntry = typeof audit.$inferSelect;
 
 /** Something that somebody asks for, before it is known what comes of it. */
 export interface Act {

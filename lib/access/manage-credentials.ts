@@ -20,6 +20,7 @@ import {
   revokeCredentials,
 } from './credential-rows';
 import { LOCAL_ADMIN } from './person-of';
+import type { Principal } from './principal';
 import { CODE_LIFETIME_MS } from './sign-in';
 
 /** What the handlers of this file get. */
@@ -35,17 +36,26 @@ const KINDS = ['token', 'session', 'embed'] as const;
 
 /** `GET /me`: who the sender is, and what it may. */
 export async function getMe({ principal }: Asked): Promise<Me> {
+  return meOf(principal);
+}
+
+export function meOf(principal: Principal): Me {
   const { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin } = principal;
   return { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin };
 }
 
 /** `GET /credentials`: tokens, sign-ins and embeds that are live or were revoked, the newest of each kind first. */
 export async function getCredentials(_: Asked, { database, now }: CredentialServer): Promise<CredentialList> {
-  const results = await database.reader.batch(
+  return readCredentials(database, now());
+}
+
+/** Those that let somebody in come first: they must not be hidden by many that are over. */
+export async function readCredentials({ reader }: Pick<Database, 'reader'>, now: number): Promise<CredentialList> {
+  const results = await reader.batch(
     KINDS.map((kind) => ({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE kind = ? AND (expires_at IS NULL OR expires_at > ?)
-        ORDER BY created_at DESC LIMIT ?`,
-      args: [kind, now(), MOST_LISTED + 1],
+        ORDER BY revoked_at IS NOT NULL OR ifnull(last_used_at + idle_ms <= ?, FALSE), created_at DESC LIMIT ?`,
+      args: [kind, now, now, MOST_LISTED + 1],
     })),
     'read',
   );

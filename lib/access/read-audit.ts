@@ -1,42 +1,44 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
+import type { AuditCheck, AuditPage } from '@/lib/protocol/audit';
 import { brokenOff } from '@/lib/protocol/errors';
 import type { AuditQuery } from '@/lib/protocol/queries';
 import type { Asked } from './asked';
-import { AUDIT_COLUMNS, type AuditEntry, auditFromRow, hashOf, NO_HASH } from './audit-entry';
+import { AUDIT_COLUMNS, auditFromRow, hashOf, NO_HASH } from './audit-entry';
 import { clientOf } from './client-of';
 import { cutShort } from './cut-short';
 import type { ServerContext } from './server-context';
 
 const READ_AT_ONCE = 500;
 
-export interface AuditPage {
-  /** The newest first. */
-  entries: AuditEntry[];
-  /** What to give as `before` for the next page; null after the last. */
-  next: number | null;
-}
-
 /** `GET /audit?before=&limit=&actor=&action=&agent=&session=&credential=&result=` */
 export async function getAudit(
   { query, request }: Asked<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<AuditPage> {
+  return database.reads.run(clientOf(request.headers), () => readAudit(database, query), { signal: request.signal });
+}
+
+/** One page of what matches. */
+export async function readAudit({ reader }: Pick<Database, 'reader'>, query: AuditQuery): Promise<AuditPage> {
   const { limit } = query;
   const { sql, args } = conditionOf(query);
-  return database.reads.run(
-    clientOf(request.headers),
-    async () => {
-      const { rows } = await database.reader.execute({
-        sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
-        args: [...args, limit + 1],
-      });
-      const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
-      return { entries, next: rows.length > limit ? (entries.at(-1)?.number ?? null) : null };
-    },
-    { signal: request.signal },
-  );
+  const { rows } = await reader.execute({
+    sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
+    args: [...args, limit + 1],
+  });
+  const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
+  return { entries, next: rows.length > limit ? (entries.at(-1)?.number ?? null) : null };
+}
+
+/** What was ever done, each once: goes from one to the next by their index. */
+export async function readAuditActions({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
+  const { rows } = await reader.execute(`WITH RECURSIVE each(action) AS (
+      SELECT min(action) FROM audit
+      UNION ALL SELECT (SELECT min(action) FROM audit WHERE action > each.action) FROM each WHERE action IS NOT NULL
+    ) SELECT action FROM each WHERE action IS NOT NULL`);
+  return rows.map(({ action }) => String(action));
 }
 
 function conditionOf({ before, actor, action, agent, session, credential, result }: AuditQuery) {
@@ -81,14 +83,6 @@ export async function getAuditExport(
       'cache-control': 'no-store',
     },
   });
-}
-
-export interface AuditCheck {
-  entries: number;
-  /** The hash of the newest entry: whoever keeps it elsewhere can tell later that nothing before it was changed. */
-  head: string;
-  /** The first entry that does not follow from the one before; null if all do. */
-  brokenAt: number | null;
 }
 
 /** `GET /audit/check`: goes through the whole chain. */

@@ -12,10 +12,11 @@ import { checkHost } from './host';
 import { nextPath } from './next-path';
 import { isSecure, ownAddress } from './own-address';
 import { LOCAL_ADMIN } from './person-of';
+import { plainPage } from './plain-page';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
 import type { ServerContext } from './server-context';
-import { clearedCookie, sessionCookie } from './session-cookie';
+import { clearedCookie, sessionCookie, sessionOf } from './session-cookie';
 
 /**
  * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting
@@ -40,7 +41,8 @@ export interface SignInServer extends Doorkeeper {
   context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
 }
 
-export type SignInTrouble = 'wrong-token' | 'old-link';
+/** `ended`: somebody was signed in, and is not any more. */
+export type SignInTrouble = 'wrong-token' | 'old-link' | 'ended';
 
 /**
  * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. What is in the link is
@@ -52,10 +54,14 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   const token = url.searchParams.get('token');
   const next = nextPath(url.searchParams.get('next'));
   if (token === null) {
-    return (await signedIn(request.headers, server)) === null ? goTo(signedOutPath(next)) : goTo(next);
+    if ((await signedIn(request.headers, server)) !== null) return goTo(next);
+    return goTo(signedOutPath(next, wasSignedIn(request.headers) ? 'ended' : undefined));
   }
-  const own = ownAddress(request, server.settings());
-  if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  // programs may not know such names
+  const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
+  const { localName } = server.settings();
+  const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
+  if (own !== null && isBrowser && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
 
@@ -78,7 +84,19 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   // whose sign-in is the provider's is signed out there, too
   const isMember = principal.id !== principal.credentialId && principal.role !== 'owner';
   const elsewhere = isMember ? await server.endAtProvider() : null;
-  return goTo(elsewhere ?? SIGNED_OUT_PATH, { 'set-cookie': clearedCookie(isSecure(request)) });
+  const cleared = clearedCookie(isSecure(request));
+  return elsewhere === null
+    ? goTo(signedOutPath('/', 'ended'), { 'set-cookie': cleared })
+    : goOnElsewhere(elsewhere, cleared);
+}
+
+/** A form of ours may lead to this server only, redirects and all; a page may lead on. */
+function goOnElsewhere(address: string, cookie: string): Response {
+  const link = { href: address, text: 'Sign out at your identity provider, too' };
+  const page = plainPage('You are signed out', 'You are led on to your identity provider.', link, 200);
+  page.headers.set('refresh', `0; url=${address}`);
+  page.headers.set('set-cookie', cookie);
+  return page;
 }
 
 export function signedOutPath(next: string, reason?: SignInTrouble): string {
@@ -86,6 +104,11 @@ export function signedOutPath(next: string, reason?: SignInTrouble): string {
   if (reason !== undefined) query.set('reason', reason);
   if (next !== '/') query.set('next', next);
   return query.size === 0 ? SIGNED_OUT_PATH : `${SIGNED_OUT_PATH}?${query}`;
+}
+
+/** Whether a browser was signed in once: it keeps what let it in. */
+export function wasSignedIn(headers: Headers): boolean {
+  return sessionOf(headers) !== null;
 }
 
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { idSchema } from './field-schemas';
-import type { CredentialKind, Role, Scope } from './scope';
+import { type CredentialKind, MEMBER_ROLES, type Role, type Scope } from './scope';
 
 /** What people and programs are told of credentials, and ask of them. @see PROTOCOL.md, Access */
 
@@ -92,3 +92,42 @@ export interface SignInCode {
   path: string;
   expiresAt: number;
 }
+
+/** Those who are signed in with the sender's name: of a member all of theirs, wherever they signed in. */
+export interface OwnSignIns {
+  signIns: CredentialSummary[];
+}
+
+/** Somebody who has signed in with the identity provider. */
+export interface MemberSummary {
+  id: string;
+  name: string;
+  email: string | null;
+  /** The provider. */
+  issuer: string;
+  /** What counts: the given one, else what their groups made of them. */
+  role: Role;
+  /** What the provider's groups made of them when they last signed in. */
+  groupRole: Role;
+  /** What an admin gave them instead; null if nothing. */
+  givenRole: Role | null;
+  createdAt: number;
+  lastSignInAt: number;
+  /** Since when they may not come in; null if they may. */
+  blockedAt: number | null;
+  /** How often they are signed in now. */
+  signInCount: number;
+}
+
+export interface MemberList {
+  members: MemberSummary[];
+  /** Whether there are more than are listed. */
+  hasMore: boolean;
+}
+
+/** What is left out stays. `role: null` takes back what an admin gave: then the provider's groups decide again. */
+export const changeMemberSchema = z.strictObject({
+  role: z.enum(MEMBER_ROLES).nullable().optional(),
+  blocked: z.boolean().optional(),
+});
+export type ChangeMemberRequest = z.infer<typeof changeMemberSchema>;

@@ -8,6 +8,10 @@
 export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What a person can be made by an admin, or by the groups of an identity provider. */
+export const MEMBER_ROLES = ['viewer', 'operator', 'admin'] as const satisfies Role[];
+export type MemberRole = (typeof MEMBER_ROLES)[number];
+
 /**
  * What a route asks for. `read`: to look; `attend`: to see what an agent is sent and owes; `act`: to ask something of an agent, or to decide; `administer`: people,
  * credentials, embeds, audit; `speak`: to be an agent's runner; `issue`: to make tokens for embeds; `self`: nothing but

@@ -2,6 +2,8 @@ import type * as z from 'zod';
 import type { Asked } from '@/lib/access/asked';
 import { postEmbedToken } from '@/lib/access/embed-tokens';
 import * as credential from '@/lib/access/manage-credentials';
+import { getMembers, putMember } from '@/lib/access/manage-members';
+import { deleteOwnSignIns, getOwnSignIns } from '@/lib/access/own-sign-ins';
 import { endByProvider, finishSignIn, type ProviderServer, signInByProvider } from '@/lib/access/provider-sign-in';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/access/read-audit';
 import { signIn, signInByForm, signOut } from '@/lib/access/sign-in';
@@ -23,7 +25,7 @@ import { postWaive } from '@/lib/commands/waive-obligation';
 import { putWakeRule } from '@/lib/commands/wake-rule';
 import { getStream } from '@/lib/fan-out/get-stream';
 import { postEvents } from '@/lib/ingest/post-events';
-import { newEmbedSchema, newTokenSchema } from '@/lib/protocol/access';
+import { changeMemberSchema, newEmbedSchema, newTokenSchema } from '@/lib/protocol/access';
 import * as body from '@/lib/protocol/commands';
 import * as query from '@/lib/protocol/queries';
 import type { Permission } from '@/lib/protocol/scope';
@@ -112,10 +114,14 @@ export const ROUTES: readonly Route[] = [
   ),
 
   itself('GET', '/me', credential.getMe),
+  itself('GET', '/me/sign-ins', getOwnSignIns),
+  api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', deleteOwnSignIns),
   administers('GET', '/credentials', credential.getCredentials),
   api('administer', 201, 'create token')('POST', '/tokens', credential.postToken, { bodies: [newTokenSchema] }),
   api('administer', 200, 'revoke credential')('DELETE', '/credentials/:credentialId', credential.deleteCredential),
   api('administer', 201, 'create sign-in link')('POST', '/sign-in-codes', credential.postSignInCode),
+  administers('GET', '/members', getMembers),
+  api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),

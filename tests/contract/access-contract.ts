@@ -266,7 +266,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         const own = { ...headers, origin: target.origin };
         const response = await target.send('/sign-out', { method: 'POST', headers: own });
         expect(response.status).toBe(303);
-        expect(response.headers.get('location')).toBe('/signed-out');
+        expect(response.headers.get('location')).toBe('/signed-out?reason=ended');
         expect(response.headers.get('set-cookie')).toMatch(/^interlude=; .*Max-Age=0/);
       });
     });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type AuditEntry, hashOf, NO_HASH } from '@/lib/access/audit-entry';
-import type { AuditCheck, AuditPage } from '@/lib/access/read-audit';
+import { hashOf, NO_HASH } from '@/lib/access/audit-entry';
 import { checkAudit } from '@/lib/access/read-audit';
+import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
 import type { MessageAnswer } from '@/lib/protocol/commands';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';

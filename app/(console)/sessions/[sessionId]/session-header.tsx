@@ -25,6 +25,7 @@ import { LastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
+import { SettingsLink } from '../../settings-link';
 import { useSessionScope } from './session-scope';
 
 /** What session this is, whose, and how it stands since when. */
@@ -100,6 +101,10 @@ export function SessionHeader(props: {
       </div>
       {/* On a phone what the badge says must not take room from the title when it says more. */}
       <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
+        {/* Where there is room for the list of sessions, it stands above that; on a phone its sign-out is in the menu. */}
+        <span className="hidden sm:flex lg:hidden">
+          <SettingsLink />
+        </span>
         <SessionMenu session={session} />
         <button
           type="button"

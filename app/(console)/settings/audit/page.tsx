@@ -1,0 +1,26 @@
+import type { Metadata } from 'next';
+import { filterIn, paramsOf } from '@/components/settings/audit-filter';
+import { AuditPage } from '@/components/settings/audit-page';
+import { may } from '@/lib/access/principal';
+import { readAudit, readAuditActions } from '@/lib/access/read-audit';
+import { readInTurn, visitor } from '../../read-in-turn';
+import { ForAdmins } from '../for-admins';
+
+export const metadata: Metadata = { title: 'Audit' };
+
+const IN_PAGE = 50;
+
+export default async function AuditSettingsPage(props: {
+  searchParams: Promise<Record<string, string | string[] | undefined>>;
+}) {
+  const principal = await visitor();
+  if (!may(principal, 'administer')) return <ForAdmins />;
+  const given = await props.searchParams;
+  const filter = filterIn({ get: (name) => [given[name]].flat()[0] ?? null });
+  const wanted = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, value || null]));
+  const query = { ...NOTHING, ...wanted, before: null, limit: IN_PAGE };
+  const [page, actions] = await readInTurn((sight) => Promise.all([readAudit(sight, query), readAuditActions(sight)]));
+  return <AuditPage first={{ query: paramsOf(filter).toString(), page }} actions={actions} />;
+}
+
+const NOTHING = { actor: null, action: null, agent: null, session: null, credential: null, result: null };

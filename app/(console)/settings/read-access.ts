@@ -1,0 +1,19 @@
+import { readCredentials } from '@/lib/access/manage-credentials';
+import { readMembers } from '@/lib/access/manage-members';
+import { readOwnSignIns } from '@/lib/access/own-sign-ins';
+import type { Principal } from '@/lib/access/principal';
+import { readForPage } from '../read-in-turn';
+
+/** What the pages of the settings begin with. */
+
+export function readFirstSignIns(principal: Principal) {
+  return readForPage((sight) => readOwnSignIns(sight, principal, Date.now()));
+}
+
+export function readFirstCredentials() {
+  return readForPage((sight) => readCredentials(sight, Date.now()));
+}
+
+export function readFirstMembers() {
+  return readForPage((sight) => readMembers(sight, Date.now()));
+}

@@ -1,0 +1,108 @@
+'use client';
+
+import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
+import { Moment } from '@/components/ui/moment';
+import { Name, Words } from '@/components/ui/name';
+import type { AuditEntry } from '@/lib/protocol/audit';
+import type { Role } from '@/lib/protocol/scope';
+import { API_BASE } from '@/lib/protocol/version';
+import type { AuditField } from './audit-filter';
+import { resultWord } from './audit-words';
+import { ROLE_WORD } from './role-words';
+
+/** One entry on a line, and all of it beneath. */
+export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
+  const { number, at, actor, action, agentId, sessionId, target, result } = entry;
+  const isDone = result === 'done';
+  const about = sessionId ?? agentId ?? target.replace(API_BASE, '');
+  return (
+    <li className="border-line border-b">
+      <details className="group/entry">
+        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)] [&::-webkit-details-marker]:hidden">
+          <span className="tabular text-ink-3 @max-3xl:hidden">{number}</span>
+          <Moment at={at} seconds className="whitespace-nowrap text-ink-3 @max-3xl:order-2 @max-3xl:text-2xs" />
+          <span className="truncate font-medium @max-3xl:order-1">
+            <bdi>
+              <Words text={actor} />
+            </bdi>
+          </span>
+          <span className="truncate @max-3xl:order-3">{action}</span>
+          <span className="truncate text-ink-2 @max-3xl:order-5 @max-3xl:col-span-2">
+            <Name text={about} />
+          </span>
+          <span
+            className={clsx('truncate @max-3xl:order-4 @max-3xl:text-right', isDone ? 'text-ink-3' : 'text-failed')}
+          >
+            {resultWord(result)}
+          </span>
+        </summary>
+        <Whole entry={entry} onOnly={onOnly} />
+      </details>
+    </li>
+  );
+}
+
+function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
+  const { number, actor, actorKind, role, credentialId, agentId, sessionId, target, digest, origin, hash } = entry;
+  return (
+    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
+      <Fact name="Entry">{number}</Fact>
+      <Fact name="Who" only={() => onOnly('actor', actor)}>
+        <Words text={actor} /> ({actorKind}, {(ROLE_WORD[role as Role] ?? role).toLowerCase()})
+      </Fact>
+      <Fact name="Credential" only={() => onOnly('credential', credentialId)}>
+        <code>{credentialId}</code>
+      </Fact>
+      {agentId !== null && (
+        <Fact name="Agent" only={() => onOnly('agent', agentId)}>
+          <Name text={agentId} />
+        </Fact>
+      )}
+      {sessionId !== null && (
+        <Fact name="Session" only={() => onOnly('session', sessionId)}>
+          <Name text={sessionId} />
+        </Fact>
+      )}
+      <Fact name="Asked for">
+        <code>
+          <Name text={target} />
+        </code>
+      </Fact>
+      {origin !== '' && (
+        <Fact name="From">
+          <Name text={origin} />
+        </Fact>
+      )}
+      {digest !== '' && (
+        <Fact name="Digest of what was sent">
+          <code>{digest}</code>
+        </Fact>
+      )}
+      <Fact name="Hash">
+        <code>{hash}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact({ name, only, children }: { name: string; only?: () => void; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-ink-3">{name}</dt>
+      <dd className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
+        {children}
+        {only !== undefined && (
+          <button
+            type="button"
+            aria-label={`Only of this ${name.toLowerCase() === 'who' ? 'person or program' : name.toLowerCase()}`}
+            onClick={only}
+            className="ml-3 text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+          >
+            only these
+          </button>
+        )}
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
+
+export interface Column<Row> {
+  name: string;
+  /** Where there is no room for columns, it is said before the value. */
+  before?: string;
+  cell: (row: Row) => ReactNode;
+  className?: string;
+}
+
+/** Rows of facts: columns where there is room for them, else lines below a name. */
+export function FactTable<Row extends { id: string }>(props: {
+  label: string;
+  rows: readonly Row[];
+  /** The first of them is what a row is called by, and the last what can be done with it. */
+  columns: readonly Column<Row>[];
+  /** Of the grid, where there is room. */
+  widths: string;
+}) {
+  const { label, rows, columns, widths } = props;
+  const grid = clsx('@3xl:grid @3xl:items-baseline @3xl:gap-x-4', widths);
+  return (
+    <div className="@container">
+      {/* biome-ignore lint/a11y/useSemanticElements: what is laid out as a grid is no table to a reader any more */}
+      <div role="table" aria-label={label}>
+        {/* biome-ignore lint/a11y/useSemanticElements: as the table */}
+        <div role="rowgroup" className="@max-3xl:sr-only">
+          {/* biome-ignore lint/a11y/useSemanticElements: as the table */}
+          {/* biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it */}
+          <div role="row" className={clsx(grid, 'border-line-strong border-b py-1 text-2xs text-ink-3')}>
+            {columns.map(({ name, className }) => (
+              // biome-ignore lint/a11y/useSemanticElements: as the table
+              // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it
+              <span key={name} role="columnheader" className={className}>
+                {name}
+              </span>
+            ))}
+          </div>
+        </div>
+        {/* biome-ignore lint/a11y/useSemanticElements: as the table */}
+        <div role="rowgroup">
+          {rows.map((row) => (
+            // biome-ignore lint/a11y/useSemanticElements: as the table
+            // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it
+            <div
+              key={row.id}
+              role="row"
+              className={clsx(grid, 'relative border-line border-b py-2 text-xs @max-3xl:pr-20')}
+            >
+              {columns.map((column, at) => (
+                <Fact
+                  key={column.name}
+                  column={column}
+                  row={row}
+                  isFirst={at === 0}
+                  isLast={at === columns.length - 1}
+                />
+              ))}
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isLast: boolean }) {
+  const { column, row, isFirst, isLast } = props;
+  const { before, cell, className } = column;
+  return (
+    <div
+      role={isFirst ? 'rowheader' : 'cell'}
+      className={clsx(
+        'min-w-0 [overflow-wrap:anywhere]',
+        isFirst && 'font-medium text-sm',
+        isLast && '@max-3xl:absolute @max-3xl:top-2 @max-3xl:right-0 text-right',
+        !isFirst && !isLast && 'text-ink-2 @max-3xl:mr-4 @max-3xl:inline-block',
+        className,
+      )}
+    >
+      {before !== undefined && <span className="@3xl:hidden text-ink-3">{before} </span>}
+      {cell(row)}
+    </div>
+  );
+}

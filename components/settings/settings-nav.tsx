@@ -1,0 +1,36 @@
+'use client';
+
+import { clsx } from 'clsx';
+import Link from 'next/link';
+import { usePathname } from 'next/navigation';
+
+const PLACES = [
+  { href: '/settings', name: 'You', isForAdmins: false },
+  { href: '/settings/access', name: 'Access', isForAdmins: true },
+  { href: '/settings/members', name: 'Members', isForAdmins: true },
+  { href: '/settings/audit', name: 'Audit', isForAdmins: true },
+] as const;
+
+/** The way between the pages of the settings. Who may not see the others is not led there. */
+export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
+  const path = usePathname();
+  const shown = PLACES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
+  if (shown.length < 2) return null;
+  return (
+    <nav aria-label="Settings" className="mb-6 flex gap-x-5 border-line border-b sm:gap-x-6">
+      {shown.map(({ href, name }) => (
+        <Link
+          key={href}
+          href={href}
+          aria-current={path === href ? 'page' : undefined}
+          className={clsx(
+            '-mb-px border-b py-2',
+            path === href ? 'border-ink text-ink' : 'border-transparent text-ink-3 hover:text-ink',
+          )}
+        >
+          {name}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,19 @@
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How long until something ends: `in 12 s`, `in 4 min`, `in 5 h`, `in 29 d`. */
+export function inWords(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < MINUTE) return `in ${Math.ceil(span / 1_000)} s`;
+  if (span < HOUR) return `in ${Math.floor(span / MINUTE)} min`;
+  if (span < 2 * DAY) return `in ${Math.floor(span / HOUR)} h`;
+  return `in ${Math.round(span / DAY)} d`;
+}
+
+/** How long something lasts: `an hour`, `8 hours`, `7 days`. */
+export function spanInWords(ms: number): string {
+  const hours = Math.round(ms / HOUR);
+  if (hours < 48) return hours === 1 ? 'an hour' : `${hours} hours`;
+  return `${Math.round(hours / 24)} days`;
+}

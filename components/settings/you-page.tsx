@@ -1,0 +1,87 @@
+'use client';
+
+import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Moment } from '@/components/ui/moment';
+import { Words } from '@/components/ui/name';
+import { PressTwice } from '@/components/ui/press-twice';
+import type { CredentialSummary, Me, OwnSignIns } from '@/lib/protocol/access';
+import { ROLE_MAY, ROLE_WORD } from './role-words';
+import { Section } from './section';
+import { SignOut } from './sign-out';
+import { spanInWords } from './span-words';
+import { useOwnSignIns } from './use-own-sign-ins';
+
+/** Who is signed in, what that lets them do, and the ways out. */
+export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask: string }) {
+  const { signIns, endOthers, isSending, failure } = useOwnSignIns(initial);
+  const here = signIns.find(({ id }) => id === me.credentialId);
+  const others = signIns.filter(({ id }) => id !== me.credentialId);
+  const isAdmin = me.role === 'admin';
+  return (
+    <div className="space-y-9">
+      <div>
+        <h2 className="font-medium text-xl [overflow-wrap:anywhere]">
+          <bdi>
+            <Words text={me.name} />
+          </bdi>
+        </h2>
+        <p className="mt-1 max-w-prose text-ink-2">
+          <span className="text-ink">{ROLE_WORD[me.role]}</span>: may {ROLE_MAY[me.role]}.{!isAdmin && ` ${ask}`}
+        </p>
+        {here !== undefined && <Since signIn={here} />}
+        <div className="mt-4">
+          <SignOut />
+        </div>
+      </div>
+      <Section
+        title="Signed in elsewhere"
+        count={others.length}
+        about={
+          others.length === 0
+            ? 'Nowhere else: this browser is the only one.'
+            : `In ${plural(others.length, 'other browser')}. What is ended is cut off there within two seconds.`
+        }
+      >
+        {others.length > 0 && (
+          <>
+            <ul className="max-w-prose">
+              {others.map(({ id, createdAt, lastUsedAt }) => (
+                <li key={id} className="flex flex-wrap gap-x-5 border-line border-b py-1.5 text-ink-2 text-xs">
+                  <span>
+                    since <Moment at={createdAt} />
+                  </span>
+                  <span className="text-ink-3">
+                    last used <Ago at={lastUsedAt} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <PressTwice
+              of="others"
+              onPress={() => void endOthers()}
+              disabled={isSending}
+              className="mt-3 min-h-6 underline-offset-2"
+              looks={['text-ink-2 decoration-line-strong hover:text-ink', 'text-failed']}
+            >
+              {(isPressed) => (isPressed ? `End ${plural(others.length, 'sign-in')}?` : 'Sign out everywhere else')}
+            </PressTwice>
+          </>
+        )}
+        <p role="alert" className="text-failed text-xs">
+          {failure !== null && `Not ended: ${failure}`}
+        </p>
+      </Section>
+    </div>
+  );
+}
+
+function Since({ signIn }: { signIn: CredentialSummary }) {
+  const { createdAt, lastUsedAt, idleUntil } = signIn;
+  return (
+    <p className="mt-1 text-ink-3 text-xs">
+      Signed in since <Moment at={createdAt} />
+      {idleUntil !== null && `; it ends by itself after ${spanInWords(idleUntil - lastUsedAt)} without use`}.
+    </p>
+  );
+}

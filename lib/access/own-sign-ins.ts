@@ -1,0 +1,62 @@
+import type { Database } from '@/db/client';
+import type { OwnSignIns } from '@/lib/protocol/access';
+import type { Asked } from './asked';
+import { CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
+import { type CredentialServer, summaryOf } from './manage-credentials';
+import type { Principal } from './principal';
+
+const MOST_LISTED = 200;
+
+/** `GET /me/sign-ins`: where the sender is signed in, the last used first. */
+export async function getOwnSignIns(
+  { principal }: Asked,
+  { database, now }: Pick<CredentialServer, 'database' | 'now'>,
+): Promise<OwnSignIns> {
+  return readOwnSignIns(database, principal, now());
+}
+
+export async function readOwnSignIns(
+  { reader }: Pick<Database, 'reader'>,
+  principal: Principal,
+  now: number,
+): Promise<OwnSignIns> {
+  const { sql, args } = ofSamePerson(principal);
+  const { rows } = await reader.execute({
+    sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE revoked_at IS NULL AND ${sql}
+      ORDER BY last_used_at DESC LIMIT ${MOST_LISTED}`,
+    args,
+  });
+  return {
+    signIns: rows
+      .map(credentialFromRow)
+      .filter((one) => isLive(one, now))
+      .map(summaryOf),
+  };
+}
+
+/** `DELETE /me/sign-ins`: ends all of them but the one that asks. */
+export async function deleteOwnSignIns(
+  { principal }: Asked,
+  { database, now, credentials }: CredentialServer,
+): Promise<OwnSignIns> {
+  const { sql, args } = ofSamePerson(principal);
+  await database.writes.run((transaction) =>
+    revokeCredentials(transaction, { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] }, now()),
+  );
+  await credentials.changed();
+  return readOwnSignIns(database, principal, now());
+}
+
+/**
+ * A condition on `credentials`. Who came in on this machine is no member: there the name says who it is. Of what is no
+ * person's sign-in there are none.
+ */
+function ofSamePerson({ id, name, credentialId }: Principal): { sql: string; args: string[] } {
+  return id === credentialId
+    ? {
+        sql: `kind = 'session' AND member_id IS NULL AND name = ?
+          AND EXISTS (SELECT 1 FROM credentials WHERE id = ? AND kind = 'session')`,
+        args: [name, credentialId],
+      }
+    : { sql: `kind = 'session' AND member_id = ?`, args: [id] };
+}

@@ -1,0 +1,39 @@
+/** What people and programs are told of the audit. @see PROTOCOL.md, Access */
+
+export interface AuditEntry {
+  /** From 1, without a hole. */
+  number: number;
+  at: number;
+  actor: string;
+  actorKind: string;
+  role: string;
+  credentialId: string;
+  action: string;
+  agentId: string | null;
+  sessionId: string | null;
+  /** The path that was asked for. */
+  target: string;
+  /** SHA-256 of what was sent, in hex. */
+  digest: string;
+  /** The origin of the page, or what the program calls itself. */
+  origin: string;
+  /** `done`, or the code of the refusal. */
+  result: string;
+  /** SHA-256 over this entry and the hash before it, in hex. */
+  hash: string;
+}
+
+export interface AuditPage {
+  /** The newest first. */
+  entries: AuditEntry[];
+  /** What to give as `before` for the next page; null after the last. */
+  next: number | null;
+}
+
+export interface AuditCheck {
+  entries: number;
+  /** The hash of the newest entry: whoever keeps it elsewhere can tell later that nothing before it was changed. */
+  head: string;
+  /** The first entry that does not follow from the one before; null if all do. */
+  brokenAt: number | null;
+}

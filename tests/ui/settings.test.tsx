@@ -1,0 +1,104 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { SignInWays } from '@/app/signed-out/sign-in-ways';
+import { isTrouble, WhySignedOut } from '@/app/signed-out/why-signed-out';
+import { filterIn, paramsOf } from '@/components/settings/audit-filter';
+import { scopeInWords } from '@/components/settings/scope-words';
+import { inWords, spanInWords } from '@/components/settings/span-words';
+import { tokenCommands } from '@/components/settings/token-commands';
+import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
+import { MessageView } from '@/components/transcript/message-view';
+import { NowProvider } from '@/components/ui/now';
+import { newTokenSchema } from '@/lib/protocol/access';
+import { EVERYTHING } from '@/lib/protocol/scope';
+import { aMessage } from './rows';
+
+const words = (page: React.ReactNode) => renderToStaticMarkup(page).replace(/<[^>]*>/g, '');
+const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', ids, prefixes }) as const;
+
+describe('the page to sign in', () => {
+  it('says what became of the sign-in, and what to do', () => {
+    expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin ended/);
+    expect(words(<WhySignedOut reason="old-link" />)).toContain(
+      'It was used already, or is older than five minutes: npm run -s interlude -- sign-in prints a new one.',
+    );
+    expect(words(<WhySignedOut reason={null} />)).toBe('');
+    expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);
+  });
+
+  it('offers the provider first, keeps where the visitor wanted to go, and folds the token away unless it was wrong', () => {
+    const page = (isWrongToken: boolean) =>
+      renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" isWrongToken={isWrongToken} provider="id.example" />);
+    expect(page(false)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
+    expect(page(false)).toContain('Sign in with id.example');
+    expect(page(false)).toMatch(/<details(?! open)/);
+    expect(page(true)).toMatch(/<details open.*role="alert"/);
+  });
+
+  it('offers no provider where there is none', () => {
+    const page = renderToStaticMarkup(<SignInWays next="/" isWrongToken={false} provider={null} />);
+    expect(page).not.toContain('details');
+    expect(page).toContain('action="/sign-in"');
+  });
+});
+
+describe('a new token', () => {
+  it('is asked for in a way that the server takes, whatever role and reach are picked', () => {
+    for (const { role } of TOKEN_ROLES) {
+      for (const reach of REACHES[role]) {
+        const request = tokenRequest({ ...EMPTY_TOKEN, role, reach, agent: ' ci-1 ', expiry: '30' }, 1_000);
+        expect(newTokenSchema.safeParse(request).success).toBe(true);
+        expect(request).toMatchObject({ role, expiresAt: 1_000 + 30 * 86_400_000 });
+        expect([request.agent, request.agentPrefix]).toEqual([
+          reach === 'agent' ? 'ci-1' : undefined,
+          reach === 'prefix' ? 'ci-1' : undefined,
+        ]);
+      }
+    }
+    expect(tokenRequest({ ...EMPTY_TOKEN, agent: 'a' }, 1_000)).toEqual({ role: 'runner', agent: 'a' });
+  });
+
+  it('stands in no command that says how to use it', () => {
+    const [keep, run] = tokenCommands({ role: 'runner', scope: agents(["it's 8"]) }, 'http://127.0.0.1:4319');
+    expect(keep?.command).toBe('install -m 600 /dev/stdin it-s-8.token');
+    expect(run?.command).toBe(
+      "npm run -s interlude -- runner claude --agent 'it'\\''s 8' \\\n  --url http://127.0.0.1:4319 \\\n  --token-file it-s-8.token",
+    );
+    const [, ask] = tokenCommands({ role: 'viewer', scope: EVERYTHING }, 'http://127.0.0.1:4319');
+    expect(ask?.command).toMatch(/^\(printf .*cat viewer\.token\) \| curl -H @- http:.*\/api\/v1\/sessions$/);
+  });
+});
+
+describe('in words', () => {
+  it('a credential tells what it reaches', () => {
+    expect(scopeInWords(EVERYTHING, 'viewer')).toBe('everything');
+    expect(scopeInWords(EVERYTHING, 'runner')).toBe('every agent');
+    expect(scopeInWords(agents(['a'], ['ci-']), 'runner')).toBe('agent a, and agents whose ids begin with ci-');
+    expect(scopeInWords({ kind: 'session', sessionId: 's' }, 'viewer')).toBe('session s');
+    expect(scopeInWords({ kind: 'log', agentId: 'a' }, 'viewer')).toBe('the log of a');
+  });
+
+  it('it tells when it ends', () => {
+    expect([-5, 900, 240_000, 5 * 3_600_000, 30 * 86_400_000 - 1].map(inWords)).toEqual([
+      ...['in 0 s', 'in 1 s', 'in 4 min', 'in 5 h', 'in 30 d'],
+    ]);
+    expect([3_600_000, 8 * 3_600_000, 7 * 86_400_000].map(spanInWords)).toEqual(['an hour', '8 hours', '7 days']);
+  });
+});
+
+it('the filter of the audit comes back from its address, and nothing else does', () => {
+  const filter = filterIn(new URLSearchParams('actor=Lena&result=done&before=3'));
+  expect(paramsOf(filter).toString()).toBe('actor=Lena&result=done');
+});
+
+it('a message that nobody sent from here is as told by the agent', () => {
+  const view = (fields: Parameters<typeof aMessage>[0]) =>
+    words(
+      <NowProvider renderedAt={2_000}>
+        <MessageView item={aMessage({ role: 'user', text: 'Hi', ...fields })} queued={false} answers="" />
+      </NowProvider>,
+    );
+  expect(view({ delivery: null })).toContain('as told by the agent');
+  expect(view({ delivery: 'seen' })).not.toContain('as told');
+  expect(view({ role: 'assistant', delivery: null })).not.toContain('as told');
+});
