@@ -1,4 +1,4 @@
-import { DATA_POLICY, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
+import { DATA_POLICY, EMBED_HEADERS, PUBLIC_HEADERS, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
 
 /** @type {import('next').NextConfig} */
 const config = {
@@ -14,7 +14,11 @@ const config = {
   // A browser that finds no icon in the head, as between two pages, asks for this one.
   rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
-    { source: '/:path*', headers: headerList(SECURITY_HEADERS) },
+    { source: '/', headers: headerList(SECURITY_HEADERS) },
+    { source: '/((?!embed/).*)', headers: headerList(SECURITY_HEADERS) },
+    { source: '/embed/:path*', headers: headerList(EMBED_HEADERS) },
+    { source: '/_next/static/:path*', headers: headerList(PUBLIC_HEADERS) },
+    { source: '/embed.js', headers: headerList(PUBLIC_HEADERS) },
     { source: '/(api|healthz|readyz|sign-in|sign-out)/:path*', headers: headerList(DATA_POLICY) },
   ],
 };

@@ -2,6 +2,8 @@ import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/access/access-settings';
 import { isSignedIn } from '@/lib/access/authenticate';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
+import { embedOrigins } from '@/lib/access/embed-origins';
+import { isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
 import { SIGNED_OUT_PATH, signedOutPath } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
@@ -16,12 +18,14 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const settings = accessSettings(process.env);
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
-  if (pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, settings))) {
+  const isEmbed = isEmbedPage(pathname);
+  if (!isEmbed && pathname !== SIGNED_OUT_PATH && !(await isSignedIn(request, settings))) {
     const notice = new URL(signedOutPath(`${pathname}${search}`), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();
-  const content = contentPolicy(nonce, process.env.NODE_ENV === 'development');
+  const framedBy = isEmbed ? embedOrigins(process.env) : [];
+  const content = contentPolicy(nonce, process.env.NODE_ENV === 'development', framedBy);
   const headers = new Headers(request.headers);
   headers.set('x-nonce', nonce);
   headers.set('content-security-policy', content);
@@ -32,6 +36,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 
 export const config = {
   matcher: [
-    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in$|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
+    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in$|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };

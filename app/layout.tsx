@@ -1,12 +1,10 @@
 import { GeistMono } from 'geist/font/mono';
 import { GeistSans } from 'geist/font/sans';
 import type { Metadata, Viewport } from 'next';
-import { ThemeProvider } from 'next-themes';
+import { connection } from 'next/server';
 import type { ReactNode } from 'react';
-import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import './globals.css';
-import { pageNonce } from './page-nonce';
 
 export const metadata: Metadata = {
   title: { default: 'Interlude', template: '%s · Interlude' },
@@ -22,22 +20,13 @@ export const viewport: Viewport = {
 };
 
 export default async function RootLayout({ children }: { children: ReactNode }) {
-  const nonce = await pageNonce();
+  // Each response has a nonce of its own: no page can be made beforehand.
+  await connection();
   return (
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>
-        <ThemeProvider
-          attribute="class"
-          defaultTheme="system"
-          enableSystem
-          disableTransitionOnChange={false}
-          nonce={nonce}
-        >
-          {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
-          <NowProvider renderedAt={Date.now()}>
-            <LiveProvider>{children}</LiveProvider>
-          </NowProvider>
-        </ThemeProvider>
+        {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
+        <NowProvider renderedAt={Date.now()}>{children}</NowProvider>
       </body>
     </html>
   );

@@ -4,15 +4,13 @@ import { Bot, Inbox } from 'lucide';
 import Link from 'next/link';
 import { useEffect, useState } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
-import { useFleet } from '@/components/live/use-fleet';
-import { needsLook } from '@/components/sessions/session-words';
 import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
-import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
 import { whenIdle } from '@/components/ui/when-idle';
+import { FleetSummary } from './fleet-summary';
 
 const badgeCode = new CodeOnDemand(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
 
@@ -56,21 +54,4 @@ export function TopBar({ home }: { home: boolean }) {
       </div>
     </Bar>
   );
-}
-
-/** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
-function FleetSummary() {
-  const list = useFleet(({ listedSessions }) => listedSessions);
-  const urgent = useServerNow((now) => list?.sessions.filter((session) => needsLook(session, now)).length ?? 0);
-  if (list === undefined || list.sessions.length === 0) return null;
-  const { sessions, counts, next } = list;
-  const needing = next === null ? urgent : counts.failed + counts['needs-input'];
-  const working = counts.working;
-  const tasks = sessions.reduce((sum, { away, runningTaskCount }) => sum + (away === null ? runningTaskCount : 0), 0);
-  const parts = [
-    needing > 0 && `${needing.toLocaleString('en')} ${needing === 1 ? 'needs' : 'need'} you`,
-    working > 0 && `${working.toLocaleString('en')} working`,
-    next === null && tasks > 0 && `${tasks} ${tasks === 1 ? 'task' : 'tasks'} running`,
-  ].filter((part) => part !== false);
-  return <p className="tabular hidden truncate text-ink-3 text-xs sm:block">{parts.join(' · ')}</p>;
 }

@@ -1,4 +1,5 @@
-import { browserStorage, outgoingName, sessionsWithOutgoing } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { outgoingName, sessionsWithOutgoing } from './draft-store';
 import { OutgoingQueue } from './outgoing-queue';
 import { sendMessage } from './send-message';
 

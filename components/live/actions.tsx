@@ -1,6 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import type { CommandAnswer } from '@/lib/protocol/commands';
 import { Ask } from './ask';
 import { Store } from './store';
@@ -87,7 +88,8 @@ export function ActionsProvider({ store, children }: { store: ActionStore; child
 }
 
 export function useActions(): ActionStore | null {
-  return useContext(ActionsContext);
+  const store = useContext(ActionsContext);
+  return useMayAct() ? store : null;
 }
 
 const never = () => () => {};

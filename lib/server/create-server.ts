@@ -2,6 +2,7 @@ import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram } from '@/lib/access/authenticate';
+import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
 import { asResponse } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
@@ -97,7 +98,9 @@ export function createServer(env: Record<string, string | undefined>): Server {
     throw new AppError('method_not_allowed', message, { headers: { allow } });
   }
 
-  const safely = withErrors(answer);
+  const answered = withErrors(answer);
+  const safely = async (request: Request) =>
+    preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {

@@ -1,0 +1,5 @@
+import { EmbedFleet } from './embed-fleet';
+
+export default function EmbedFleetPage() {
+  return <EmbedFleet />;
+}
