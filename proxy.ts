@@ -3,7 +3,7 @@ import { accessSettings } from '@/lib/access/access-settings';
 import { isSignedIn } from '@/lib/access/authenticate';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { embedOrigins } from '@/lib/access/embed-origins';
-import { isEmbedPage } from '@/lib/access/embed-path';
+import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
 import { SIGNED_OUT_PATH, signedOutPath } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
@@ -28,6 +28,8 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const content = contentPolicy(nonce, process.env.NODE_ENV === 'development', framedBy);
   const headers = new Headers(request.headers);
   headers.set('x-nonce', nonce);
+  if (isEmbed) headers.set(EMBED_HEADER, '1');
+  else headers.delete(EMBED_HEADER);
   headers.set('content-security-policy', content);
   const response = NextResponse.next({ request: { headers } });
   response.headers.set('content-security-policy', content);

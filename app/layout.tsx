@@ -1,10 +1,13 @@
 import { GeistMono } from 'geist/font/mono';
 import { GeistSans } from 'geist/font/sans';
 import type { Metadata, Viewport } from 'next';
-import { connection } from 'next/server';
+import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
+import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import './globals.css';
+import { isEmbed } from './is-embed';
+import { pageNonce } from './page-nonce';
 
 export const metadata: Metadata = {
   title: { default: 'Interlude', template: '%s · Interlude' },
@@ -20,13 +23,27 @@ export const viewport: Viewport = {
 };
 
 export default async function RootLayout({ children }: { children: ReactNode }) {
-  // Each response has a nonce of its own: no page can be made beforehand.
-  await connection();
+  const nonce = await pageNonce();
+  const bare = await isEmbed();
   return (
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>
-        {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
-        <NowProvider renderedAt={Date.now()}>{children}</NowProvider>
+        {bare ? (
+          children
+        ) : (
+          <ThemeProvider
+            attribute="class"
+            defaultTheme="system"
+            enableSystem
+            disableTransitionOnChange={false}
+            nonce={nonce}
+          >
+            {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
+            <NowProvider renderedAt={Date.now()}>
+              <LiveProvider>{children}</LiveProvider>
+            </NowProvider>
+          </ThemeProvider>
+        )}
       </body>
     </html>
   );

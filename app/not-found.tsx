@@ -1,20 +1,16 @@
-import { WithTheme } from './with-theme';
-
 export default function NotFound() {
   return (
-    <WithTheme>
-      <main className="grid min-h-dvh place-items-center px-6">
-        <div className="max-w-sm">
-          <h1 className="font-medium text-lg">Nothing here</h1>
-          <p className="mt-1 text-ink-2">
-            No page, session or agent has this address. It may never have reached this server.
-          </p>
-          {/* Not a Link: what is used here is loaded with every page. */}
-          <a href="/" className="mt-4 inline-block underline underline-offset-2">
-            All sessions
-          </a>
-        </div>
-      </main>
-    </WithTheme>
+    <main className="grid min-h-dvh place-items-center px-6">
+      <div className="max-w-sm">
+        <h1 className="font-medium text-lg">Nothing here</h1>
+        <p className="mt-1 text-ink-2">
+          No page, session or agent has this address. It may never have reached this server.
+        </p>
+        {/* Not a Link: what is used here is loaded with every page. */}
+        <a href="/" className="mt-4 inline-block underline underline-offset-2">
+          All sessions
+        </a>
+      </div>
+    </main>
   );
 }

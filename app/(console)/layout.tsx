@@ -1,6 +1,4 @@
 import type { ReactNode } from 'react';
-import { WithTheme } from '@/app/with-theme';
-import { LiveProvider } from '@/components/live/live-provider';
 import { commandPlace } from '@/lib/access/command-place';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
 import { readInTurn } from './read-in-turn';
@@ -10,12 +8,8 @@ import { Shell } from './shell';
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
   const sessions = await readInTurn((database) => readSessionPage(database, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
-    <WithTheme>
-      <LiveProvider>
-        <Shell sessions={sessions} place={commandPlace(process.env)}>
-          {children}
-        </Shell>
-      </LiveProvider>
-    </WithTheme>
+    <Shell sessions={sessions} place={commandPlace(process.env)}>
+      {children}
+    </Shell>
   );
 }

@@ -1,5 +1,5 @@
-import { EmbedFleet } from './embed-fleet';
+import { EmbedShell } from '../embed-shell';
 
 export default function EmbedFleetPage() {
-  return <EmbedFleet />;
+  return <EmbedShell of={{ fleet: true }} />;
 }

@@ -1,7 +1,5 @@
-import { pageNonce } from '@/app/page-nonce';
-import { EmbedSession } from './embed-session';
+import { EmbedShell } from '../../embed-shell';
 
 export default async function EmbedSessionPage({ params }: { params: Promise<{ sessionId: string }> }) {
-  const sessionId = decodeURIComponent((await params).sessionId);
-  return <EmbedSession sessionId={sessionId} nonce={await pageNonce()} />;
+  return <EmbedShell of={{ session: decodeURIComponent((await params).sessionId) }} />;
 }

@@ -1,5 +1,5 @@
-import { EmbedLog } from './embed-log';
+import { EmbedShell } from '../../../embed-shell';
 
 export default async function EmbedLogPage({ params }: { params: Promise<{ agentId: string }> }) {
-  return <EmbedLog agentId={decodeURIComponent((await params).agentId)} />;
+  return <EmbedShell of={{ agentLogs: decodeURIComponent((await params).agentId) }} />;
 }
