@@ -8,10 +8,10 @@ import { Icon } from '@/components/ui/icon';
 import { Logo } from '@/components/ui/logo';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
-import { ThemeToggle } from '@/components/ui/theme-toggle';
 import { whenIdle } from '@/components/ui/when-idle';
 import { FleetSummary } from './fleet-summary';
 
+const themeCode = new CodeOnDemand(async () => (await import('@/components/ui/theme-toggle')).ThemeToggle);
 const badgeCode = new CodeOnDemand(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
 
 /** The name, and what belongs to no page in particular. On the start page it also says how the fleet stands. */
@@ -50,7 +50,7 @@ export function TopBar({ home }: { home: boolean }) {
           <span className="sr-only">Agents</span>
         </Link>
         <ShortcutHelp />
-        <ThemeToggle />
+        <span className="size-5">{isIdle && <OnDemand code={themeCode} name="The theme" props={{}} />}</span>
       </div>
     </Bar>
   );
