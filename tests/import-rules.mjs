@@ -115,6 +115,7 @@ export const MAY_IMPORT = {
     'lib/queries',
     'lib/access',
     'components/*',
+    'components/access',
     'components/ui',
     'components/live',
     ...REACT,

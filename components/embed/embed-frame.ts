@@ -35,8 +35,8 @@ export class EmbedFrame extends Store {
   #parentOrigin: string | null = null;
   #stop: () => void = () => {};
   #wantsHeight = false;
-  /** Called with each token that is taken: what was refused may be asked again. */
-  onToken: () => void = () => {};
+  /** Told of each token that is taken: what was refused may be asked again. */
+  #onToken: () => void = () => {};
 
   /** @param origins those that may embed this server. `offsetMs`: by how much the server's clock is ahead */
   constructor(origins: readonly string[], offsetMs: number) {
@@ -49,7 +49,7 @@ export class EmbedFrame extends Store {
       onGood: (limits) => {
         this.#set({ kind: 'open', limits, isSignedOut: false });
         this.#tellState('connected', null);
-        this.onToken();
+        this.#onToken();
       },
       onNone: () => {
         if (this.#phase.kind === 'open') this.#set({ ...this.#phase, isSignedOut: true });
@@ -70,6 +70,10 @@ export class EmbedFrame extends Store {
   /** Whether the page around this one asked how high it would like to be. */
   get wantsHeight(): boolean {
     return this.#wantsHeight;
+  }
+
+  whenTaken(listener: () => void): void {
+    this.#onToken = listener;
   }
 
   /** @returns stop */

@@ -1,7 +1,8 @@
 'use client';
 
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
-import { EmbedFrame, type EmbedPhase } from './embed-frame';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useSelected } from '@/components/live/use-folded';
+import { EmbedFrame } from './embed-frame';
 import { EmbedOpen } from './embed-open';
 
 interface GateProps {
@@ -12,24 +13,13 @@ interface GateProps {
   children: ReactNode;
 }
 
-const never = () => () => {};
-const WAITING: EmbedPhase = { kind: 'waiting', words: null };
-
-/** Shows what an embed is of once the page around it has given a token; until then, and where that may not be, words. */
+/** Shows what an embed is of once the page around it has given a token; until then, and where that may not be, words. In browsers only. */
 export function EmbedGate({ origins, offsetMs, children }: GateProps) {
-  const [frame, setFrame] = useState<EmbedFrame | null>(null);
-  useEffect(() => {
-    const made = new EmbedFrame(origins, offsetMs);
-    setFrame(made);
-    return made.start();
-  }, [origins, offsetMs]);
-  const phase = useSyncExternalStore(
-    frame?.subscribe ?? never,
-    () => frame?.phase ?? WAITING,
-    () => WAITING,
-  );
+  const [frame] = useState(() => new EmbedFrame(origins, offsetMs));
+  useEffect(() => frame.start(), [frame]);
+  const phase = useSelected(frame, (one) => one.phase);
   if (phase.kind === 'refused') return <Words text={phase.why} />;
-  if (frame === null || phase.kind === 'waiting') return <Words text={phase.kind === 'waiting' ? phase.words : null} />;
+  if (phase.kind === 'waiting') return <Words text={phase.words} />;
   const { limits, isSignedOut } = phase;
   return (
     <EmbedOpen frame={frame} mayAct={limits.mayAct} isSignedOut={isSignedOut}>

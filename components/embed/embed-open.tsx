@@ -27,7 +27,7 @@ export function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedO
 function Ties({ frame }: { frame: EmbedFrame }): null {
   const live = useLiveClient();
   useEffect(() => {
-    frame.onToken = () => live().wake();
+    frame.whenTaken(() => live().wake());
     return followLinks((to, path) => frame.tell({ type: 'navigate', to, path }));
   }, [frame, live]);
   useEffect(() => {

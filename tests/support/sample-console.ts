@@ -105,12 +105,14 @@ window.embed = mount(document.querySelector('#place'), {
   onEvent: (event) => window.events.push(event),
 });
 </script>`,
-  headers: params.has('isolated')
-    ? { 'cross-origin-embedder-policy': 'require-corp', 'cross-origin-opener-policy': 'same-origin' }
-    : params.has('null')
-      ? { 'content-security-policy': 'sandbox allow-scripts' }
-      : {},
+  headers: headersOf(params),
 });
+
+function headersOf(params: URLSearchParams): Record<string, string> {
+  if (params.has('isolated'))
+    return { 'cross-origin-embedder-policy': 'require-corp', 'cross-origin-opener-policy': 'same-origin' };
+  return params.has('null') ? { 'content-security-policy': 'sandbox allow-scripts' } : {};
+}
 
 const PAGES: Record<string, Page> = {
   '/': consolePage,

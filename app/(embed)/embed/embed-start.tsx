@@ -9,9 +9,8 @@ const AGAIN_MS = 3_000;
 export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedAt: number }) {
   const { renderedAt, ...rest } = props;
   const [View, setView] = useState<ComponentType<EmbedViewProps> | null>(null);
-  const [offsetMs, setOffset] = useState(0);
+  const [offsetMs] = useState(() => (typeof window === 'undefined' ? 0 : renderedAt - Date.now()));
   const [hasFailed, setFailed] = useState(false);
-  useEffect(() => setOffset(renderedAt - Date.now()), [renderedAt]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;
     const load = () =>
