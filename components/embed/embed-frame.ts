@@ -1,6 +1,7 @@
 import { page } from '@/components/live/ask-server';
 import { Store } from '@/components/live/store';
 import { keepNothing } from '@/components/ui/browser-storage';
+import { newId } from '@/components/ui/new-id';
 import { applyTheme } from './embed-theme';
 import { takeFragmentToken } from './first-script';
 import { judgeAnswer, placeFault } from './handshake';
@@ -102,8 +103,7 @@ export class EmbedFrame extends Store {
 
   #connect(isAwaited: boolean): void {
     const { parent } = window;
-    const nonce = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0'));
-    const ready: ReadyMessage = { interlude: 'ready', version: EMBED_VERSION, nonce: nonce.join('') };
+    const ready: ReadyMessage = { interlude: 'ready', version: EMBED_VERSION, nonce: newId() };
     const call = () => parent.postMessage(ready, '*');
     const calls = setInterval(call, READY_AGAIN_MS);
     const late = setTimeout(() => {

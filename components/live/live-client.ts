@@ -81,11 +81,11 @@ export class LiveClient {
 
   /** The hub waits for this lock; it gets it when the page is gone, however it went. */
   #holdLock(): void {
-    const name = `interlude-page-${crypto.randomUUID()}`;
     navigator.locks
-      ?.request(name, () => {
-        this.#lock = name;
-        this.#post({ type: 'lock', name });
+      // there are UUIDs wherever there are locks
+      ?.request(`interlude-page-${crypto.randomUUID()}`, (lock) => {
+        this.#lock = lock?.name ?? null;
+        if (lock) this.#post({ type: 'lock', name: lock.name });
         return new Promise<never>(() => {});
       })
       .catch(() => {});

@@ -47,8 +47,7 @@ export async function embedStage(): Promise<EmbedStage> {
   const api = `http://127.0.0.1:${frontPort}`;
   const console = await startSampleConsole({ port: consolePort, dashboard: origin, api, key: server.token });
   const profile = await mkdtemp(join(tmpdir(), 'interlude-profile-'));
-  const hosts = Object.keys(HOSTS) as (keyof typeof HOSTS)[];
-  const context = await launch(profile, hosts.map(originOf));
+  const context = await launch(profile);
   const said: string[] = [];
   context.on('console', (message) => said.push(`${message.type()}: ${message.text()}`));
   context.on('weberror', (error) => said.push(`exception: ${String(error.error())}`));
@@ -71,10 +70,8 @@ export async function embedStage(): Promise<EmbedStage> {
 /**
  * Playwright's own flags switch off what keeps the storage and cookies of frames of other sites apart, so that frames
  * share workers and are signed in as in no browser that people use. None of them is used here.
- *
- * @param secure origins that count as secure although they are plain http, as they would be in use
  */
-function launch(profile: string, secure: readonly string[]): Promise<BrowserContext> {
+function launch(profile: string): Promise<BrowserContext> {
   const executablePath = chromiumPath();
   if (!executablePath) throw new Error('there is no Chromium; name yours with CHROMIUM_PATH');
   return chromium.launchPersistentContext(profile, {
@@ -95,7 +92,6 @@ function launch(profile: string, secure: readonly string[]): Promise<BrowserCont
       '--disable-component-update',
       '--disable-sync',
       '--host-resolver-rules=MAP *.test 127.0.0.1',
-      `--unsafely-treat-insecure-origin-as-secure=${secure.join(',')}`,
       '--test-third-party-cookie-phaseout',
       '--hide-scrollbars',
       'about:blank',

@@ -17,7 +17,8 @@ export function EmbedFleet() {
       </header>
       <SessionNav
         currentId={null}
-        keysEverywhere
+        // what is searched for is no address here
+        keysEverywhere={false}
         empty={<p className="px-4 py-3 text-ink-3">No session has come in yet.</p>}
       />
     </main>
