@@ -1,5 +1,8 @@
 import { DATA_POLICY, EMBED_HEADERS, PUBLIC_HEADERS, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
 
+/** As in lib/access/embed-path.ts. */
+const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
+
 /** @type {import('next').NextConfig} */
 const config = {
   // Type checking is `npm run typecheck`, with the same compiler the editor uses.
@@ -15,8 +18,8 @@ const config = {
   rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
     { source: '/', headers: headerList(SECURITY_HEADERS) },
-    { source: '/((?!embed/).*)', headers: headerList(SECURITY_HEADERS) },
-    { source: '/embed/:path*', headers: headerList(EMBED_HEADERS) },
+    { source: `/((?!${EMBEDS}$).*)`, headers: headerList(SECURITY_HEADERS) },
+    { source: `/(${EMBEDS})`, headers: headerList(EMBED_HEADERS) },
     { source: '/_next/static/:path*', headers: headerList(PUBLIC_HEADERS) },
     { source: '/embed.js', headers: headerList(PUBLIC_HEADERS) },
     { source: '/(api|healthz|readyz|sign-in|sign-out)/:path*', headers: headerList(DATA_POLICY) },

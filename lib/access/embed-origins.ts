@@ -11,7 +11,8 @@ export function embedOrigins(env: Record<string, string | undefined>): readonly 
 }
 
 function originOf(named: string): string {
-  if (URL.canParse(named)) {
+  // a name with a star is one to URL, and a pattern to browsers
+  if (URL.canParse(named) && !named.includes('*')) {
     const { protocol, origin, href } = new URL(named);
     // a path, a query or a name would be left out in silence
     if (/^https?:$/.test(protocol) && href === `${origin}/`) return origin;

@@ -72,6 +72,7 @@ test('an agent’s log is shown live, and the list of sessions leads where the c
   const { sessionId, agentId } = await aSession();
   const writer = new LogWriter(it.server, agentId, `${agentId}-log`);
   await writer.write([{ message: 'A line of the log' }]);
+  const from = it.front.passed.length;
   const logs = await it.open('crossSite', `agentLogs=${agentId}`);
   const log = await embedIn(logs, it.origin);
   await log.getByText('A line of the log').waitFor();
@@ -92,6 +93,9 @@ test('an agent’s log is shown live, and the list of sessions leads where the c
       url: `${it.origin}/sessions/${sessionId}`,
     });
   expect(fleet.url()).toBe(address);
+  // nothing was asked of the dashboard's own pages, not even beforehand
+  const known = /^\/(embed[./]|_next\/static\/|api\/v1\/)/;
+  expect(it.front.passed.slice(from).filter(({ path }) => !known.test(path))).toEqual([]);
   await page.close();
 });
 
@@ -295,6 +299,81 @@ test('the console sets the theme and follows the height', async () => {
   await expect.poll(async () => (await spare())[0]).toBeLessThanOrEqual(1);
   expect((await spare())[1]).toBeLessThan(600);
   await page.close();
+});
+
+test('opened by itself, or in a frame within a frame, the shell says why it shows nothing, and takes no token', async () => {
+  const { sessionId } = await aSession();
+  const token = await tokenFor(sessionId, it.originOf('crossSite'));
+  const alone = await it.context.newPage();
+  await alone.goto(`${it.origin}/embed/sessions/${sessionId}#token=${token}`);
+  await alone.getByText('This page is made to be shown in a frame').waitFor();
+  expect(alone.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
+  const around = await it.open('sameSite', `session=${sessionId}`, '/around');
+  const nested = await embedIn(around, it.origin);
+  await nested.getByText('This frame stands in a page that is a frame itself').waitFor();
+  const used = it.front.passed.some(({ bearer }) => bearer === token);
+  expect(used).toBe(false);
+  for (const shell of [alone.mainFrame(), nested]) expect(await shell.getByText('Here I am').count()).toBe(0);
+  await Promise.all([alone.close(), around.close()]);
+});
+
+test('a token for another console’s pages is not used, and words say whose it is', async () => {
+  const { sessionId } = await aSession();
+  const page = await it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`);
+  const frame = await embedIn(page, it.origin);
+  const words = `The token that came is for frames in pages of ${it.originOf('sameSite')}`;
+  await frame.getByText(words).waitFor();
+  expect(await frame.getByText('Here I am').count()).toBe(0);
+  expect((await toldTo(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });
+  const used = it.front.tokens.at(-1);
+  const asked = it.front.passed.filter(({ bearer }) => bearer === used);
+  expect(asked.map(({ path }) => path)).toEqual(['/api/v1/embed-token']);
+  await page.close();
+});
+
+test.each([
+  ['that may not embed', 'stranger', ''],
+  ['without an origin', 'crossSite', '&null'],
+] as const)('a page %s gets no frame at all, and embed.js says what to look at', async (_what, host, more) => {
+  const { sessionId } = await aSession();
+  const page = await it.open(host, `session=${sessionId}${more}`);
+  await expect
+    .poll(async () => (await toldTo(page)).find(({ type }) => type === 'state'), { timeout: 20_000 })
+    .toMatchObject({ state: 'error', message: expect.stringContaining('INTERLUDE_EMBED_ORIGINS') });
+  expect(page.frames().some((frame) => frame.url().startsWith(`${it.origin}/embed/`))).toBe(false);
+  await page.close();
+});
+
+test('only embeds, and what is the same for everybody, may be framed or read from elsewhere', async () => {
+  const headersOf = async (path: string, more: Record<string, string> = {}) =>
+    (await fetch(`${it.server.url}${path}`, { redirect: 'manual', headers: more })).headers;
+  const embed = await headersOf('/embed/fleet');
+  expect(embed.get('content-security-policy')).toContain(
+    `frame-ancestors ${it.originOf('sameSite')} ${it.originOf('crossSite')}`,
+  );
+  expect(Object.fromEntries(embed)).toMatchObject({
+    'cross-origin-resource-policy': 'cross-origin',
+    'cross-origin-embedder-policy': 'require-corp',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+  for (const name of ['x-frame-options', 'cross-origin-opener-policy', 'access-control-allow-origin', 'set-cookie']) {
+    expect([name, embed.get(name)]).toEqual([name, null]);
+  }
+  const text = await (await fetch(`${it.server.url}/embed/fleet`)).text();
+  const script = /src="(\/_next\/static\/[^"]+\.js)"/.exec(text)?.[1] ?? '';
+  for (const path of ['/embed.js', script]) {
+    const given = await headersOf(path);
+    expect(given.get('access-control-allow-origin')).toBe('*');
+    expect(given.get('cross-origin-resource-policy')).toBe('cross-origin');
+  }
+  for (const path of ['/', '/signed-out', '/embed', '/embed/other', '/embed/fleet/x', '/embed.jsx', '/sessions/embed', '/api/v1/sessions']) {
+    const own = await headersOf(path);
+    expect([path, own.get('x-frame-options')]).toEqual([path, 'DENY']);
+    expect([path, own.get('access-control-allow-origin')]).toEqual([path, null]);
+    expect([path, own.get('cross-origin-resource-policy')]).toEqual([path, 'same-origin']);
+  }
+  expect((await headersOf('/api/v1/sessions', { origin: 'null' })).get('access-control-allow-origin')).toBe('*');
 });
 
 /** The dashboard itself, in the same browser. */
