@@ -367,7 +367,16 @@ test('only embeds, and what is the same for everybody, may be framed or read fro
     expect(given.get('access-control-allow-origin')).toBe('*');
     expect(given.get('cross-origin-resource-policy')).toBe('cross-origin');
   }
-  for (const path of ['/', '/signed-out', '/embed', '/embed/other', '/embed/fleet/x', '/embed.jsx', '/sessions/embed', '/api/v1/sessions']) {
+  for (const path of [
+    '/',
+    '/signed-out',
+    '/embed',
+    '/embed/other',
+    '/embed/fleet/x',
+    '/embed.jsx',
+    '/sessions/embed',
+    '/api/v1/sessions',
+  ]) {
     const own = await headersOf(path);
     expect([path, own.get('x-frame-options')]).toEqual([path, 'DENY']);
     expect([path, own.get('access-control-allow-origin')]).toEqual([path, null]);
