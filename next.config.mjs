@@ -1,4 +1,7 @@
-import { DATA_POLICY, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
+import { DATA_POLICY, EMBED_HEADERS, PUBLIC_HEADERS, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
+
+/** As in lib/access/embed-path.ts. */
+const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
 
 /** @type {import('next').NextConfig} */
 const config = {
@@ -14,7 +17,11 @@ const config = {
   // A browser that finds no icon in the head, as between two pages, asks for this one.
   rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
-    { source: '/:path*', headers: headerList(SECURITY_HEADERS) },
+    { source: '/', headers: headerList(SECURITY_HEADERS) },
+    { source: `/((?!${EMBEDS}$).*)`, headers: headerList(SECURITY_HEADERS) },
+    { source: `/(${EMBEDS})`, headers: headerList(EMBED_HEADERS) },
+    { source: '/_next/static/:path*', headers: headerList(PUBLIC_HEADERS) },
+    { source: '/embed.js', headers: headerList(PUBLIC_HEADERS) },
     { source: '/(api|healthz|readyz|sign-in|sign-out)/:path*', headers: headerList(DATA_POLICY) },
   ],
 };

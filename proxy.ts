@@ -1,6 +1,8 @@
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/access/access-settings';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
+import { embedOrigins } from '@/lib/access/embed-origins';
+import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
 import { isSecure, ownAddress } from '@/lib/access/own-address';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
@@ -17,7 +19,8 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const settings = accessSettings(process.env);
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
-  if (pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
+  const isEmbed = isEmbedPage(pathname);
+  if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     // programs may not know such names
     const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
     const { localName } = settings;
@@ -30,9 +33,12 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();
-  const content = contentPolicy(nonce, process.env.NODE_ENV === 'development');
+  const framedBy = isEmbed ? embedOrigins(process.env) : [];
+  const content = contentPolicy(nonce, process.env.NODE_ENV === 'development', framedBy);
   const headers = new Headers(request.headers);
   headers.set('x-nonce', nonce);
+  if (isEmbed) headers.set(EMBED_HEADER, '1');
+  else headers.delete(EMBED_HEADER);
   headers.set('content-security-policy', content);
   const response = NextResponse.next({ request: { headers } });
   response.headers.set('content-security-policy', content);
@@ -42,6 +48,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 export const config = {
   matcher: [
     '/',
-    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$).*)',
+    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };

@@ -6,6 +6,7 @@ import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import './globals.css';
+import { isEmbed } from './is-embed';
 import { pageNonce } from './page-nonce';
 
 export const metadata: Metadata = {
@@ -23,21 +24,26 @@ export const viewport: Viewport = {
 
 export default async function RootLayout({ children }: { children: ReactNode }) {
   const nonce = await pageNonce();
+  const bare = await isEmbed();
   return (
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>
-        <ThemeProvider
-          attribute="class"
-          defaultTheme="system"
-          enableSystem
-          disableTransitionOnChange={false}
-          nonce={nonce}
-        >
-          {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
-          <NowProvider renderedAt={Date.now()}>
-            <LiveProvider>{children}</LiveProvider>
-          </NowProvider>
-        </ThemeProvider>
+        {bare ? (
+          children
+        ) : (
+          <ThemeProvider
+            attribute="class"
+            defaultTheme="system"
+            enableSystem
+            disableTransitionOnChange={false}
+            nonce={nonce}
+          >
+            {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
+            <NowProvider renderedAt={Date.now()}>
+              <LiveProvider>{children}</LiveProvider>
+            </NowProvider>
+          </ThemeProvider>
+        )}
       </body>
     </html>
   );

@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
@@ -8,11 +9,12 @@ import type { LiveAgent } from './use-agents';
 
 /** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */
 export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agent' | 'insights' | 'sessions'>) {
+  const mayAct = useMayAct();
   const newest = unseenOf(insights).at(-1);
   return (
     <SeenWhileShown agent={agent} insights={insights}>
       <InsightList insights={insights} sessions={sessions} />
-      {newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
+      {mayAct && newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
     </SeenWhileShown>
   );
 }

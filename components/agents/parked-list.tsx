@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
@@ -24,10 +25,14 @@ interface ParkedListProps {
 
 /** What was told of tasks of which nothing proves whose they are, until somebody says so. */
 export function ParkedList({ agent, records, sessions }: ParkedListProps) {
+  const mayAct = useMayAct();
   return (
     <>
       <p className="mb-1 max-w-prose text-ink-3 text-xs">
-        Nothing proves to which session these tasks belong. Assign each to the one that started it, or discard it.
+        Nothing proves to which session these tasks belong.{' '}
+        {mayAct
+          ? 'Assign each to the one that started it, or discard it.'
+          : 'Somebody who may act assigns each to the one that started it, or discards it.'}
       </p>
       <ul>
         {groupParked(records).map((group) => (
@@ -46,6 +51,7 @@ export function ParkedList({ agent, records, sessions }: ParkedListProps) {
 function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly SessionSummary[] }) {
   const { agentId, group, sessions } = props;
   const { first, records, taskId, says } = group;
+  const mayAct = useMayAct();
   const [state, ask] = useAsk<ParkedAnswer>();
   const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
@@ -71,44 +77,48 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
             told by <SessionLink id={first.sessionId} />
           </span>
         )}
-        <span className="flex min-w-0 items-center gap-1.5">
-          <select
-            aria-label={`Session of ${name}`}
-            value={chosen}
-            disabled={isBusy}
-            onChange={(event) => setChosen(event.target.value)}
-            className="h-7 min-w-0 max-w-56 truncate rounded border border-line-strong bg-ground px-1.5 text-ink-2"
-          >
-            <option value="">Which session?</option>
-            {sessions.map((session) => (
-              <option key={session.id} value={session.id}>
-                {nameText(sessionTitle(session))} · {nameText(session.id)}
-              </option>
-            ))}
-          </select>
-          <SettledButton
-            of={first.position}
-            disabled={isBusy || chosen === ''}
-            onPress={() => ask(`${path}/assign`, { sessionId: chosen })}
-            className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised aria-disabled:text-ink-3"
-          >
-            Assign<span className="sr-only"> {name}</span>
-          </SettledButton>
-        </span>
-        <PressTwice
-          of={first.position}
-          disabled={isBusy}
-          onPress={() => ask(`${path}/discard`)}
-          className="underline-offset-2 disabled:no-underline"
-          looks={['text-ink-2 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
-        >
-          {(isPressed) => (
-            <>
-              {isPressed ? 'Press again: discard' : 'Discard'}
-              <span className="sr-only"> {name}</span>
-            </>
-          )}
-        </PressTwice>
+        {mayAct && (
+          <>
+            <span className="flex min-w-0 items-center gap-1.5">
+              <select
+                aria-label={`Session of ${name}`}
+                value={chosen}
+                disabled={isBusy}
+                onChange={(event) => setChosen(event.target.value)}
+                className="h-7 min-w-0 max-w-56 truncate rounded border border-line-strong bg-ground px-1.5 text-ink-2"
+              >
+                <option value="">Which session?</option>
+                {sessions.map((session) => (
+                  <option key={session.id} value={session.id}>
+                    {nameText(sessionTitle(session))} · {nameText(session.id)}
+                  </option>
+                ))}
+              </select>
+              <SettledButton
+                of={first.position}
+                disabled={isBusy || chosen === ''}
+                onPress={() => ask(`${path}/assign`, { sessionId: chosen })}
+                className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised aria-disabled:text-ink-3"
+              >
+                Assign<span className="sr-only"> {name}</span>
+              </SettledButton>
+            </span>
+            <PressTwice
+              of={first.position}
+              disabled={isBusy}
+              onPress={() => ask(`${path}/discard`)}
+              className="underline-offset-2 disabled:no-underline"
+              looks={['text-ink-2 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
+            >
+              {(isPressed) => (
+                <>
+                  {isPressed ? 'Press again: discard' : 'Discard'}
+                  <span className="sr-only"> {name}</span>
+                </>
+              )}
+            </PressTwice>
+          </>
+        )}
         <span aria-live="polite">
           {isBusy && 'On its way…'}
           {state.kind === 'failed' && <span className="text-failed">Not done: {state.reason}</span>}

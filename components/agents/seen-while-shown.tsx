@@ -1,6 +1,7 @@
 'use client';
 
 import { type ReactNode, useEffect, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
 import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
 import { comparePositions, type Position } from '@/lib/protocol/position';
@@ -22,9 +23,10 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
   const unseen = unseenOf(insights)
     .map(({ position }) => position)
     .join(' ');
+  const mayAct = useMayAct();
   const [rows] = useState(() => new RowsInSight());
   useEffect(() => {
-    if (unseen === '') return;
+    if (unseen === '' || !mayAct) return;
     const positions = unseen.split(' ');
     const since = new Map<Position, number>();
     const seen = new Set<Position>();
@@ -56,7 +58,7 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
       document.removeEventListener('visibilitychange', look);
       stop();
     };
-  }, [agentId, unseen, rows]);
+  }, [agentId, unseen, rows, mayAct]);
   return <RowsInSightContext value={rows}>{children}</RowsInSightContext>;
 }
 

@@ -1,5 +1,6 @@
 'use client';
 
+import { useMayAct } from '@/components/access/may-act';
 import { LevelOfMany } from '@/components/logs/level-of-many';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
@@ -18,6 +19,7 @@ export function SelectionBar(props: {
   onNone: () => void;
 }) {
   const { agents, total, onAll, onNone } = props;
+  const mayAct = useMayAct();
   const { state, isBusy, run } = useEachAgent();
   const of = agents.map(({ id }) => id).join('\n');
   const working = agents.some(({ sessionStates }) => sessionStates.working > 0);
@@ -35,30 +37,38 @@ export function SelectionBar(props: {
         <button type="button" onClick={onNone} className={QUIET}>
           None
         </button>
-        <PressTwice
-          of={`interrupt ${of}`}
-          disabled={isBusy || !working}
-          onPress={() => start('Interrupt', interruptAll)}
-          looks={LOOKS}
-        >
-          {(isPressed) => (isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none works')}
-        </PressTwice>
-        <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
-          Mark seen
-        </button>
-        {canRetire ? (
-          <PressTwice of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
-            {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
-          </PressTwice>
+        {mayAct ? (
+          <>
+            <PressTwice
+              of={`interrupt ${of}`}
+              disabled={isBusy || !working}
+              onPress={() => start('Interrupt', interruptAll)}
+              looks={LOOKS}
+            >
+              {(isPressed) => (isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none works')}
+            </PressTwice>
+            <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
+              Mark seen
+            </button>
+            {canRetire ? (
+              <PressTwice of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
+                {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
+              </PressTwice>
+            ) : (
+              <button type="button" disabled={isBusy} onClick={() => start('Take back', takeBack)} className={QUIET}>
+                Take back
+              </button>
+            )}
+          </>
         ) : (
-          <button type="button" disabled={isBusy} onClick={() => start('Take back', takeBack)} className={QUIET}>
-            Take back
-          </button>
+          <span className="text-ink-2">You can look here, and ask nothing of them.</span>
         )}
       </div>
-      <div className="mt-2">
-        <LevelOfMany agents={agents} />
-      </div>
+      {mayAct && (
+        <div className="mt-2">
+          <LevelOfMany agents={agents} />
+        </div>
+      )}
       {state !== null && (
         <ul aria-label={`${state.what}: what came of it`} className="mt-2 max-h-32 overflow-y-auto text-xs">
           {[...state.outcomes].map(([id, outcome]) => (

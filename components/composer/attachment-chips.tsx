@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
+import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
@@ -76,8 +77,9 @@ export function AttachmentChips(props: {
 function Picture({ upload, sessionId }: { upload: Upload; sessionId: string }) {
   const { preview, state, mediaType } = upload;
   const kept = state.kind === 'done' && isImageType(mediaType) ? state.attachment.hash : null;
-  const src = preview ?? (kept === null ? null : `${API_BASE}${attachmentPath(kept, sessionId)}`);
-  if (src === null) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
+  const source = useSource(kept === null ? undefined : `${API_BASE}${attachmentPath(kept, sessionId)}`);
+  const src = preview ?? source;
+  if (src === undefined) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
   return (
     // biome-ignore lint/performance/noImgElement: of this page, or an answer of the API to whoever is signed in
     <img

@@ -27,6 +27,7 @@ export function ComposerRefusal(props: {
         )}
         {instead !== null && other?.connection !== 'away' && (
           <Link
+            prefetch={false}
             href={`/sessions/${encodeURIComponent(instead.sessionId)}`}
             aria-label={`Write to ${nameText(instead.agentId)} instead`}
             className="font-medium text-ink underline hover:text-accent"

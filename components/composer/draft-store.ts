@@ -37,15 +37,6 @@ const draftKey = (sessionId: string) => `interlude:draft:${encodeURIComponent(se
 const outgoingKey = (sessionId: string, clientId: string) =>
   `${OUTGOING}${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`;
 
-/** @returns null if the browser keeps nothing: private windows, sites that may not store */
-export function browserStorage(): Storage | null {
-  try {
-    return window.localStorage;
-  } catch {
-    return null;
-  }
-}
-
 export function readDraft(storage: Storage | null, sessionId: string): Draft {
   const stored = fieldsAt(storage, draftKey(sessionId));
   return {

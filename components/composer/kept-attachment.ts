@@ -1,6 +1,5 @@
+import { askServer } from '@/components/live/ask-server';
 import { type AttachmentRef, attachmentPath } from '@/lib/protocol/attachments';
-import { PAGE_HEADER } from '@/lib/protocol/page-header';
-import { API_BASE } from '@/lib/protocol/version';
 
 /** Nobody waits for it. */
 const WITHIN_MS = 30_000;
@@ -11,10 +10,8 @@ const WITHIN_MS = 30_000;
  */
 export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
   try {
-    const { status, body } = await fetch(`${API_BASE}${attachmentPath(hash, sessionId)}`, {
-      credentials: 'same-origin',
-      cache: 'no-store',
-      headers: { 'if-none-match': `"${hash}"`, [PAGE_HEADER]: '1' },
+    const { status, body } = await askServer(attachmentPath(hash, sessionId), {
+      headers: { 'if-none-match': `"${hash}"` },
       signal: AbortSignal.timeout(WITHIN_MS),
     });
     await body?.cancel();

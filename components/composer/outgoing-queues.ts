@@ -1,4 +1,6 @@
-import { browserStorage, outgoingName, sessionsWithOutgoing } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { newId } from '@/components/ui/new-id';
+import { outgoingName, sessionsWithOutgoing } from './draft-store';
 import { OutgoingQueue } from './outgoing-queue';
 import { sendMessage } from './send-message';
 
@@ -13,7 +15,7 @@ class OutgoingQueues {
       sessionId,
       storage: browserStorage(),
       send: (message) => sendMessage(sessionId, message),
-      newId: () => crypto.randomUUID(),
+      newId,
       now: () => Date.now(),
     });
     this.#queues.set(sessionId, queue);

@@ -1,3 +1,4 @@
+import { askServer, page } from '@/components/live/ask-server';
 import { type Attachment, isImageType, isTextType } from '@/lib/protocol/attachments';
 import type { ErrorBody } from '@/lib/protocol/errors';
 import { fieldsOf, parseJson } from '@/lib/protocol/fields';
@@ -47,6 +48,17 @@ async function canBeRead(file: File): Promise<boolean> {
   }
 }
 
+/** Where this page asks in a way of its own, that says nothing of how far it has come. */
+async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
+  try {
+    const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
+    const answer = await askServer(path, init);
+    return outcomeOf(answer.status, await answer.text());
+  } catch {
+    return AWAY;
+  }
+}
+
 /** Not by `fetch`, which does not say how far it has come. */
 function sendBytes(
   sessionId: string,
@@ -54,11 +66,13 @@ function sendBytes(
   onProgress: (share: number) => void,
   signal: AbortSignal,
 ): Promise<UploadOutcome> {
+  const query = new URLSearchParams({ name: file.name });
+  const path = `/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`;
+  if (page.way) return sendOwnWay(path, file, signal);
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();
-    const query = new URLSearchParams({ name: file.name });
-    request.open('POST', `${API_BASE}/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`);
+    request.open('POST', API_BASE + path);
     request.setRequestHeader('content-type', claimedType(file.type));
     request.setRequestHeader(PAGE_HEADER, '1');
     let timer: ReturnType<typeof setTimeout>;

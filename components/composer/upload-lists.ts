@@ -1,4 +1,5 @@
-import { browserStorage, type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
 import { isKept } from './kept-attachment';
 import { outgoingQueues } from './outgoing-queues';
 import { uploadAttachment } from './upload-attachment';

@@ -1,7 +1,8 @@
 'use client';
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { browserStorage, type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
 
 /** What is being written to a session, kept until it is sent. */
 export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement | null>) {

@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
@@ -22,6 +23,7 @@ export function InboxBulk(props: {
   onNone: () => void;
 }) {
   const { items, isUnfolded, onUnfold, onMark, onNone } = props;
+  const mayAct = useMayAct();
   const about = `${plural(items.length, 'item')} selected`;
   const asking = items.filter((item) => item.kind === 'permission').filter(asksSomething);
   return (
@@ -31,10 +33,16 @@ export function InboxBulk(props: {
       className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-3 text-xs"
     >
       <span className="tabular font-medium">{about}</span>
-      {asking.length > 0 && <AllowThese items={asking} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
-      <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
-      <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
-      <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+      {mayAct ? (
+        <>
+          {asking.length > 0 && <AllowThese items={asking} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
+          <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
+          <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
+          <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+        </>
+      ) : (
+        <span className="text-ink-2">You can look here, and change nothing.</span>
+      )}
       <ActionButton about={about} label="Select none" onPress={onNone} />
     </section>
   );

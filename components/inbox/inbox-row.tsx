@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import Link from 'next/link';
 import { memo } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Words } from '@/components/ui/name';
@@ -41,7 +42,8 @@ export const InboxRow = memo(function InboxRow(props: {
   const isDone = doneAt !== null;
   const title = itemTitle(item);
   const { row, handlers } = useRowFocus();
-  const unfolds = unfoldingOf(item);
+  const mayAct = useMayAct();
+  const unfolds = unfoldingOf(item, mayAct);
   return (
     <li
       ref={row}
@@ -135,8 +137,8 @@ export const InboxRow = memo(function InboxRow(props: {
 });
 
 /** What can be done about an item in its row, besides marking it; null if nothing can. */
-function unfoldingOf(item: InboxItem): string | null {
-  if (asksSomething(item)) return 'Answer';
-  if (item.sessionId === null) return null;
+function unfoldingOf(item: InboxItem, mayAct: boolean): string | null {
+  if (asksSomething(item)) return mayAct ? 'Answer' : 'Show';
+  if (item.sessionId === null || !mayAct) return null;
   return item.kind === 'failure' ? 'Retry' : item.kind === 'overdue-reply' ? 'Settle' : null;
 }

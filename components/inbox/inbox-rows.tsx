@@ -1,6 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { asShown } from '@/components/live/mark-items';
 import { pressCard } from '@/components/requests/card-keys';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -28,6 +29,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const field = useRef<HTMLInputElement>(null);
   const shown = useShownItems(box);
   const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
+  const mayAct = useMayAct();
   const { mark, failure } = useMarks();
   const person = usePerson();
   const { selected, select, selectAll, selectOnly } = useSelection();
@@ -41,7 +43,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     if (made === 'taken-over') return mark({ items, mark: 'claimed', by: person.sign(), takeOver: true });
     return made === 'claimed' ? mark({ items, mark: made, by: person.sign() }) : mark({ items, mark: made });
   };
-  const one = (item: InboxItem, made: Mark) => void make([item], made);
+  // a letter marks, too
+  const one = (item: InboxItem, made: Mark) => void (mayAct && make([item], made));
   const newest = useNewest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),

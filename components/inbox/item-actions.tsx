@@ -1,6 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useServerNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
@@ -21,6 +22,7 @@ export function ItemActions(props: {
   const { item, person, unfold, onMark } = props;
   const { claim, seenAt } = item;
   const about = nameText(itemTitle(item));
+  const mayAct = useMayAct();
   const isPutOff = useServerNow((now) => isSnoozed(item, now));
   const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';
   return (
@@ -33,18 +35,24 @@ export function ItemActions(props: {
           onPress={() => unfold.onUnfold(!unfold.isUnfolded)}
         />
       )}
-      <ActionButton
-        about={about}
-        label={seenAt === null ? 'Seen' : 'Not seen'}
-        onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
-      />
-      {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
-      {claimed === 'mine' && <ActionButton about={about} label="Release" onPress={() => onMark('released')} />}
-      {claimed === 'theirs' && <ActionButton about={about} label="Take over" onPress={() => onMark('taken-over')} />}
-      {isPutOff ? (
-        <ActionButton about={about} label="Wake" onPress={() => onMark('unsnoozed')} />
-      ) : (
-        <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+      {mayAct && (
+        <>
+          <ActionButton
+            about={about}
+            label={seenAt === null ? 'Seen' : 'Not seen'}
+            onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
+          />
+          {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
+          {claimed === 'mine' && <ActionButton about={about} label="Release" onPress={() => onMark('released')} />}
+          {claimed === 'theirs' && (
+            <ActionButton about={about} label="Take over" onPress={() => onMark('taken-over')} />
+          )}
+          {isPutOff ? (
+            <ActionButton about={about} label="Wake" onPress={() => onMark('unsnoozed')} />
+          ) : (
+            <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+          )}
+        </>
       )}
     </>
   );

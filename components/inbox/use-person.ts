@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { newId } from '@/components/ui/new-id';
 import { useStored } from '@/components/ui/use-stored';
 import type { InboxPerson } from '@/lib/protocol/inbox';
 import { MAX_PERSON_NAME } from '@/lib/protocol/limits';
@@ -9,7 +10,7 @@ const UNNAMED = 'Operator';
 
 /** Who sits at this browser: an id that it keeps from the first time it signs with it, and what they want to be called. */
 export function usePerson(): { id: string; name: string; rename: (name: string) => void; sign: () => InboxPerson } {
-  const [fresh] = useState(() => crypto.randomUUID());
+  const [fresh] = useState(newId);
   const [kept, keep] = useStored('interlude-person');
   const [name, rename] = useStored('interlude-person-name');
   const id = kept ?? fresh;

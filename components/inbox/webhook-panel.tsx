@@ -1,6 +1,7 @@
 'use client';
 
 import { useQuery } from '@tanstack/react-query';
+import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
@@ -26,6 +27,7 @@ const STATE_WORD: Record<WebhookDeliveryState, string> = {
 
 /** Who is told of the inbox besides those who look at it, and what came of each call. */
 export function WebhookPanel() {
+  const mayAct = useMayAct();
   const status = useQuery({
     queryKey: ['webhook'],
     queryFn: ({ signal }) => fetchJson<WebhookStatus>('/webhook', signal),
@@ -62,7 +64,7 @@ export function WebhookPanel() {
         {webhook.signed ? 'signed' : 'not signed'}.
         {waiting > 0 && ` ${plural(waiting, 'delivery', 'deliveries')} waiting.`}
       </p>
-      <TestCall />
+      {mayAct && <TestCall />}
       {log.data.deliveries.length === 0 ? (
         <p className="text-ink-3">Nothing has come up since it was set.</p>
       ) : (

@@ -1,6 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import type { CommandAnswer } from '@/lib/protocol/commands';
 import { Ask } from './ask';
 import { Store } from './store';
@@ -16,7 +17,7 @@ export type ActionState =
  * cards, which come and go while the reader scrolls.
  */
 export class ActionStore extends Store {
-  readonly #sessionId: string;
+  readonly sessionId: string;
   readonly #states = new Map<string, ActionState>();
   readonly #asks = new Map<string, Ask>();
   #version = 0;
@@ -24,7 +25,7 @@ export class ActionStore extends Store {
 
   constructor(sessionId: string, onFailure: (key: string, reason: string) => void) {
     super();
-    this.#sessionId = sessionId;
+    this.sessionId = sessionId;
     this.#onFailure = onFailure;
   }
 
@@ -51,7 +52,7 @@ export class ActionStore extends Store {
     this.#asks.set(key, ask);
     this.#set(key, { kind: 'sending' });
     try {
-      const url = `/sessions/${encodeURIComponent(this.#sessionId)}${path}`;
+      const url = `/sessions/${encodeURIComponent(this.sessionId)}${path}`;
       const { commandId } = await ask.post<CommandAnswer>(url, body);
       this.#set(key, { kind: 'asked', commandId });
     } catch (error) {
@@ -79,7 +80,7 @@ export class ActionStore extends Store {
   }
 }
 
-/** Null if nothing can be asked: then nothing offers to. */
+/** Null if nothing can be asked here: then nothing offers to. */
 const ActionsContext = createContext<ActionStore | null>(null);
 
 export function ActionsProvider({ store, children }: { store: ActionStore; children: ReactNode }) {
@@ -87,7 +88,8 @@ export function ActionsProvider({ store, children }: { store: ActionStore; child
 }
 
 export function useActions(): ActionStore | null {
-  return useContext(ActionsContext);
+  const store = useContext(ActionsContext);
+  return useMayAct() ? store : null;
 }
 
 const never = () => () => {};

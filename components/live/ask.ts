@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { newId } from '@/components/ui/new-id';
 import { postJson, RequestError } from './fetch-json';
 
 /**
@@ -15,7 +16,7 @@ export class Ask {
   /** @throws as `postJson` */
   async post<Answer>(path: string, body: object): Promise<Answer> {
     const asked = JSON.stringify([path, body]);
-    if (this.#unanswered?.asked !== asked) this.#unanswered = { asked, clientId: crypto.randomUUID() };
+    if (this.#unanswered?.asked !== asked) this.#unanswered = { asked, clientId: newId() };
     const { clientId } = this.#unanswered;
     try {
       const answer = await postJson<Answer>(path, { ...body, clientId });

@@ -1,7 +1,6 @@
 import { knownUntil } from '@/components/ui/now';
 import type { ErrorBody } from '@/lib/protocol/errors';
-import { PAGE_HEADER } from '@/lib/protocol/page-header';
-import { API_BASE } from '@/lib/protocol/version';
+import { askServer } from './ask-server';
 
 /** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
 export class RequestError extends Error {
@@ -64,11 +63,8 @@ async function ask<Body>(
 ): Promise<Body> {
   const late = AbortSignal.timeout(knownUntil() === null ? withinMs : STALE_WITHIN_MS);
   try {
-    const response = await fetch(`${API_BASE}${path}`, {
+    const response = await askServer(path, {
       ...init,
-      credentials: 'same-origin',
-      cache: 'no-store',
-      headers: { ...init.headers, [PAGE_HEADER]: '1' },
       signal: signal === undefined ? late : AbortSignal.any([signal, late]),
     });
     return await bodyOf(response);

@@ -1,4 +1,5 @@
 import { comparePositions, type Position } from '@/lib/protocol/position';
+import { page } from './ask-server';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import { FrameQueue } from './frame-queue';
 import type { TopicReader } from './live-connection';
@@ -36,17 +37,20 @@ export class LiveClient {
   constructor() {
     this.#port = openPort((port) => this.#attach(port));
     this.#attach(this.#port);
-    this.#holdLock();
-    addEventListener('online', () => this.#post({ type: 'wake' }));
+    if (!page.way) this.#holdLock();
+    addEventListener('online', this.wake);
     addEventListener('offline', () => this.#post({ type: 'doubt' }));
     document.addEventListener('visibilitychange', () => {
-      if (document.visibilityState === 'visible') this.#post({ type: 'wake' });
+      if (document.visibilityState === 'visible') this.wake();
     });
     addEventListener('pageshow', (event) => {
       if (event.persisted) this.#open();
     });
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
+
+  /** What was refused or cut may be open again: don't sit out the delay. */
+  readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {
     return this.#state;
@@ -77,11 +81,11 @@ export class LiveClient {
 
   /** The hub waits for this lock; it gets it when the page is gone, however it went. */
   #holdLock(): void {
-    const name = `interlude-page-${crypto.randomUUID()}`;
     navigator.locks
-      ?.request(name, () => {
-        this.#lock = name;
-        this.#post({ type: 'lock', name });
+      // there are UUIDs wherever there are locks
+      ?.request(`interlude-page-${crypto.randomUUID()}`, (lock) => {
+        this.#lock = lock?.name ?? null;
+        if (lock) this.#post({ type: 'lock', name: lock.name });
         return new Promise<never>(() => {});
       })
       .catch(() => {});

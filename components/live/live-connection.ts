@@ -51,7 +51,7 @@ interface Options {
  * counted over all streams: one that is opened while the server is away does not make it look alive.
  */
 export class LiveConnection {
-  readonly #options: Required<Options>;
+  readonly #options: Required<Omit<Options, 'fetch'>> & { fetch: typeof fetch | undefined };
   readonly #subscriptions = new Set<Subscription>();
   readonly #tracks = new Map<string, TopicTrack>();
   /** The topics that nobody reads just now, each with the timer that drops it. */
@@ -72,7 +72,7 @@ export class LiveConnection {
   constructor(options: Options = {}) {
     this.#options = {
       onState: options.onState ?? (() => {}),
-      fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
+      fetch: options.fetch,
       now: options.now ?? Date.now,
       random: options.random ?? Math.random,
     };

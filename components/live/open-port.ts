@@ -1,15 +1,16 @@
+import { page } from './ask-server';
 import type { Port } from './port-messages';
 
 const LOAD_AGAIN_MS = 3_000;
 
 /**
  * The way to the live connection: the SharedWorker of this browser, or a hub of this page's own where there is none
- * (some mobile browsers, sandboxed frames). Both speak the same messages.
+ * (some mobile browsers) or this page must not share it (an embed). Both speak the same messages.
  *
  * Failure: a worker script that can't be loaded (an old page after an upgrade) is replaced by a hub of the page's own.
  */
 export function openPort(replace: (port: Port) => void): Port {
-  if (typeof SharedWorker === 'undefined') return portOfThisPage();
+  if (page.way || typeof SharedWorker === 'undefined') return portOfThisPage();
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',

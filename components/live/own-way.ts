@@ -1,4 +1,4 @@
-import { API_BASE } from '@/lib/protocol/version';
+import { askServer } from './ask-server';
 
 /** An answer from this very machine or its network takes no longer. */
 const ANSWER_WITHIN_MS = 3_000;
@@ -25,7 +25,7 @@ export class OwnWay {
   async #look(): Promise<void> {
     const at = Date.now();
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const isThere = await fetch(`${API_BASE}/healthz`, { cache: 'no-store', signal }).then(
+    const isThere = await askServer('/healthz', { signal }).then(
       () => true,
       () => false,
     );

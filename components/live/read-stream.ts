@@ -1,8 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import type { FrameData } from '@/lib/protocol/frames';
-import { PAGE_HEADER } from '@/lib/protocol/page-header';
 import type { Position } from '@/lib/protocol/position';
-import { API_BASE } from '@/lib/protocol/version';
+import { askServer } from './ask-server';
 import { isRowFrameName, type RowFrame } from './row-frame';
 
 /** A frame with the length of its data on the wire. */
@@ -31,17 +30,13 @@ export type StreamEnd = 'bye' | 'cut' | 'unauthorized';
  * caller, too, who ends a stream that says nothing.
  */
 export async function readStream(
-  request: { topics: string[]; after: Position; signal: AbortSignal; fetch: typeof fetch },
+  request: { topics: string[]; after: Position; signal: AbortSignal; fetch?: typeof fetch | undefined },
   handlers: StreamHandlers,
 ): Promise<StreamEnd> {
   try {
     const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
-    const response = await request.fetch(`${API_BASE}/stream?${query}`, {
-      headers: { accept: 'text/event-stream', [PAGE_HEADER]: '1' },
-      credentials: 'same-origin',
-      cache: 'no-store',
-      signal: request.signal,
-    });
+    const init = { headers: { accept: 'text/event-stream' }, signal: request.signal };
+    const response = await askServer(`/stream?${query}`, init, request.fetch);
     if (response.status === 401) return 'unauthorized';
     if (!response.ok || !response.body) return 'cut';
     handlers.heard();

@@ -1,5 +1,6 @@
 'use client';
 
+import { useMayAct } from '@/components/access/may-act';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { LevelLimit } from './level-limit';
 import { LevelLine } from './level-line';
@@ -11,6 +12,7 @@ import { useAskLevel } from './use-ask-level';
  * written are two things until the runner says that they are one.
  */
 export function LevelSwitch({ agent }: { agent: AgentSummary }) {
+  const mayAct = useMayAct();
   const { pending, failure, ask } = useAskLevel(agent);
   const { level, by, base, desired } = agent.logLevel;
   const wish = pending ?? (desired?.state === 'refused' ? null : desired);
@@ -24,12 +26,13 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
       <LevelRadios
         asked={wish === null ? level : (wish.level ?? base)}
         written={level}
+        isOff={!mayAct}
         onPick={(to) => ask({ level: to })}
       />
-      {pending === null && desired !== null && desired.level !== null && desired.state !== 'refused' && (
+      {mayAct && pending === null && desired !== null && desired.level !== null && desired.state !== 'refused' && (
         <LevelLimit desired={desired} onPick={(ttlSeconds) => ask({ level: desired.level, ttlSeconds })} />
       )}
-      {isSet && pending === null && (
+      {mayAct && isSet && pending === null && (
         <button type="button" onClick={() => ask({ level: null })} className="text-ink-3 underline hover:text-ink">
           Back to default
         </button>
@@ -39,6 +42,7 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
       ) : (
         <span className="text-ink-3">asking for {pending.level ?? 'the default'}…</span>
       )}
+      {!mayAct && <span className="text-ink-3">You can look here, and not change it.</span>}
       {failure !== null && (
         <span role="alert" className="text-failed">
           Not asked: {failure}

@@ -1,6 +1,7 @@
 'use client';
 
 import { ScanSearch } from 'lucide';
+import { page } from '@/components/live/ask-server';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -27,7 +28,8 @@ export function LineActions(props: { line: LogLine; onContext: ((line: LogLine) 
           <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
         </button>
       )}
-      {hasLink && (
+      {/* The address of a frame opens nothing by itself. */}
+      {hasLink && page.way === null && (
         <CopyButton
           label="Copy link to line"
           icon="link"

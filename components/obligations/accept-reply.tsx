@@ -1,5 +1,6 @@
 'use client';
 
+import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
@@ -11,6 +12,7 @@ import type { ReplyCandidate } from '@/lib/protocol/read-models';
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
   const { sessionId, messageId, candidate } = props;
   const [state, ask] = useAsk<AcceptReplyAnswer>();
+  const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
   return (
@@ -20,14 +22,16 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
         <Words text={plainWords(candidate.text)} />
       </p>
       <p aria-live="polite" className="flex flex-wrap items-baseline gap-x-3 text-2xs">
-        <SettledButton
-          of={`${messageId} ${candidate.messageId} ${candidate.position}`}
-          disabled={isOnItsWay}
-          onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
-          className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
-        >
-          {isOnItsWay ? 'Accepting it…' : 'That is the reply'}
-        </SettledButton>
+        {mayAct && (
+          <SettledButton
+            of={`${messageId} ${candidate.messageId} ${candidate.position}`}
+            disabled={isOnItsWay}
+            onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
+            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
+          >
+            {isOnItsWay ? 'Accepting it…' : 'That is the reply'}
+          </SettledButton>
+        )}
         {state.kind === 'failed' && (
           <span className="text-failed">
             Not accepted: <Name text={state.reason} />

@@ -1,5 +1,6 @@
 'use client';
 
+import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
@@ -8,8 +9,10 @@ import type { WaiveAnswer } from '@/lib/protocol/commands';
 /** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
 export function Waive({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const [state, ask] = useAsk<WaiveAnswer>();
+  const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
+  if (!mayAct) return null;
   return (
     <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
       {state.kind === 'failed' && (

@@ -12,6 +12,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { useActing } from '@/components/access/may-act';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { isTyping } from '@/components/ui/is-typing';
@@ -33,7 +34,7 @@ import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './reques
 import { RequestHead } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { requestKey } from './request-key';
-import { AnswerFate, GoneMeanwhile, WhyNotHere } from './request-notes';
+import { AnswerElsewhere, AnswerFate, GoneMeanwhile, WhyNotHere } from './request-notes';
 import { RequestOutcome } from './request-outcome';
 import { unseenWords } from './unseen-words';
 import { useFocusWithin } from './use-focus-within';
@@ -83,7 +84,9 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const isQuestion = item.requestKind === 'question';
   const isBusy = isUnderWay(item, asked);
   const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
-  const canAnswer = open && actions !== null && !isBusy && stopped === null && refusal === null;
+  const { may, answersHere } = useActing();
+  const isAnswerable = open && actions !== null && !isBusy && stopped === null && refusal === null;
+  const canAnswer = isAnswerable && answersHere;
   const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
   const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
 
@@ -144,7 +147,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           {input}
         </RequestInput>
       )}
-      {open && <WhyNotHere stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} />}
+      {open && <WhyNotHere stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} may={may} />}
+      {isAnswerable && !answersHere && <AnswerElsewhere sessionId={actions.sessionId} requestId={item.id} />}
       {canAnswer && isQuestion && (
         <QuestionAnswer
           item={item}

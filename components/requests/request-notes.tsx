@@ -4,13 +4,33 @@ import type { RequestItem } from '@/lib/protocol/read-models';
 import { answerWords } from './request-answer';
 
 /** Why an open request can't be answered here, where it can't. */
-export function WhyNotHere({ stopped, refusal }: { stopped: string | null; refusal: string | null }) {
+export function WhyNotHere(props: { stopped: string | null; refusal: string | null; may: boolean }) {
+  const { stopped, refusal, may } = props;
   if (stopped !== null)
     return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: nobody waits for the answer here.</p>;
-  if (refusal === null) return null;
+  if (refusal === null) {
+    return may ? null : <p className="mt-1.5 pl-5 text-ink-2 text-xs">You can look here, and not answer.</p>;
+  }
   return (
     <p className="mt-1.5 pl-5 text-ink-2 text-xs">
       Can’t be answered here: <Name text={refusal} />.
+    </p>
+  );
+}
+
+/** In a frame a press may have been meant for something that lies over it: what decides is pressed in a window of ours. */
+export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; requestId: string }) {
+  return (
+    <p className="mt-1.5 pl-5 text-xs">
+      <a
+        href={`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`}
+        target="_blank"
+        rel="noopener"
+        className="font-medium text-ink underline underline-offset-2 hover:text-accent"
+      >
+        Answer in Interlude
+      </a>{' '}
+      <span className="text-ink-3">in a window of its own</span>
     </p>
   );
 }

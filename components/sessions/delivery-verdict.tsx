@@ -40,7 +40,11 @@ export function DeliveryVerdict({ session }: { session: SessionSummary }) {
         <p className="pl-[18px]">
           {plural(unnamedCount, 'record')} of its {producers.length === 1 ? 'outbox' : 'outboxes'} in quarantine{' '}
           {unnamedCount === 1 ? 'names' : 'name'} no session, and may be of this one (
-          <Link href={`/agents/${encodeURIComponent(session.agentId)}`} className="underline hover:text-ink">
+          <Link
+            prefetch={false}
+            href={`/agents/${encodeURIComponent(session.agentId)}`}
+            className="underline hover:text-ink"
+          >
             look
           </Link>
           )

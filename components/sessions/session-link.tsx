@@ -9,6 +9,8 @@ export function SessionLink(props: { id: string; anchor?: string; className?: st
   return (
     <Link
       href={`/sessions/${encodeURIComponent(id)}${anchor === undefined ? '' : `#${encodeURIComponent(anchor)}`}`}
+      // in a frame it would be asked for by the cookie
+      prefetch={false}
       title={`Session ${nameText(id)}`}
       className={clsx('wrap-anywhere underline underline-offset-2 hover:text-ink', className)}
     >

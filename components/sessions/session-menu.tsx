@@ -2,6 +2,7 @@
 
 import { Ellipsis } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -15,7 +16,9 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
   const button = useRef<HTMLButtonElement>(null);
   usePreload(menuCode);
   const toggle = useCallback(() => setOpen((is) => !is), []);
-  useShortcuts({ 'session.arrange': toggle });
+  const mayAct = useMayAct();
+  useShortcuts({ 'session.arrange': mayAct ? toggle : null });
+  if (!mayAct) return null;
   return (
     <>
       <button

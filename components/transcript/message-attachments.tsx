@@ -2,6 +2,7 @@
 
 import { FileText } from 'lucide';
 import { useState } from 'react';
+import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
@@ -28,8 +29,10 @@ function One({ attachment }: { attachment: Attachment }) {
   const [isBroken, setBroken] = useState(false);
   const href = hrefOf(attachment) ?? undefined;
   const { name, mediaType, bytes } = attachment;
+  const isImage = isImageType(mediaType) && href !== undefined && !isBroken;
+  const source = useSource(isImage ? href : undefined);
   const size = bytesInWords(bytes);
-  if (isImageType(mediaType) && href !== undefined && !isBroken) {
+  if (isImage) {
     return (
       <a
         href={href}
@@ -41,7 +44,7 @@ function One({ attachment }: { attachment: Attachment }) {
       >
         {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}
         <img
-          src={href}
+          src={source}
           alt={nameText(name)}
           width={96}
           height={96}

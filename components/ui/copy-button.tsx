@@ -54,9 +54,14 @@ export function CopyButton(props: {
   );
 }
 
-/** Outside a secure context (plain HTTP on another host) browsers have no clipboard API, only the old command. */
+/** Outside a secure context (plain HTTP on another host), and in some frames, browsers have only the old command. */
 async function writeClipboard(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  try {
+    await navigator.clipboard.writeText(text);
+    return;
+  } catch {
+    // the old command may do it
+  }
   const field = document.createElement('textarea');
   field.value = text;
   field.setAttribute('readonly', '');

@@ -1,6 +1,7 @@
 'use client';
 
 import { useCallback, useSyncExternalStore } from 'react';
+import { browserStorage } from './browser-storage';
 
 /** Where a browser keeps nothing (private windows, a full disk), a choice lasts as long as the page. */
 const unkept = new Map<string, string>();
@@ -14,18 +15,20 @@ export function subscribeToStored(listener: () => void): () => void {
 /** What is remembered now, by whichever tab. */
 export function readStored(key: string): string | null {
   try {
-    return unkept.get(key) ?? localStorage.getItem(key);
+    return unkept.get(key) ?? browserStorage()?.getItem(key) ?? null;
   } catch {
     return unkept.get(key) ?? null;
   }
 }
 
 export function writeStored(key: string, value: string): void {
+  unkept.set(key, value);
   try {
-    localStorage.setItem(key, value);
-    unkept.delete(key);
+    const storage = browserStorage();
+    storage?.setItem(key, value);
+    if (storage) unkept.delete(key);
   } catch {
-    unkept.set(key, value);
+    // full: it lasts as long as the page
   }
   for (const notify of listeners) notify();
 }

@@ -3,9 +3,10 @@
  * still no inline script, no foreign host to load from or send to, no frame and no form target for it to use.
  *
  * @param nonce fresh for every response, in base64
+ * @param framedBy the origins whose pages may show it in a frame: none, but for embeds
  * @param isDevelopment Next's development server evaluates code and talks to itself over a WebSocket
  */
-export function contentPolicy(nonce: string, isDevelopment: boolean): string {
+export function contentPolicy(nonce: string, isDevelopment: boolean, framedBy: readonly string[] = []): string {
   return [
     "default-src 'self'",
     `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'${isDevelopment ? " 'unsafe-eval'" : ''}`,
@@ -20,7 +21,7 @@ export function contentPolicy(nonce: string, isDevelopment: boolean): string {
     "object-src 'none'",
     "base-uri 'none'",
     "form-action 'self'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${framedBy.length === 0 ? "'none'" : framedBy.join(' ')}`,
   ].join('; ');
 }
 

@@ -1,12 +1,33 @@
 /** On every response. Pages get their content policy, with a nonce, from proxy.ts. */
-export const SECURITY_HEADERS = {
+const EVERYWHERE = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
+  'permissions-policy':
+    'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
+};
+
+/** On every response but those of embeds. */
+export const SECURITY_HEADERS = {
+  ...EVERYWHERE,
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  'permissions-policy':
-    'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
+};
+
+/**
+ * On pages that others frame: by whom, their content policy says. A console that isolates itself takes only frames that
+ * do so too.
+ */
+export const EMBED_HEADERS = {
+  ...EVERYWHERE,
+  'cross-origin-resource-policy': 'cross-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+};
+
+/** On what is the same for everybody. A sandboxed frame has no origin: to it our own scripts and fonts are foreign. */
+export const PUBLIC_HEADERS = {
+  'cross-origin-resource-policy': 'cross-origin',
+  'access-control-allow-origin': '*',
 };
 
 /** On what is not a page: should a browser ever be made to show it, it can do nothing. */

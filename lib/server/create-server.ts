@@ -2,9 +2,11 @@ import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
+import { embedOrigins } from '@/lib/access/embed-origins';
 import { Guesses } from '@/lib/access/guesses';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
+import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
 import { type Principal, requirePermission } from '@/lib/access/principal';
 import type { ProviderServer } from '@/lib/access/provider-sign-in';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
@@ -103,6 +105,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
         webhook,
         webhookProblem,
         sessionIdleMs: sessionIdleMs(env),
+        embedOrigins: embedOrigins(env),
       },
       logRetention(env),
     );
@@ -133,7 +136,9 @@ export function createServer(env: Record<string, string | undefined>): Server {
     throw new AppError('method_not_allowed', message, { headers: { allow } });
   }
 
-  const safely = withErrors(answer);
+  const answered = withErrors(answer);
+  const safely = async (request: Request) =>
+    preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {

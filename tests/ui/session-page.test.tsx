@@ -1,7 +1,8 @@
 // @vitest-environment happy-dom
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type SessionStart, SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
+import type { SessionStart } from '@/app/(console)/sessions/[sessionId]/session-stores';
+import { SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
 import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';

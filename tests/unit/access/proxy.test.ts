@@ -97,6 +97,31 @@ describe('before a page', () => {
     expect((await visit('/signed-out?next=/')).headers.get('x-middleware-next')).toBe('1');
   });
 
+  describe('that is embedded', () => {
+    const framedBy = (response: Response) =>
+      /frame-ancestors (.*)$/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
+
+    test('everybody comes in, and only registered origins may be around it', async () => {
+      vi.stubEnv('INTERLUDE_EMBED_ORIGINS', 'https://console.test, https://other.test:8443');
+      const response = await visit('/embed/sessions/a');
+      vi.stubEnv('INTERLUDE_EMBED_ORIGINS', undefined);
+      expect(response.headers.get('x-middleware-next')).toBe('1');
+      expect(framedBy(response)).toBe('https://console.test https://other.test:8443');
+      expect(response.headers.get('x-middleware-request-x-interlude-embed')).toBe('1');
+    });
+
+    test('nobody may be around it where none is registered', async () => {
+      expect(framedBy(await visit('/embed/fleet'))).toBe("'none'");
+    });
+
+    test('no other page counts as one because of what a visitor sends or what it is called', async () => {
+      const response = await visit('/', { ...(await signedIn()), 'x-interlude-embed': '1' });
+      expect(response.headers.get('x-middleware-request-x-interlude-embed')).toBeNull();
+      expect(framedBy(response)).toBe("'none'");
+      expect((await visit('/embed/other')).status).toBe(307);
+    });
+  });
+
   test('another name than the server’s own is misdirected', async () => {
     const response = await visit('/', { ...(await signedIn()), host: 'evil.example' });
     expect(response.status).toBe(421);
@@ -116,6 +141,7 @@ describe('before a page', () => {
       '/sign-in/callback',
       '/healthz',
       '/favicon.ico',
+      '/embed.js',
     ]) {
       expect([other, matches(other)]).toEqual([other, false]);
     }

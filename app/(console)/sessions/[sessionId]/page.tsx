@@ -10,7 +10,8 @@ import { readSession } from '@/lib/queries/read-sessions';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { readForPage, readInTurn } from '../../read-in-turn';
-import { type SessionStart, SessionView } from './session-view';
+import type { SessionStart } from './session-stores';
+import { SessionView } from './session-view';
 
 interface Props {
   params: Promise<{ sessionId: string }>;

@@ -1,6 +1,7 @@
 'use client';
 
 import { useCallback } from 'react';
+import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { Composer, type ComposerProps } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
@@ -40,6 +41,7 @@ export function SessionFoot(props: {
   const turns = useTranscriptState((state) => state?.turns);
   const { messages } = useOutgoing(session.id);
   useOutcomes({ actions, turns, outgoing: messages, say });
+  const { may, why } = useActing();
   const refusal = useRefusal('message');
   const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId);
   const closeToast = useCallback(() => say(null), [say]);
@@ -60,7 +62,9 @@ export function SessionFoot(props: {
           props={{ turns: known, openCount: session.pendingRequestCount }}
         />
       )}
-      {refusal !== null ? (
+      {!may ? (
+        why !== null && <p className="shrink-0 border-line border-t px-4 py-3 text-ink-3 text-xs sm:px-6">{why}</p>
+      ) : refusal !== null ? (
         <ComposerRefusal refusal={refusal} sessionId={session.id} other={other} />
       ) : (
         <Composer

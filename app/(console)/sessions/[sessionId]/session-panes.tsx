@@ -4,7 +4,6 @@ import { clsx } from 'clsx';
 import { useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useOutgoing } from '@/components/composer/use-outgoing';
-import type { ActionStore } from '@/components/live/actions';
 import { TaskPanel } from '@/components/tasks/task-panel';
 import { setAddressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
@@ -12,17 +11,13 @@ import { SessionFoot } from './session-foot';
 import { SessionHeader } from './session-header';
 import { SessionLog } from './session-log';
 import { useSessionScope } from './session-scope';
+import type { SessionParts } from './session-stores';
 import { TranscriptOnDemand } from './transcript-on-demand';
 import { useLogPanel } from './use-log-panel';
 import { useNamedTasks } from './use-named-tasks';
 
 /** How the parts of a session's page share its room: the transcript, on wide screens its tasks beside it, and the log. */
-export function SessionPanes(props: {
-  nonce: string | undefined;
-  actions: ActionStore;
-  toast: string | null;
-  say: (text: string | null) => void;
-}) {
+export function SessionPanes(props: SessionParts & { nonce: string | undefined }) {
   const { sessionId, shown } = useSessionScope();
   const { tasks, omitted } = useNamedTasks();
   const { queue } = useOutgoing(sessionId);

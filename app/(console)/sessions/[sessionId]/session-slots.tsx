@@ -1,6 +1,7 @@
 'use client';
 
 import { type ReactNode, type RefObject, useMemo } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
 import { useOutgoing } from '@/components/composer/use-outgoing';
@@ -29,7 +30,8 @@ export function SessionSlots({ children }: { children: ReactNode }) {
   const { queue } = useOutgoing(sessionId);
   const owed = useOwedMessages(session);
   const away = agent?.connection === 'away';
-  const canWrite = useRefusal('message') === null && endOf(session, agent) === null;
+  const mayAct = useMayAct();
+  const canWrite = useRefusal('message') === null && mayAct && endOf(session, agent) === null;
   const value = useMemo(
     (): TranscriptSlots => ({
       ...slots,

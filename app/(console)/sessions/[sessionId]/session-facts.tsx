@@ -1,0 +1,92 @@
+'use client';
+
+import Link from 'next/link';
+import { OwedReplies } from '@/components/obligations/owed-replies';
+import { Evidence } from '@/components/sessions/away-evidence';
+import {
+  describeState,
+  failuresInWords,
+  glyphOf,
+  isTimed,
+  sessionTitle,
+  standingOf,
+} from '@/components/sessions/session-words';
+import { StateWhy } from '@/components/sessions/state-why';
+import { Ago, RunningClock } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { LastHeard } from '@/components/ui/last-heard';
+import { Name, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
+import { nameText } from '@/components/ui/verbatim';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+
+/** What a session is called, how it stands since when, and whose it is. */
+export function SessionFacts(props: {
+  session: SessionSummary;
+  taskCount: number;
+  onTasks: () => void;
+  /** Whether the page of its agent is there to be gone to. */
+  hasLinks: boolean;
+}) {
+  const { session, taskCount, onTasks, hasLinks } = props;
+  const agent = `/agents/${encodeURIComponent(session.agentId)}`;
+  return (
+    <div className="min-w-0 flex-1">
+      <h1 dir="auto" className="w-fit max-w-full truncate font-medium text-md" title={nameText(sessionTitle(session))}>
+        <Words text={sessionTitle(session)} />
+      </h1>
+      <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
+        <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
+          <Glyph name={glyphOf(standingOf(session))} />
+          <span className="shrink-0">{describeState(session)}</span>
+          <StateWhy session={session} />
+          {session.away === null && session.stateReason !== null && (
+            <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
+              <Words text={plainWords(session.stateReason)} />
+            </span>
+          )}
+          {session.away !== null ? (
+            // On a phone there is no room for it twice: the note above the composer has it.
+            <span className="max-sm:hidden">
+              <Evidence away={session.away} />
+            </span>
+          ) : isTimed(session) ? (
+            <RunningClock since={session.stateSince} className="text-ink-3" />
+          ) : (
+            // As wide as it gets: what stands behind it, and what hangs from that, is not moved as it ticks.
+            <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
+          )}
+          {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="text-ink-3" />}
+        </span>
+        {hasLinks ? (
+          <Link href={agent} className="min-w-0 truncate hover:text-ink hover:underline">
+            <Name text={session.agentId} />
+          </Link>
+        ) : (
+          <span className="min-w-0 truncate">
+            <Name text={session.agentId} />
+          </span>
+        )}
+        <OwedReplies session={session} />
+        {session.insightCount > 0 &&
+          (hasLinks ? (
+            <Link href={`${agent}#failures`} className="text-failed underline underline-offset-2">
+              {failuresInWords(session)}
+            </Link>
+          ) : (
+            <span className="text-failed">{failuresInWords(session)}</span>
+          ))}
+        {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}
+        {session.quarantinedCount > 0 && (
+          <span className="text-waiting">{plural(session.quarantinedCount, 'record')} in quarantine</span>
+        )}
+        {taskCount > 0 && (
+          <button type="button" onClick={onTasks} className="hover:text-ink hover:underline 2xl:hidden">
+            {plural(taskCount, 'task')}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

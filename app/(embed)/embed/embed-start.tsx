@@ -1,0 +1,33 @@
+'use client';
+
+import { type ComponentType, useEffect, useState } from 'react';
+import type { EmbedViewProps } from './embed-view';
+
+const AGAIN_MS = 3_000;
+
+/** Brings the code of an embed. It shares none with the first load of the dashboard's own pages, which it would split. */
+export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedAt: number }) {
+  const { renderedAt, ...rest } = props;
+  const [View, setView] = useState<ComponentType<EmbedViewProps> | null>(null);
+  const [offsetMs] = useState(() => (typeof window === 'undefined' ? 0 : renderedAt - Date.now()));
+  const [hasFailed, setFailed] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    const load = () =>
+      import('./embed-view').then(
+        ({ EmbedView }) => setView(() => EmbedView),
+        () => {
+          setFailed(true);
+          timer = setTimeout(load, AGAIN_MS);
+        },
+      );
+    void load();
+    return () => clearTimeout(timer);
+  }, []);
+  if (View !== null) return <View offsetMs={offsetMs} {...rest} />;
+  return (
+    <p role="status" className="grid min-h-dvh place-items-center px-6 py-4 text-ink-3 text-xs">
+      {hasFailed ? 'Interlude’s code could not be loaded. It is tried again.' : 'Connecting…'}
+    </p>
+  );
+}

@@ -1,0 +1,40 @@
+'use client';
+
+import { useState } from 'react';
+import { EmbedGate } from '@/components/embed/embed-gate';
+import { NowProvider } from '@/components/ui/now';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+
+export type EmbedOf = { session: string } | { agentLogs: string } | { fleet: true };
+
+export interface EmbedViewProps {
+  of: EmbedOf;
+  /** Those whose pages may embed this server. */
+  origins: readonly string[];
+  nonce: string | undefined;
+  /** By how much the server's clock is ahead. */
+  offsetMs: number;
+}
+
+const sessionCode = new CodeOnDemand(async () => (await import('./sessions/[sessionId]/embed-session')).EmbedSession);
+const logCode = new CodeOnDemand(async () => (await import('./agents/[agentId]/logs/embed-log')).EmbedLog);
+const fleetCode = new CodeOnDemand(async () => (await import('./fleet/embed-fleet')).EmbedFleet);
+
+/** An embed in the browser. What it is of comes while the page around it is asked for a token. */
+export function EmbedView({ of, origins, nonce, offsetMs }: EmbedViewProps) {
+  const [now] = useState(() => Date.now() + offsetMs);
+  usePreload('session' in of ? sessionCode : 'agentLogs' in of ? logCode : fleetCode);
+  return (
+    <NowProvider renderedAt={now}>
+      <EmbedGate origins={origins} offsetMs={offsetMs}>
+        {'session' in of ? (
+          <OnDemand code={sessionCode} name="The session" props={{ sessionId: of.session, nonce }} />
+        ) : 'agentLogs' in of ? (
+          <OnDemand code={logCode} name="The log" props={{ agentId: of.agentLogs }} />
+        ) : (
+          <OnDemand code={fleetCode} name="The list of sessions" props={{}} />
+        )}
+      </EmbedGate>
+    </NowProvider>
+  );
+}

@@ -1,0 +1,26 @@
+'use client';
+
+import { FleetSummary } from '@/app/(console)/fleet-summary';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+import { SessionNav } from '@/components/sessions/session-nav';
+
+/** The list of sessions in a frame. Where a row leads, the page around it decides. */
+export function EmbedFleet() {
+  return (
+    <main className="flex h-full min-h-0 flex-col">
+      <header className="flex shrink-0 items-center gap-3 px-4 pt-2">
+        <h1 className="font-medium text-md">Sessions</h1>
+        <FleetSummary />
+        <div className="ml-auto">
+          <ConnectionBadge />
+        </div>
+      </header>
+      <SessionNav
+        currentId={null}
+        // what is searched for is no address here
+        keysEverywhere={false}
+        empty={<p className="px-4 py-3 text-ink-3">No session has come in yet.</p>}
+      />
+    </main>
+  );
+}

@@ -1,0 +1,5 @@
+import { EmbedShell } from '../embed-shell';
+
+export default function EmbedFleetPage() {
+  return <EmbedShell of={{ fleet: true }} />;
+}

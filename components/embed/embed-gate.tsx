@@ -1,0 +1,39 @@
+'use client';
+
+import { type ReactNode, useEffect, useState } from 'react';
+import { useSelected } from '@/components/live/use-folded';
+import { EmbedFrame } from './embed-frame';
+import { EmbedOpen } from './embed-open';
+
+interface GateProps {
+  /** Those whose pages may embed this server. */
+  origins: readonly string[];
+  /** By how much the server's clock is ahead. */
+  offsetMs: number;
+  children: ReactNode;
+}
+
+/** Shows what an embed is of once the page around it has given a token; until then, and where that may not be, words. In browsers only. */
+export function EmbedGate({ origins, offsetMs, children }: GateProps) {
+  const [frame] = useState(() => new EmbedFrame(origins, offsetMs));
+  useEffect(() => frame.start(), [frame]);
+  const phase = useSelected(frame, (one) => one.phase);
+  if (phase.kind === 'refused') return <Words text={phase.why} />;
+  if (phase.kind === 'waiting') return <Words text={phase.words} />;
+  const { limits, isSignedOut } = phase;
+  return (
+    <EmbedOpen frame={frame} mayAct={limits.mayAct} isSignedOut={isSignedOut}>
+      {children}
+    </EmbedOpen>
+  );
+}
+
+function Words({ text }: { text: string | null }) {
+  return (
+    <main className="grid min-h-dvh place-items-center px-6 py-4">
+      <p role="status" className="max-w-prose text-ink-3 text-xs">
+        {text ?? 'Connecting…'}
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,91 @@
+// @vitest-environment happy-dom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render, screen } from '@testing-library/react';
+import type { ReactNode } from 'react';
+import { afterEach, expect, test } from 'vitest';
+import { MayActProvider } from '@/components/access/may-act';
+import { SelectionBar } from '@/components/agents/selection-bar';
+import { InboxBulk } from '@/components/inbox/inbox-bulk';
+import { ItemActions } from '@/components/inbox/item-actions';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { LevelSwitch } from '@/components/logs/level-switch';
+import { AcceptReply } from '@/components/obligations/accept-reply';
+import { Waive } from '@/components/obligations/waive';
+import { RequestBoardProvider } from '@/components/requests/request-board';
+import { RequestCard } from '@/components/requests/request-card';
+import { SessionMenu } from '@/components/sessions/session-menu';
+import { TaskStop } from '@/components/tasks/task-stop';
+import { NowProvider } from '@/components/ui/now';
+import { anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
+
+afterEach(cleanup);
+
+const nothing = () => {};
+
+function show(may: boolean, what: ReactNode, answersHere = true) {
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <QueryClientProvider client={new QueryClient()}>
+        <MayActProvider may={may} why={null} answersHere={answersHere}>
+          <ActionsProvider store={new ActionStore('s/1', nothing)}>
+            <RequestBoardProvider>{what}</RequestBoardProvider>
+          </ActionsProvider>
+        </MayActProvider>
+      </QueryClientProvider>
+    </NowProvider>,
+  );
+}
+/** What of it can be pressed, be it only once it has stood still. */
+const pressable = () =>
+  [...screen.queryAllByRole('button'), ...screen.queryAllByRole('radio')].filter(
+    (one) => !one.hasAttribute('disabled'),
+  );
+
+const aQuestion = aRequest({ id: 'q', requestKind: 'question' });
+const candidate = { messageId: 'm2', position: '2', text: 'Done', at: 1 } as never;
+const controls: [string, ReactNode][] = [
+  ['dropping an owed reply', <Waive key="" sessionId="s" messageId="m" />],
+  ['accepting a reply', <AcceptReply key="" sessionId="s" messageId="m" candidate={candidate} />],
+  ['arranging a session', <SessionMenu key="" session={aSession()} />],
+  ['the level of a log', <LevelSwitch key="" agent={anAgent({ connection: 'connected', connectedSince: 1 })} />],
+  ['stopping a task', <TaskStop key="" task={aTask({ status: 'running' })} />],
+  [
+    'marking an item of the inbox',
+    <ItemActions key="" item={anInboxItem()} person="me" unfold={null} onMark={nothing} />,
+  ],
+];
+
+test.each(controls)('%s is there for who may act, and not for who may not', (_what, control) => {
+  show(true, control);
+  expect(pressable()).not.toEqual([]);
+  cleanup();
+  show(false, control);
+  expect(pressable()).toEqual([]);
+});
+
+test('what was selected says why nothing can be done with it', () => {
+  show(false, <SelectionBar agents={[anAgent()]} total={1} onAll={nothing} onNone={nothing} />);
+  screen.getByText('You can look here, and ask nothing of them.');
+  expect(pressable().map((one) => one.textContent)).toEqual(['None']);
+  cleanup();
+  show(
+    false,
+    <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} />,
+  );
+  screen.getByText('You can look here, and change nothing.');
+  expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);
+});
+
+test('a request says that it can’t be answered by who only looks', () => {
+  show(false, <RequestCard item={aQuestion} input={null} size="" />);
+  screen.getByText('You can look here, and not answer.');
+  expect(pressable()).toEqual([]);
+});
+
+test('in a frame it is answered in a window of ours, also by who may act', () => {
+  show(true, <RequestCard item={aQuestion} input={null} size="" />, false);
+  const link = screen.getByRole('link', { name: 'Answer in Interlude' });
+  expect(link.getAttribute('href')).toBe('/sessions/s%2F1#request-q');
+  expect([link.getAttribute('target'), link.getAttribute('rel')]).toEqual(['_blank', 'noopener']);
+  expect(pressable()).toEqual([]);
+});

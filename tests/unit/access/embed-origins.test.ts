@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { embedOrigins } from '@/lib/access/embed-origins';
+import { isEmbedPage } from '@/lib/access/embed-path';
+
+const of = (text: string | undefined) => embedOrigins({ INTERLUDE_EMBED_ORIGINS: text });
+
+test('none is named, none may embed', () => {
+  expect(of(undefined)).toEqual([]);
+  expect(of(' , ')).toEqual([]);
+});
+
+test('each is taken as browsers write it, once', () => {
+  expect(of('https://Console.test, http://a.test:8080,https://console.test:443')).toEqual([
+    'https://console.test',
+    'http://a.test:8080',
+  ]);
+});
+
+test.each([
+  '*',
+  'https://*.acme.test',
+  'console.test',
+  'https://console.test/path',
+  'https://me@console.test',
+  'https://console.test?x',
+  "https://a.test 'self'",
+  'data:text/html,x',
+  'null',
+])('%s is no origin, and nothing is embedded by guess', (named) => {
+  expect(() => of(named)).toThrow('which is no origin');
+});
+
+test.each(['/embed/sessions/a%2Fb', '/embed/agents/x/logs', '/embed/fleet'])('%s is an embed', (path) => {
+  expect(isEmbedPage(path)).toBe(true);
+});
+
+test.each([
+  '/embed',
+  '/embed/',
+  '/embed/sessions',
+  '/embed/sessions/a/b',
+  '/embed/fleet/',
+  '/sessions/embed/fleet',
+  '/embedded',
+])('%s is none', (path) => {
+  expect(isEmbedPage(path)).toBe(false);
+});

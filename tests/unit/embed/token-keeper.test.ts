@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { TokenKeeper } from '@/components/embed/token-keeper';
+import type { Checked, TokenLimits } from '@/components/embed/token-limits';
+
+const START = 1_000_000;
+const good = (limits: Partial<TokenLimits> = {}): Checked => ({
+  kind: 'good',
+  limits: { parentOrigin: null, expiresAt: null, mayAct: false, ...limits },
+});
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A keeper before a server that takes the tokens in `taken`, and what it told and asked. */
+function kept(checks: Record<string, Checked> = {}, fault: (limits: TokenLimits) => string | null = () => null) {
+  const log: string[] = [];
+  const taken = new Set<string>();
+  const keeper = new TokenKeeper({
+    ask: (why) => log.push(`ask ${why}`),
+    check: async (token) => checks[token] ?? good(),
+    fault,
+    onGood: () => log.push('good'),
+    onNone: () => log.push('none'),
+    onFault: (why) => log.push(`fault ${why}`),
+    fetch: async (input, init) => {
+      const bearer = new Headers(init?.headers).get('authorization') ?? '';
+      log.push(`${input} ${bearer} ${init?.credentials}`);
+      return new Response(null, { status: taken.has(bearer.slice(7)) ? 200 : 401 });
+    },
+    now: Date.now,
+  });
+  return { keeper, log, taken };
+}
+
+test('requests carry the token and no cookie', async () => {
+  const { keeper, log, taken } = kept();
+  taken.add('t1');
+  await keeper.give('t1');
+  const answer = await keeper.fetch('/a', { credentials: 'same-origin' });
+  expect(answer.status).toBe(200);
+  expect(log).toEqual(['good', '/a Bearer t1 omit']);
+});
+
+test('what is refused waits for one next token, however many wait, and is sent once more', async () => {
+  const { keeper, log, taken } = kept();
+  await keeper.give('t1');
+  const answers = Promise.all([keeper.fetch('/a'), keeper.fetch('/b')]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(log.filter((one) => one.startsWith('ask'))).toEqual(['ask refused']);
+  taken.add('t2');
+  await keeper.give('t2');
+  expect((await answers).map(({ status }) => status)).toEqual([200, 200]);
+  expect(log.slice(-2)).toEqual(['/a Bearer t2 omit', '/b Bearer t2 omit']);
+});
+
+test('where no token comes, what was refused stays so, and a later token is taken all the same', async () => {
+  const { keeper, log, taken } = kept();
+  await keeper.give('t1');
+  const answer = keeper.fetch('/a');
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect((await answer).status).toBe(401);
+  expect(log.at(-1)).toBe('none');
+  taken.add('t2');
+  await keeper.give('t2');
+  expect((await keeper.fetch('/a')).status).toBe(200);
+});
+
+test('a token that the server does not take is never used, and after three of them no more are asked for', async () => {
+  const { keeper, log } = kept({ bad: { kind: 'refused' } });
+  for (let given = 0; given < 3; given += 1) await keeper.give('bad');
+  expect(log).toEqual(['ask refused', 'ask refused', 'none']);
+});
+
+test('while the server is away a token is looked at again, and of two the later one counts', async () => {
+  const checks: Record<string, Checked> = { t1: { kind: 'away' } };
+  const { keeper, log, taken } = kept(checks);
+  const first = keeper.give('t1');
+  await vi.advanceTimersByTimeAsync(300);
+  await keeper.give('t2');
+  checks.t1 = good();
+  await vi.advanceTimersByTimeAsync(20_000);
+  await first;
+  expect(log).toEqual(['good']);
+  taken.add('t2');
+  expect((await keeper.fetch('/a')).status).toBe(200);
+});
+
+test('a token that is not for here is dropped, and why is told', async () => {
+  const { keeper, log } = kept({}, () => 'not yours');
+  await keeper.give('t1');
+  expect(log).toEqual(['fault not yours']);
+  void keeper.fetch('/a');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(log.at(-1)).toBe('ask first');
+});
+
+test.each([
+  ['15 minutes', 900_000, 870_000],
+  ['8 seconds', 8_000, 6_000],
+  ['a second', 1_000, 1_000],
+])('the next token is asked for before one of %s ends', async (_time, ttlMs, askedAfterMs) => {
+  const { keeper, log } = kept({ t1: good({ expiresAt: START + ttlMs }) });
+  await keeper.give('t1');
+  await vi.advanceTimersByTimeAsync(askedAfterMs - 1);
+  expect(log).toEqual(['good']);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(log).toEqual(['good', 'ask expiring']);
+});
