@@ -1,3 +1,4 @@
+import type { Me } from '@/lib/protocol/access';
 import { API_BASE } from '@/lib/protocol/version';
 
 /** What the server says of an embed token to whoever carries it. */
@@ -20,26 +21,22 @@ const WITHIN_MS = 10_000;
 /** Asks the server what a token is for. Never throws. */
 export async function checkToken(token: string): Promise<Checked> {
   try {
-    const answer = await fetch(`${API_BASE}/embed-token`, {
+    const answer = await fetch(`${API_BASE}/me`, {
       credentials: 'omit',
       cache: 'no-store',
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(WITHIN_MS),
     });
-    // a server that tells nothing of tokens limits none
-    if (answer.status === 404) return { kind: 'good', limits: limitsOf({ mayAct: false }) };
     if (answer.status === 401 || answer.status === 403) return { kind: 'refused' };
-    return answer.ok ? { kind: 'good', limits: limitsOf(await answer.json()) } : { kind: 'away' };
+    if (!answer.ok) return { kind: 'away' };
+    const me = (await answer.json()) as Me;
+    // whatever else somebody hands to a frame may open more than the frame is for
+    return me.kind === 'embed' ? { kind: 'good', limits: limitsOf(me) } : { kind: 'refused' };
   } catch {
     return { kind: 'away' };
   }
 }
 
-function limitsOf(told: unknown): TokenLimits {
-  const { parentOrigin, expiresAt, mayAct } = Object(told) as Record<string, unknown>;
-  return {
-    parentOrigin: typeof parentOrigin === 'string' ? parentOrigin : null,
-    expiresAt: typeof expiresAt === 'number' ? expiresAt : null,
-    mayAct: mayAct === true,
-  };
+function limitsOf({ parentOrigin, expiresAt, role }: Me): TokenLimits {
+  return { parentOrigin, expiresAt, mayAct: role === 'operator' };
 }

@@ -40,13 +40,15 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
   /** Whoever is signed in to the console may look; what the token is for, the backend decides. */
   async function giveToken(request: IncomingMessage, response: ServerResponse, url: URL, refuses: boolean) {
     if (refuses) return void response.writeHead(403).end('not signed in to the console');
+    if (url.searchParams.has('rubbish')) return void response.writeHead(200).end(`ile_${'x'.repeat(43)}`);
     const parentOrigin = url.searchParams.get('parentOrigin') ?? `http://${request.headers.host}`;
     const wish = {
       ...(url.searchParams.has('session') ? { sessionId: url.searchParams.get('session') } : {}),
       ...(url.searchParams.has('agentLogs') ? { agentId: url.searchParams.get('agentLogs') } : {}),
       parentOrigin,
+      ...(url.searchParams.has('session') || url.searchParams.has('agentLogs') ? {} : { fleet: true }),
       ttlSeconds: Number(url.searchParams.get('ttl') ?? 300),
-      mayAct: url.searchParams.get('mayAct') === '1',
+      role: url.searchParams.get('mayAct') === '1' ? 'operator' : 'viewer',
     };
     const answer = await fetch(`${api}/api/v1/embed-tokens`, {
       method: 'POST',
