@@ -35,11 +35,11 @@ function show(may: boolean, what: ReactNode, answersHere = true) {
     </NowProvider>,
   );
 }
-/** What of it can be pressed, be it only once it has stood still. */
-const pressable = () =>
-  [...screen.queryAllByRole('button'), ...screen.queryAllByRole('radio')].filter(
-    (one) => !one.hasAttribute('disabled'),
-  );
+/** What of it can be pressed. A button that is only yet to stand still can; a radio that is off stays off. */
+const pressable = () => [
+  ...screen.queryAllByRole('button').filter((one) => !one.hasAttribute('disabled')),
+  ...screen.queryAllByRole('radio').filter((one) => one.getAttribute('aria-disabled') !== 'true'),
+];
 
 const aQuestion = aRequest({ id: 'q', requestKind: 'question' });
 const candidate = { messageId: 'm2', position: '2', text: 'Done', at: 1 } as never;
