@@ -72,8 +72,9 @@ function curl(origin: string, token: string): string {
   );
   return [
     'now=$(date +%s)000',
-    `curl -s ${origin}/api/v1/events \\`,
-    `  -H "authorization: Bearer ${token}" -d '{`,
+    // by a pipe: what stands in a command's arguments everybody on the machine may read
+    `printf 'authorization: Bearer %s' "${token}" |`,
+    `curl -s ${origin}/api/v1/events -H @- -d '{`,
     `  "producer":{"id":"my-agent","epoch":'$now'},`,
     `  "records":[\n${records.join(',\n')}]}'`,
   ].join('\n');

@@ -1,4 +1,6 @@
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
+import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
 import { OWNER, type Principal } from './principal';
@@ -15,9 +17,14 @@ const NOTE_USE_MS = 60_000;
 /** Most that are remembered, known and unknown ones together. */
 const MOST = 20_000;
 
+/** How long the database may take to answer. */
+const PATIENCE_MS = 5_000;
+
 interface Entry {
   principal: Principal;
   credential: Credential;
+  /** When its time is over by the steady clock: setting the other one back makes it no longer. */
+  endsAt: number;
 }
 
 /**
@@ -78,7 +85,7 @@ export class CredentialBook {
     if (entry === null) return null;
     const { credential, principal } = entry;
     const now = this.#now();
-    if (!isLive(credential, now)) {
+    if (!this.#isLive(entry)) {
       // It may have been used elsewhere meanwhile.
       if (credential.idleMs === null) return null;
       return this.#read(hash);
@@ -141,7 +148,7 @@ export class CredentialBook {
   async #lookNow(): Promise<void> {
     const beganAt = this.#steady();
     try {
-      const { rows } = await this.#database.reader.execute('SELECT version FROM access');
+      const { rows } = await this.#ask('SELECT version FROM access');
       const version = Number(rows[0]?.version ?? 0);
       if (version !== this.#version) await this.#readAgain();
       this.#version = version;
@@ -151,15 +158,33 @@ export class CredentialBook {
       const isNews = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
       if (isNews) console.error('[interlude] credentials can’t be looked up:', inShort(error));
       this.#isFailing = true;
-      throw error instanceof AppError
-        ? error
-        : new AppError('unavailable', 'Interlude can’t look up who you are: its database does not answer. Try again.', {
-            cause: error,
-            headers: { 'retry-after': '1' },
-          });
+      throw error;
     }
     this.#endOver();
     if (beganAt - this.#notedAt >= NOTE_USE_MS) await this.#noteUse();
+  }
+
+  /** @throws AppError `unavailable`, also if the database takes too long */
+  async #ask(statement: InStatement): Promise<ResultRows> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(reject, PATIENCE_MS, new Error(`no answer within ${PATIENCE_MS / 1_000} s`));
+    });
+    try {
+      return await Promise.race([this.#database.reader.execute(statement), late]);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      throw new AppError(
+        'unavailable',
+        'Interlude can’t look up who you are: its database does not answer. Try again.',
+        {
+          cause: error,
+          headers: { 'retry-after': '1' },
+        },
+      );
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Something changed: what is remembered is read again, and what is not there any more is forgotten. */
@@ -167,26 +192,27 @@ export class CredentialBook {
     this.#generation += 1;
     const hashes = [...this.#entries.keys()];
     const watched = [...this.#watchers.keys()];
-    const { rows } = await this.#database.reader.execute({
+    const { rows } = await this.#ask({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials
         WHERE hash IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?))`,
       args: [JSON.stringify(hashes), JSON.stringify(watched)],
     });
     // those that were asked for meanwhile are read by whoever asked
+    const before = new Map(this.#entries);
     this.#entries.clear();
     this.#liveIds.clear();
     const live = new Set<string>();
     for (const row of rows) {
       const { hash, ...credential } = credentialFromRow(row);
-      this.#take(hash, credential);
-      if (isLive(this.#entries.get(hash)?.credential ?? credential, this.#now())) live.add(credential.id);
+      const entry = this.#take(hash, credential, before.get(hash)?.endsAt);
+      if (entry !== null && this.#isLive(entry)) live.add(credential.id);
     }
     for (const id of watched) if (!live.has(id)) this.#end(id);
   }
 
   async #read(hash: string): Promise<Principal | null> {
     const generation = this.#generation;
-    const { rows } = await this.#database.reader.execute({
+    const { rows } = await this.#ask({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ?`,
       args: [hash],
     });
@@ -198,31 +224,42 @@ export class CredentialBook {
       return null;
     }
     const { hash: _, ...credential } = credentialFromRow(row);
-    const entry = this.#take(hash, credential);
-    if (entry === null) return null;
+    const entry = this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
+    if (entry === null || !this.#isLive(entry)) return null;
     this.#used.set(credential.id, this.#now());
     return entry.principal;
   }
 
-  #take(hash: string, credential: Credential): Entry | null {
+  /** What is not live now by the clock alone may be again: by a use elsewhere, or when the clock is set right. */
+  #take(hash: string, credential: Credential, endedAt = Number.POSITIVE_INFINITY): Entry | null {
     const usedAt = this.#used.get(credential.id) ?? 0;
     const known = { ...credential, lastUsedAt: Math.max(credential.lastUsedAt, usedAt) };
+    const leftMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : known.expiresAt - this.#now();
+    const endsAt = Math.min(endedAt, this.#steady() + leftMs);
     // a code lets nobody in: it is exchanged for a sign-in
-    const lets = credential.kind !== 'code' && isLive(known, this.#now());
-    const entry = lets ? { credential: known, principal: principalOf(known) } : null;
+    const lets = credential.kind !== 'code' && credential.revokedAt === null;
+    const entry = lets ? { credential: known, principal: principalOf(known), endsAt } : null;
     this.#remember(hash, entry);
-    if (lets) this.#liveIds.add(credential.id);
+    if (entry !== null && this.#isLive(entry)) this.#liveIds.add(credential.id);
     return entry;
+  }
+
+  #isLive({ credential, endsAt }: Entry): boolean {
+    return isLive(credential, this.#now()) && this.#steady() < endsAt;
   }
 
   #remember(hash: string, entry: Entry | null): void {
     this.#entries.delete(hash);
     this.#entries.set(hash, entry);
-    if (this.#entries.size <= MOST) return;
-    const [[oldest, forgotten] = []] = this.#entries;
-    if (oldest === undefined) return;
-    this.#entries.delete(oldest);
-    if (forgotten) this.#liveIds.delete(forgotten.credential.id);
+    for (let tries = this.#entries.size; this.#entries.size > MOST && tries > 0; tries -= 1) {
+      const [[oldest, forgotten] = []] = this.#entries;
+      if (oldest === undefined) return;
+      this.#entries.delete(oldest);
+      // whoever listens by it must hear of its end
+      const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
+      if (isWatched) this.#entries.set(oldest, forgotten);
+      else if (forgotten) this.#liveIds.delete(forgotten.credential.id);
+    }
   }
 
   /** Ends the streams of what has expired. */
@@ -236,7 +273,7 @@ export class CredentialBook {
         entry.credential.lastUsedAt = now;
         this.#used.set(entry.credential.id, now);
       }
-      if (!isLive(entry.credential, now)) this.#end(entry.credential.id);
+      if (!this.#isLive(entry)) this.#end(entry.credential.id);
     }
   }
 

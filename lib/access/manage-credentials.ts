@@ -19,6 +19,7 @@ import {
   credentialFromRow,
   revokeCredentials,
 } from './credential-rows';
+import { LOCAL_ADMIN } from './person-of';
 import type { Principal } from './principal';
 import { CODE_LIFETIME_MS } from './sign-in';
 
@@ -73,7 +74,8 @@ export async function postToken(
 ): Promise<NewToken> {
   const { role, agent, agentPrefix, expiresAt = null } = body;
   const scope = scopeOf(body);
-  const name = body.name ?? (agent === undefined ? `${role} ${agentPrefix ?? ''}`.trim() : `${role} of ${agent}`);
+  const whose = agentPrefix === undefined ? '' : `of ${agentPrefix}…`;
+  const name = body.name ?? `${role} ${agent === undefined ? whose : `of ${agent}`}`.trim();
   const { secret, credential } = await database.writes.run((transaction) =>
     addCredential(transaction, {
       kind: 'token',
@@ -89,9 +91,12 @@ export async function postToken(
   return { token: secret, credential: summaryOf(credential) };
 }
 
-function scopeOf({ role, agent, agentPrefix, producerPrefix }: NewTokenRequest): Scope {
+function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewTokenRequest): Scope {
   const isNarrow = agent !== undefined || agentPrefix !== undefined;
-  if (role === 'runner' && !isNarrow) {
+  if (anyAgent && (role !== 'runner' || isNarrow)) {
+    throw new AppError('invalid_argument', '"anyAgent" is for a runner, and stands without "agent" and "agentPrefix".');
+  }
+  if (role === 'runner' && !isNarrow && !anyAgent) {
     throw new AppError(
       'invalid_argument',
       'A runner’s token is for an agent: give "agent" with its id, or "agentPrefix" with how the ids of its agents begin.',
@@ -138,7 +143,7 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
   const { secret } = await database.writes.run((transaction) =>
     addCredential(transaction, {
       kind: 'code',
-      name: principal.role === 'owner' ? 'Local admin' : principal.name,
+      name: principal.role === 'owner' ? LOCAL_ADMIN : principal.name,
       role: 'admin',
       scope: EVERYTHING,
       now: now(),

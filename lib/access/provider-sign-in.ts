@@ -7,9 +7,10 @@ import { principalOf } from './credential-book';
 import { addCredential, moveVersion, revokeCredentials } from './credential-rows';
 import { checkHost } from './host';
 import type { OidcSignIn, SignedInPerson } from './oidc/oidc-sign-in';
+import { isSecure } from './own-address';
 import { plainPage } from './plain-page';
 import { sessionCookie } from './session-cookie';
-import { DEFAULT_IDLE_MS, isSecure, type SignInServer } from './sign-in';
+import { DEFAULT_IDLE_MS, type SignInServer } from './sign-in';
 
 /**
  * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is

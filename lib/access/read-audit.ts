@@ -7,6 +7,7 @@ import type { AuditQuery } from '@/lib/protocol/queries';
 import type { Asked } from './asked';
 import { AUDIT_COLUMNS, auditFromRow, hashOf, NO_HASH } from './audit-entry';
 import { clientOf } from './client-of';
+import { cutShort } from './cut-short';
 import type { ServerContext } from './server-context';
 
 const READ_AT_ONCE = 500;
@@ -52,7 +53,7 @@ function conditionOf({ before, actor, action, agent, session, credential, result
 
 /** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
 export async function getAuditExport(
-  { query, request }: Asked<never, { query: AuditQuery }>,
+  { query, request, whenOver }: Asked<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const { sql, args } = conditionOf(query);
@@ -75,7 +76,7 @@ export async function getAuditExport(
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
     },
   });
-  return new Response(body, {
+  return new Response(cutShort(body, { whenOver }), {
     headers: {
       'content-type': 'application/x-ndjson',
       'content-disposition': 'attachment; filename="interlude-audit.jsonl"',

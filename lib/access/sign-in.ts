@@ -10,7 +10,8 @@ import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCre
 import { sameSecret } from './digest';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
-import { ownAddress } from './own-address';
+import { isSecure, ownAddress } from './own-address';
+import { LOCAL_ADMIN } from './person-of';
 import { plainPage } from './plain-page';
 import { OWNER, type Principal } from './principal';
 import { isSecret, secretHash } from './secret';
@@ -56,11 +57,8 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
     if ((await signedIn(request.headers, server)) !== null) return goTo(next);
     return goTo(signedOutPath(next, wasSignedIn(request.headers) ? 'ended' : undefined));
   }
-  // programs may not know such names
-  const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
-  const { localName } = server.settings();
-  const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
-  if (own !== null && isBrowser && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  const own = ownAddress(request, server.settings());
+  if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
 
@@ -123,7 +121,7 @@ async function enter(request: Request, server: SignInServer, token: string, next
     if (granted === null) return null;
     const made = await addCredential(transaction, {
       kind: 'session',
-      name: isOwner ? 'Local admin' : granted.principal.name,
+      name: isOwner ? LOCAL_ADMIN : granted.principal.name,
       // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
       role: isOwner ? 'admin' : granted.principal.role,
       scope: isOwner ? EVERYTHING : granted.principal.scope,
@@ -161,12 +159,6 @@ async function spendCode(
 
 export function goTo(path: string, headers: Record<string, string> = {}): Response {
   return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store', ...headers } });
-}
-
-/** Whether the browser reached us over TLS, be it through a proxy. A liar only hardens its own cookie. */
-export function isSecure(request: Request): boolean {
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
-  return (forwarded ?? new URL(request.url).protocol.replace(':', '')) === 'https';
 }
 
 /** The body, of which a stranger may not make us keep more than a form's worth. */

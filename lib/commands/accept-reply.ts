@@ -1,8 +1,9 @@
 import type { Asked } from '@/lib/access/asked';
+import { personOf } from '@/lib/access/person-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationAcceptedValue } from '@/lib/protocol/ag-ui';
-import { type AcceptReply, type AcceptReplyAnswer, OPERATOR } from '@/lib/protocol/commands';
+import type { AcceptReply, AcceptReplyAnswer } from '@/lib/protocol/commands';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { findOwed, quoteOf } from './find-owed';
 import { conflict } from './refusals';
@@ -38,7 +39,7 @@ export async function postAcceptReply(
       reply_message_id: candidate.messageId,
       turn_id: candidate.turnId,
       about: quoteOf(text),
-      by: OPERATOR.id,
+      by: personOf(asked.principal),
       ...(clientId === undefined ? {} : { client_id: clientId }),
     };
     const event = { type: 'CUSTOM', name: CUSTOM.obligationAccepted, value };

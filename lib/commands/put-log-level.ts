@@ -1,6 +1,7 @@
 import { columnText } from '@/db/column-text';
 import type { Asked } from '@/lib/access/asked';
-import { type LogLevelAnswer, OPERATOR, type SetLogLevel } from '@/lib/protocol/commands';
+import { personOf } from '@/lib/access/person-of';
+import type { LogLevelAnswer, SetLogLevel } from '@/lib/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@/lib/protocol/limits';
 import type { CommandServer } from './command-hub';
 import { desireLevel } from './desire-level';
@@ -14,11 +15,11 @@ import { missing } from './refusals';
  * @throws AppError `not_found`
  */
 export async function putLogLevel(
-  { ids: { agentId }, body: { level, ttlSeconds } }: Asked<'agentId', { body: SetLogLevel }>,
+  { ids: { agentId }, body: { level, ttlSeconds }, principal }: Asked<'agentId', { body: SetLogLevel }>,
   server: CommandServer,
 ): Promise<LogLevelAnswer> {
   const byDefault = level === 'debug' ? DEBUG_TTL_SECONDS : null;
-  const wish = { level, ttlSeconds: ttlSeconds === undefined ? byDefault : ttlSeconds, by: OPERATOR.id };
+  const wish = { level, ttlSeconds: ttlSeconds === undefined ? byDefault : ttlSeconds, by: personOf(principal) };
   const id = columnText(agentId);
   const asked = await server.database.writes.run(async (transaction) => {
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });

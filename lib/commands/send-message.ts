@@ -1,7 +1,8 @@
 import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
-import { type MessageAnswer, OPERATOR, type SendMessage } from '@/lib/protocol/commands';
+import { personOf } from '@/lib/access/person-of';
+import type { MessageAnswer, SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import type { Sending } from '@/lib/protocol/sending';
 import { askAndSay } from './ask-session';
@@ -18,6 +19,7 @@ export async function postMessage(
   {
     ids: { sessionId },
     body: { text, clientId, replyTo, attachments = [] },
+    principal,
   }: Asked<'sessionId', { body: SendMessage }>,
   server: CommandServer,
 ): Promise<MessageAnswer> {
@@ -39,7 +41,7 @@ export async function postMessage(
       const body = {
         messageId,
         text,
-        from: OPERATOR,
+        from: { kind: 'person' as const, id: personOf(principal) },
         ...(replyTo === undefined ? {} : { replyTo }),
         ...(named.length === 0 ? {} : { attachments: named }),
       };

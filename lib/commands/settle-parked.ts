@@ -3,11 +3,12 @@ import { quarantine } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
+import { personOf } from '@/lib/access/person-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
 import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/ag-ui';
-import { type AssignParked, type DiscardParked, OPERATOR, type ParkedAnswer } from '@/lib/protocol/commands';
+import type { AssignParked, DiscardParked, ParkedAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import { withInterlude } from '@/lib/protocol/with-interlude';
@@ -43,6 +44,8 @@ interface Settlement {
   sessionId: string | null;
   reason: string | null;
   clientId: string | null;
+  /** Who decides. */
+  by: string;
 }
 
 /**
@@ -52,15 +55,21 @@ interface Settlement {
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
-export function postAssign({ ids, body }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
+export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
   const { sessionId, clientId = null } = body;
-  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId });
+  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId, by: personOf(principal) });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
-export function postDiscard({ ids, body }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
+export function postDiscard({ ids, body, principal }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
   const { reason, clientId = null } = body;
-  return settle(server, ids, { state: 'discarded', sessionId: null, reason: reason?.trim() || null, clientId });
+  return settle(server, ids, {
+    state: 'discarded',
+    sessionId: null,
+    reason: reason?.trim() || null,
+    clientId,
+    by: personOf(principal),
+  });
 }
 
 async function settle(
@@ -87,7 +96,7 @@ async function settle(
       args: [
         how.state,
         now,
-        OPERATOR.id,
+        columnText(how.by),
         how.reason === null ? null : columnText(how.reason),
         how.sessionId === null ? null : columnText(how.sessionId),
         how.clientId === null ? null : columnText(how.clientId),
@@ -184,7 +193,7 @@ async function readRecords(
 
 function eventsOf(
   { agentId, sessionId: from, taskId, runId }: Parked,
-  { sessionId, reason }: Pick<Settlement, 'sessionId' | 'reason'>,
+  { sessionId, reason, by }: Pick<Settlement, 'sessionId' | 'reason' | 'by'>,
   records: readonly { record: { occurredAt: number; event: AgUiEvent } }[],
 ): EventFact[] {
   const value: ParkedSettledValue = {
@@ -192,7 +201,7 @@ function eventsOf(
     ...(runId === null ? {} : { run_id: runId }),
     count: records.length,
     reported_by: from,
-    by: OPERATOR.id,
+    by,
     ...(reason === null ? {} : { reason }),
   };
   if (sessionId === null) {
@@ -208,7 +217,7 @@ function eventsOf(
     agentId,
     sessionId,
     occurredAt,
-    event: withInterlude(event, { reportedBy, assignedBy: OPERATOR.id }),
+    event: withInterlude(event, { reportedBy, assignedBy: by }),
   }));
   return [...notes, ...told];
 }

@@ -1,8 +1,9 @@
 import type { Asked } from '@/lib/access/asked';
+import { personOf } from '@/lib/access/person-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { CUSTOM, type ObligationWaivedValue } from '@/lib/protocol/ag-ui';
-import { OPERATOR, type Waive, type WaiveAnswer } from '@/lib/protocol/commands';
+import type { Waive, WaiveAnswer } from '@/lib/protocol/commands';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { findOwed, quoteOf } from './find-owed';
 
@@ -14,7 +15,11 @@ import { findOwed, quoteOf } from './find-owed';
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
-  { ids: { sessionId, messageId }, body: { reason, clientId } }: Asked<'sessionId' | 'messageId', { body: Waive }>,
+  {
+    ids: { sessionId, messageId },
+    body: { reason, clientId },
+    principal,
+  }: Asked<'sessionId' | 'messageId', { body: Waive }>,
   server: ServerContext,
 ): Promise<WaiveAnswer> {
   const now = server.now();
@@ -25,7 +30,7 @@ export async function postWaive(
     const value: ObligationWaivedValue = {
       message_id: messageId,
       about: quoteOf(obligation.text),
-      by: OPERATOR.id,
+      by: personOf(principal),
       ...(reason?.trim() ? { reason: reason.trim() } : {}),
       ...(clientId === undefined ? {} : { client_id: clientId }),
     };

@@ -5,6 +5,7 @@ import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { events } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
+import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import type { LogLine } from '@/lib/protocol/read-models';
 import type { Scope } from '@/lib/protocol/scope';
 
@@ -48,7 +49,7 @@ export interface RowStatement {
   endOf: (found: readonly Columns[]) => number | null;
 }
 
-const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'receivedAt');
+const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'producerId', 'seq', 'occurredAt', 'receivedAt');
 const TOPICS = {
   session: {
     source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },
@@ -207,7 +208,10 @@ function bounded(
 }
 
 function toEvent(row: Columns): EventRow {
-  return { kind: 'event', ...EVENT.read(row), payload: String(row.payload) };
+  const event = EVENT.read(row);
+  // the server numbers what it says itself through for all agents: that would tell how much it does for others
+  const seq = event.producerId === SERVER_PRODUCER_ID ? 0 : event.seq;
+  return { kind: 'event', ...event, seq, payload: String(row.payload) };
 }
 
 function toLine(row: Columns): LogRow {

@@ -12,8 +12,8 @@ Starts the dashboard: installs and builds what is missing, brings the database u
   --port N    default: PORT, else 4319; 0 for any that is free
   --host H    default: HOST, else 127.0.0.1
 
-Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (at least 16 characters; default: made at the
-first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso.`;
+Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters; default:
+made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso.`;
 
 /**
  * @param {string[]} argv

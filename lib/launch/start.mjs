@@ -18,9 +18,11 @@ import { readOptions, START_HELP } from './options.mjs';
 import { whenOrphaned } from './orphan.mjs';
 import { holdPort } from './port.mjs';
 import { root } from './root.mjs';
+import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
 import { announce, runningAt } from './server-file.mjs';
-import { readOrMakeToken } from './token.mjs';
+import { signInLines } from './sign-in-link.mjs';
+import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 
 /** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
 const FAREWELL_MS = 250;
@@ -46,20 +48,19 @@ async function start() {
     throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
   });
   checkDataFolder(dataDir);
-  const tokenFile = process.env.INTERLUDE_TOKEN ? '' : join(dataDir, 'token');
-  const commands = hint(process.env);
+  const commands = hint();
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();
   await buildWhatIsOld();
-  Object.assign(process.env, {
+  Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
     PORT: String(held.port),
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
-    // where those who have to say it to a shell find it, if anywhere
-    INTERLUDE_TOKEN_FILE: tokenFile,
+    // where those who have to say one to a shell find it
+    INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
@@ -67,10 +68,14 @@ async function start() {
   await keepLookingForAgents();
   const { serve } = await import('./serve.mjs');
   const url = await serve(host, held);
+  const own = { url, token };
+  await keepRunnerToken(dataDir, own);
+  const signIn = await signInLines(own);
   const takeBack = announce(dataDir, url);
   process.once('exit', takeBack);
-  say(`\n  Interlude is at ${url}\n  Sign in:  ${url}/sign-in?token=${encodeURIComponent(token)}\n`);
-  const endDemo = options.demo ? startDemoFleet({ ...process.env, INTERLUDE_URL: url }) : null;
+  say(`\n  Interlude is at ${url}\n${signIn}\n`);
+  const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
+  const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
   say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => end(name, endDemo));
   leave = () => end('SIGTERM', endDemo);
@@ -100,17 +105,13 @@ function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/**
- * Each can be pasted and run where `npm start` was called.
- *
- * @param {NodeJS.ProcessEnv} env
- */
-function hint(env) {
+/** Each can be pasted and run where `npm start` was called. */
+function hint() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
   const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
-    `  In another terminal${env.INTERLUDE_TOKEN ? ', with the same INTERLUDE_TOKEN' : ''}, run Claude Code, in a project of yours or an empty one:`,
+    `  In another terminal, run Claude Code, in a project of yours or an empty one:`,
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,
     '  Or follow the Claude Code of your terminals:',
     ours('hooks', 'install'),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
 import { errorCode } from '../runner/system-error.mjs';
@@ -8,7 +8,8 @@ import { LaunchError } from './say.mjs';
 const SHORTEST = 16;
 
 /**
- * The one secret of local mode: INTERLUDE_TOKEN, else the file in the data directory, which is made at the first start.
+ * The secret of whoever Interlude belongs to: INTERLUDE_TOKEN, else the file in the data directory, which is made at the
+ * first start. It opens everything, so it is printed nowhere, and stands in no address.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
@@ -46,4 +47,22 @@ function long(token, where) {
   throw new LaunchError(
     `the token in ${where} can't be sent in a header; it may hold letters, digits and punctuation of ASCII, no spaces`,
   );
+}
+
+/**
+ * What the environment leaves to a file, as containers do with secrets: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
+ *
+ * @param {Record<string, string | undefined>} env
+ * @returns {Record<string, string>} what to add to it
+ */
+export function secretsFromFiles(env) {
+  const file = env.INTERLUDE_OIDC_CLIENT_SECRET_FILE;
+  if (!file || env.INTERLUDE_OIDC_CLIENT_SECRET) return {};
+  try {
+    return { INTERLUDE_OIDC_CLIENT_SECRET: readFileSync(file, 'utf8').trim() };
+  } catch (error) {
+    throw new LaunchError(
+      `the file of INTERLUDE_OIDC_CLIENT_SECRET_FILE, ${file}, can't be read (${errorCode(error)})`,
+    );
+  }
 }

@@ -53,7 +53,8 @@ const name = z.string().trim().min(1).max(MAX_NAME);
 
 /**
  * A token for a program. `agent` or `agentPrefix`: the agents that it reaches; a runner's needs one of them, and its
- * outboxes' ids begin with it.
+ * outboxes' ids begin with it. `anyAgent`: for the runners of a machine on which anybody who can read the token could
+ * be any of its agents anyway.
  */
 export const newTokenSchema = z.strictObject({
   name: name.optional(),
@@ -62,6 +63,8 @@ export const newTokenSchema = z.strictObject({
   agentPrefix: idSchema.optional(),
   /** How the ids of a runner's outboxes begin; by default, as its agents' ids do. */
   producerPrefix: idSchema.optional(),
+  /** A runner's that may speak for every agent, as that of this machine does. */
+  anyAgent: z.literal(true).optional(),
   /** Until when it opens anything, in epoch milliseconds. */
   expiresAt: z.number().int().positive().optional(),
 });

@@ -4,6 +4,7 @@ import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
+import { cutShort } from '@/lib/access/cut-short';
 import type { ServerContext } from '@/lib/access/server-context';
 import { isHash, isImageType, isTextType } from '@/lib/protocol/attachments';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
@@ -25,6 +26,7 @@ export async function getAttachment(
     query: { session, name: asked },
     request,
     principal,
+    whenOver,
   }: Asked<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
@@ -65,7 +67,7 @@ export async function getAttachment(
       controller.enqueue(new Uint8Array(row.bytes as ArrayBuffer));
     },
   });
-  return new Response(body, {
+  return new Response(cutShort(body, { whenOver }), {
     headers: {
       'content-type': shownType(mediaType),
       'content-length': String(bytes),

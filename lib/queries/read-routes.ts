@@ -1,5 +1,6 @@
 import type { Asked } from '@/lib/access/asked';
 import { clientOf } from '@/lib/access/client-of';
+import { cutShort } from '@/lib/access/cut-short';
 import type { ServerContext } from '@/lib/access/server-context';
 import { sightOf } from '@/lib/access/sight';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
@@ -176,7 +177,7 @@ export async function getLogDownload(
     downloadLog(seen(asked, server), agentId, filter, clientOf(request.headers)),
   );
   const name = `${agentId}.log`;
-  return new Response(body, {
+  return new Response(cutShort(body, asked), {
     headers: {
       'content-type': 'text/plain; charset=utf-8',
       'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,

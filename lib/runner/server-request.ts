@@ -12,7 +12,7 @@ import { API_BASE } from '@/lib/protocol/version';
 export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
 
 interface ServerRequest {
-  method?: 'POST';
+  method?: 'POST' | 'DELETE';
   headers?: Record<string, string>;
   body?: string | Uint8Array<ArrayBuffer>;
   signal: AbortSignal;

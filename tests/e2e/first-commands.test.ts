@@ -150,10 +150,12 @@ test('the terminal it was started in says commands for where it was started', as
   const folder = await tempDir();
   const server = await startLiveServer({ env: { INIT_CWD: folder, ...byNpm } });
   const commands = server.output.split('\n').flatMap((line) => /^ {4}(.+)$/.exec(line)?.[1] ?? []);
-  expect(commands).toHaveLength(5);
+  expect(commands).toHaveLength(6);
+  const link = await runShell(commands.find((one) => one.includes('sign-in')) ?? '', {}, folder);
+  // this server was started with a token of somebody's choice, which is in no file
+  expect(link).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('INTERLUDE_TOKEN') });
   for (const command of commands.filter((one) => one.includes('replay'))) {
-    const env = { INTERLUDE_TOKEN: server.token };
-    const end = await runShell(`${command} --speed max`, env, folder);
+    const end = await runShell(`${command} --speed max`, {}, folder);
     expect(end).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`${server.url}/sessions/test-run-`) });
   }
   expect(commands.filter((one) => !one.includes(`npm --prefix ${root.replace(/\/$/, '')} `))).toEqual([]);
@@ -170,7 +172,8 @@ test('every shell line of the README runs, at this server', async () => {
   const here = (block: string) =>
     block
       .replaceAll('http://127.0.0.1:4319', it.server.url)
-      .replaceAll('.interlude/token', join(it.server.dataDir, 'token'));
+      .replaceAll('.interlude/runner-token', join(it.server.dataDir, 'runner-token'))
+      .replaceAll('my-agent.token', join(it.server.dataDir, 'my-agent.token'));
   const ends: Record<string, string> = {
     // what would go on, or begin all over, is asked what it is; each of them is run elsewhere
     'npm start': 'npm start -- --help',

@@ -44,6 +44,20 @@ test('the sign-in link leads to a start page that says what to do, and the token
   await page.close();
 });
 
+test('the link that the terminal printed signs in once, under a name of its own; the owner’s token is not printed', async () => {
+  const link = /Sign in: {2}(\S+)/.exec(it.server.output)?.[1] ?? '';
+  expect(link).toMatch(/\?token=ilc_/);
+  expect(it.server.output).not.toContain(it.server.token);
+  const page = await it.context.newPage();
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
+  expect(page.url()).toBe(`http://interlude.localhost:${new URL(it.server.url).port}/`);
+  await it.context.clearCookies({ name: 'interlude', domain: 'interlude.localhost' });
+  await page.goto(link);
+  await page.waitForURL(/\/signed-out\?reason=old-link/);
+  await page.close();
+});
+
 test('the terminal it was started in says the same ways to connect an agent', () => {
   for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
     expect(it.server.output).toContain(`npm run -s interlude -- ${way}`);

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { NewToken } from '@/lib/protocol/access';
 import type { Command } from '@/lib/protocol/commands';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
-import { CommandClient, type CommandClientOptions } from '@/lib/runner/commands/command-client';
+import { CommandClient, type CommandClientOptions, type CommandLink } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { LocalDashboard } from '../support/local-dashboard';
@@ -195,6 +196,87 @@ describe('commands', () => {
     expect(acted).toEqual([]);
     token = dashboard.token;
     await settled(() => acted).toEqual(['meanwhile']);
+  });
+});
+
+describe('the token of a runner', () => {
+  const tokenOf = (body: object) => dashboard.request<NewToken>('/tokens', body);
+  const revoke = ({ credential }: NewToken) => dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
+
+  /** `waits`: how long it has meant to wait, for whatever. */
+  async function withToken(token: () => string) {
+    const links: CommandLink[] = [];
+    const waits: number[] = [];
+    let requests = 0;
+    const { acted } = await runner({
+      clock: {
+        now: Date.now,
+        random: () => 0.5,
+        after: (ms, run) => {
+          waits.push(ms);
+          const timer = setTimeout(run, ms);
+          return () => clearTimeout(timer);
+        },
+      },
+      endpoint: async () => {
+        requests += 1;
+        return { url: dashboard.url, token: token() };
+      },
+      onLink: (link) => void links.push(link),
+    });
+    return { links, acted, waits, requests: () => requests };
+  }
+
+  test('that is revoked while its stream is open ends it; it is tried once more, refused, and then let be', async () => {
+    const own = await tokenOf({ agent: agentId });
+    const { links, acted, waits, requests } = await withToken(() => own.token);
+    await settled(() => links.at(-1)?.state).toBe('connected');
+    await say('before');
+    await settled(() => acted).toEqual(['before']);
+    await settled(deliveries).toEqual(['delivered']);
+    const before = requests();
+    await revoke(own);
+    await settled(() => links.at(-1)).toMatchObject({
+      state: 'waiting',
+      cause: 'unauthorized',
+      message: expect.stringMatching(/revoked/),
+    });
+    expect(requests() - before).toBe(1);
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
+  });
+
+  test('that is replaced as it is revoked carries on with the new one at once', async () => {
+    const old = await tokenOf({ agent: agentId });
+    const next = await tokenOf({ agentPrefix: 'agent-' });
+    let token = old.token;
+    const { links, acted } = await withToken(() => token);
+    await settled(() => links.at(-1)?.state).toBe('connected');
+    token = next.token;
+    await revoke(old);
+    await settled(() => links.filter(({ state }) => state === 'connected')).toHaveLength(2);
+    await say('after');
+    await settled(() => acted).toEqual(['after']);
+    expect(links.some(({ state }) => state === 'waiting')).toBe(false);
+  });
+
+  test('of another agent is told apart from a server that is away, and not tried again and again', async () => {
+    const foreign = await tokenOf({ agent: 'somebody-else' });
+    const { links, waits } = await withToken(() => foreign.token);
+    await settled(() => links.at(-1)).toEqual({
+      state: 'waiting',
+      cause: 'unauthorized',
+      message: `the token is not for the agent "${agentId}"`,
+    });
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
+  });
+
+  test('of somebody who only looks is refused with what to do', async () => {
+    const viewer = await tokenOf({ role: 'viewer' });
+    const { links } = await withToken(() => viewer.token);
+    await settled(() => links.at(-1)).toMatchObject({
+      cause: 'unauthorized',
+      message: expect.stringContaining('interlude tokens create --agent'),
+    });
   });
 });
 

@@ -16,7 +16,19 @@ test.each(['--version', '-V'])('%s tells the version, wherever it is called', as
 
 test('--help names every command and --version', async () => {
   const { stdout } = await callCli(['--help']);
-  for (const name of ['replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', 'conformance', '--version'])
+  for (const name of [
+    'replay',
+    'demo',
+    'runner',
+    'hooks',
+    'mcp',
+    'wait',
+    'outbox',
+    'tokens',
+    'sign-in',
+    'conformance',
+    '--version',
+  ])
     expect(stdout).toContain(name);
 });
 
@@ -53,7 +65,7 @@ test('called through npm from another folder, paths are meant from there, as is 
   expect(stdout).toContain(`npm --prefix ${process.cwd()} run -s interlude -- hooks install`);
 });
 
-test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox'])(
+test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox', 'tokens', 'sign-in'])(
   'the help of "%s" has commands that run as they are pasted where they are read, with the data folder that was named',
   async (name) => {
     const folder = await tempDir();
@@ -63,7 +75,7 @@ test.each(['', 'replay', 'demo', 'runner', 'hooks', 'mcp', 'wait', 'outbox'])(
     expect(usages.length).toBeGreaterThan(0);
     // Whatever else it says to run has the program's whole name as well.
     expect(stdout.replaceAll(`${program} `, '')).not.toMatch(
-      /interlude (?:replay|demo|runner|hooks|mcp|wait|outbox|<)/,
+      /interlude (?:replay|demo|runner|hooks|mcp|wait|outbox|tokens|sign-in|<)/,
     );
     for (const usage of usages) {
       expect(usage).toContain(program);

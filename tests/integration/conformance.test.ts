@@ -88,8 +88,8 @@ describe('the command', () => {
   });
 
   test('says of a server that is not there that it is not, in one line', async () => {
-    const args = ['conformance', 'server', '--url', 'http://127.0.0.1:9', '--token', 'a-token-for-nobody'];
-    const { exitCode, stderr } = await callCli(args);
+    const args = ['conformance', 'server', '--url', 'http://127.0.0.1:9'];
+    const { exitCode, stderr } = await callCli(args, { INTERLUDE_TOKEN: 'a-token-for-nobody' });
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
       /^interlude: http:\/\/127\.0\.0\.1:9 does not answer \(.*\); start it, or name another with --url\n$/,

@@ -21,8 +21,12 @@ async function runner() {
   runs += 1;
   const [agentId, sessionId] = [`ending-${runs}`, `ends-${runs}`];
   const agent = await PlayedAcpAgent.open();
-  const env = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_URL: dashboard.url };
-  const flags = ['--agent', agentId, '--session', sessionId, '--token', dashboard.token];
+  const env = {
+    INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
+    INTERLUDE_URL: dashboard.url,
+    INTERLUDE_TOKEN: dashboard.token,
+  };
+  const flags = ['--agent', agentId, '--session', sessionId];
   const { process, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], env);
   onTestFinished(() => void process.kill('SIGKILL'));
   const summary = async () => (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;

@@ -150,20 +150,25 @@ describe('replay', () => {
     expect(sessionsOf().size).toBe(1);
   });
 
-  test('finds a local server and its token by itself', async () => {
+  test('finds a local server and a token by itself: the runners’ own, or of an older server the one for all', async () => {
     await mkdir(dataDir, { recursive: true });
     await writeFile(join(dataDir, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
     await writeFile(join(dataDir, 'token'), 'the-token-of-this-machine\n');
     const end = await callCli(['replay', recording, '--speed', 'max'], env);
     expect(end.exitCode).toBe(0);
     expect(server.requests[0]?.authorization).toBe('Bearer the-token-of-this-machine');
+    await writeFile(join(dataDir, 'runner-token'), 'the-token-of-its-runners\n');
+    expect((await callCli(['replay', recording, '--speed', 'max'], env)).exitCode).toBe(0);
+    expect(server.requests.at(-1)?.authorization).toBe('Bearer the-token-of-its-runners');
   });
 
   test('a refused token ends it at once; what was handed over is kept for the next run', async () => {
     server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
-    const end = await replay('--token', 'a-wrong-token-of-the-test', '--session', 's1');
+    const end = await callCli(atOnce('--session', 's1'), { ...env, INTERLUDE_TOKEN: 'a-wrong-token-of-the-test' });
     expect(end.exitCode).toBe(1);
-    expect(end.stderr).toMatch(/^interlude: .*unauthenticated.* kept in the outbox.*\n$/);
+    expect(end.stderr).toMatch(
+      /^interlude: .*unauthenticated.* kept in the outbox.*; start this again with another[^\n]+\n$/,
+    );
     server.behaviour = () => ({ kind: 'none' });
     expect((await replay('--session', 's1')).exitCode).toBe(0);
     expect(eventsOf('s1').filter((record) => record.event.type === 'RUN_STARTED')).toHaveLength(3);

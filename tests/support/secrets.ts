@@ -19,6 +19,9 @@ const after = (prefix: string, rest: fc.Arbitrary<string>) => rest.map((text) =>
 
 /** By the kind they are called once they are out. */
 export const SECRETS_BY_KIND: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  'interlude-token': fc
+    .tuple(fc.constantFrom('t', 's', 'e', 'c'), of(URL64, 43))
+    .map(([kind, rest]) => `il${kind}_${rest}`),
   'anthropic-key': after(['sk', 'ant', 'api03-'].join('-'), of(URL64, 93)),
   'openai-key': after(['sk', 'proj-'].join('-'), of(URL64, { min: 40, max: 156 })),
   'groq-key': after('gsk' + '_', of(ALNUM, 52)),

@@ -34,7 +34,7 @@ tells what is checked, and how a runner is made that can be.
   --json         print one JSON document at the end, and nothing else
   --ours         of runner: check Interlude's own runner
   --url URL      of server: the server; default: INTERLUDE_URL, else the one on this machine
-  --token T      of server: its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F of server: a file with its owner's token; default: INTERLUDE_TOKEN, else the one of this machine
 
 Exit codes: 0 nothing failed, 1 something did, 2 usage.`;
 
@@ -61,8 +61,12 @@ async function conformance(argv: string[], env: Environment): Promise<ExitCode> 
 async function checkServer(options: Options, env: Environment): Promise<ExitCode> {
   const { withinMs, command, ours } = options;
   if (ours || command.length > 0) throw usageError('a command belongs to runner', 'conformance server');
-  const { url, token } = await serverEndpoint(options, env)();
-  if (token === undefined) throw new CliError(EXIT.failed, `there is no token for ${url}; give it with --token`);
+  const { url, token } = await serverEndpoint(options, env, undefined, 'owner')();
+  if (token === undefined)
+    throw new CliError(
+      EXIT.failed,
+      `there is no token for ${url}; give its owner’s with --token-file or INTERLUDE_TOKEN`,
+    );
   const { ends: signal, release } = endSignals();
   const stage = new ServerStage({ url, token }, withinMs, signal);
   try {
@@ -147,7 +151,7 @@ function readOptions(command: string, argv: string[], env: Environment) {
   } as const;
   const { values, positionals } = readFlags(command, own, flags, env);
   if (positionals.length > 0) throw usageError(`${positionals[0]} is too much`, command);
-  const { only = [], timeout = '20', json = false, ours = false, url, token } = values;
+  const { only = [], timeout = '20', json = false, ours = false, url, 'token-file': tokenFile } = values;
   const unknown = only.find((name) => !GROUPS.some((group) => group === name));
   if (unknown !== undefined) throw usageError(`--only is one of ${GROUPS.join(', ')}`, command);
   const seconds = Number(timeout);
@@ -155,5 +159,5 @@ function readOptions(command: string, argv: string[], env: Environment) {
     throw usageError(`--timeout is a number of seconds, at most ${LONGEST_TIMEOUT_S}`, command);
   }
   const rest = end < 0 ? [] : argv.slice(end + 1);
-  return { only: only as Group[], withinMs: seconds * 1_000, json, ours, url, token, command: rest };
+  return { only: only as Group[], withinMs: seconds * 1_000, json, ours, url, 'token-file': tokenFile, command: rest };
 }

@@ -17,10 +17,11 @@ import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
-import { readFlags, SERVER_FLAGS, TEXT } from './flags';
+import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
 import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
+import { adviceOnToken, tokenSource } from './token-source';
 import { TroubleLine } from './trouble-line';
 
 const HELP = `Usage: ${interludeCommand(['demo'])} [options]
@@ -32,7 +33,7 @@ model behind it where the Agent SDK is installed, else one that is built in.
 
   --speed N      1 is as recorded, 2 twice as fast; default 1
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine`;
+  --token-file F ${TOKEN_HELP}`;
 
 /** At least this many agents are always at work, so that there is always something to see. */
 const LEAST_AT_WORK = 3;
@@ -54,7 +55,10 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));
-  const telling = new TroubleLine('the demo goes on, and what waits is sent later');
+  const telling = new TroubleLine(
+    'the demo goes on, and what waits is sent later',
+    adviceOnToken(tokenSource(server, env)),
+  );
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const recordings = await Promise.all(FLEET.map((agent) => Promise.all(agent.recordings.map(recordingNamed))));

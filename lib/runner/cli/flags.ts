@@ -6,7 +6,9 @@ import { usageError } from './exit';
 export const TEXT = { type: 'string' } as const;
 export const SWITCH = { type: 'boolean' } as const;
 /** The flags of every command that talks to the dashboard. */
-export const SERVER_FLAGS = { url: TEXT, token: TEXT };
+export const SERVER_FLAGS = { url: TEXT, 'token-file': TEXT };
+/** What the help says of the second. */
+export const TOKEN_HELP = "a file with the dashboard's token; default: INTERLUDE_TOKEN, else that of this machine";
 /** The same where `--url` is the agent's address. */
 export const DASHBOARD_FLAGS = { ...SERVER_FLAGS, dashboard: TEXT };
 
@@ -26,6 +28,13 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
   flags: Flags,
   env: Record<string, string | undefined>,
 ) {
+  // It was a flag once. By now it stands in the list of processes, so it is good for nothing.
+  if ('token-file' in flags && argv.some((one) => one === '--token' || one.startsWith('--token='))) {
+    throw usageError(
+      '--token shows the token to everybody on this machine; put it into a file for --token-file, or into INTERLUDE_TOKEN',
+      command,
+    );
+  }
   const parsed = parse();
   const values = parsed.values as Record<string, unknown>;
   for (const name of ID_FLAGS) {

@@ -4,15 +4,22 @@ import { fileURLToPath } from 'node:url';
 import { fieldsOf, parseJson } from '@/lib/protocol/fields';
 import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data-folder.mjs';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { readTokenFile, tokenSource } from './token-source';
 
 /**
- * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and token in the
- * data directory.
+ * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and tokens in
+ * the data directory.
  */
 export interface ServerFlags {
   url?: string | undefined;
-  token?: string | undefined;
+  'token-file'?: string | undefined;
 }
+
+/** Who asks where nobody gave a token: the runners of this machine, or whoever Interlude belongs to. */
+export type Asker = 'runner' | 'owner';
+
+/** In the data folder. An older server made one for all. */
+const TOKEN_FILES: Record<Asker, readonly string[]> = { runner: ['runner-token', 'token'], owner: ['token'] };
 
 type Environment = Record<string, string | undefined>;
 
@@ -46,15 +53,23 @@ export function fromInterlude(path: string): string {
  * server may have another port and another token.
  *
  * @param onToken hears each token before it is used, so that no log shows it
+ * @throws CliError where a file was named that has no token
  */
 export function serverEndpoint(
   flags: ServerFlags,
   env: Environment,
   onToken: (token: string | undefined) => void = () => undefined,
+  asker: Asker = 'runner',
 ): Endpoint {
+  const source = tokenSource(flags, env);
+  if (source.kind === 'file') readTokenFile(source.path);
+  const tokenFor = (url: string) => {
+    if (source.kind === 'file') return readTokenFile(source.path);
+    return source.kind === 'environment' ? source.token : localToken(url, env, asker);
+  };
   return async () => {
     const url = flags.url ?? env.INTERLUDE_URL ?? (await localUrl(env));
-    const token = flags.token ?? env.INTERLUDE_TOKEN ?? (await localToken(url, env));
+    const token = tokenFor(url);
     onToken(token);
     return { url, token };
   };
@@ -73,14 +88,17 @@ async function localUrl(env: Environment): Promise<string> {
   return typeof url === 'string' ? url : `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
 }
 
-/** The local token opens the local server only: it is never sent to another machine. */
-async function localToken(url: string, env: Environment): Promise<string | undefined> {
+/** The local tokens open the local server only: they are never sent to another machine. */
+function localToken(url: string, env: Environment, asker: Asker): string | undefined {
   const { hostname } = new URL(url);
   if (hostname !== 'localhost' && hostname !== '[::1]' && !/^127\./.test(hostname)) return undefined;
-  try {
-    return readPrivate(join(dataDir(env), 'token')).trim() || undefined;
-  } catch (error) {
-    if (error instanceof DataFolderError) throw error;
-    return undefined;
+  for (const name of TOKEN_FILES[asker]) {
+    try {
+      const token = readPrivate(join(dataDir(env), name)).trim();
+      if (token !== '') return token;
+    } catch (error) {
+      if (error instanceof DataFolderError) throw error;
+    }
   }
+  return undefined;
 }

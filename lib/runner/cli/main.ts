@@ -15,17 +15,21 @@ const HELP = `Usage: ${interludeCommand([])} <command> [options]
   mcp      what an agent starts to report its status and to answer messages with tools
   wait     what an agent in a terminal starts in the background to be woken by a message
   outbox   what this machine's outboxes hold, and what to do with records the server refused
+  tokens   make, list and revoke the tokens of runners and other programs
+  sign-in  print a link that signs a browser in
   conformance  whether a server, or somebody's runner, keeps to the protocol
 
   --version   the version of this command line and its runners
 
 With --help each command tells more. On the dashboard's own machine no address and no token is needed;
-elsewhere: --url / INTERLUDE_URL and --token / INTERLUDE_TOKEN.
+elsewhere: --url / INTERLUDE_URL, and --token-file / INTERLUDE_TOKEN_FILE or INTERLUDE_TOKEN.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
 /** Each is the `command` of the file of its name, and loaded when it is called for: no start waits for the others. */
-const COMMANDS: ReadonlySet<string> = new Set('replay demo runner hooks mcp wait outbox conformance'.split(' '));
+const COMMANDS: ReadonlySet<string> = new Set(
+  'replay demo runner hooks mcp wait outbox tokens sign-in conformance'.split(' '),
+);
 
 /** Loads a file of this folder, in the way of whoever calls. */
 type Load = (name: string) => Promise<{ command: Command }>;

@@ -1,5 +1,4 @@
 import { basename, join, resolve } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import {
   decide,
   type OutboxReport,
@@ -13,6 +12,7 @@ import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';
 import { openDataDir } from './local-server';
+import { print, table } from './table';
 
 const HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
 
@@ -147,21 +147,6 @@ function nameOf(file: string): string {
   return basename(file, '.db');
 }
 
-/** Columns as wide as needed; foreign text must not move the terminal's cursor. */
-function table(head: string[], rows: string[][]): void {
-  const safe = [head, ...rows].map((row) =>
-    row.map((cell) => stripVTControlCharacters(cell).replace(/\s+/g, ' ').slice(0, 120)),
-  );
-  const widths = head.map((_, column) => Math.max(...safe.map((row) => row[column]?.length ?? 0)));
-  for (const row of safe)
-    print(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
-}
-
 function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 60) return `${seconds} s`;
@@ -172,10 +157,6 @@ function duration(ms: number): string {
 function size(bytes: number): string {
   if (bytes < 1_024) return `${bytes} B`;
   return bytes < 1_024 ** 2 ? `${Math.round(bytes / 1_024)} KiB` : `${(bytes / 1_024 ** 2).toFixed(1)} MiB`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
 
 function readOptions(argv: string[], env: Environment) {

@@ -19,11 +19,12 @@ import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS, TEXT } from './flags';
+import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
+import { adviceOnToken, tokenSource } from './token-source';
 
 const HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
@@ -36,7 +37,7 @@ the session.
   --kind KIND    which kind of agent was recorded (${Object.keys(RECORDED_KINDS).join(', ')}); default: told from the file
   --speed N      1 is as recorded, 10 ten times as fast, max without any wait; default 1
   --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T      its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F ${TOKEN_HELP}
 
 A replay that was stopped goes on where it was when the same command is given again. One that was finished is
 repeated as a new session; with --session it is not repeated, since the session has it already.
@@ -158,7 +159,8 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     const acknowledged = lastSeq - waiting - acknowledgedBefore;
     const quarantineReason = rejected[0]?.message ?? null;
     const quarantined = rejected.length;
-    const failure = replayFailure({ url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason });
+    const told = { trouble, waiting, acknowledged, logLines, quarantined, quarantineReason };
+    const failure = replayFailure({ url, ...told, adviceOnToken: adviceOnToken(tokenSource(options, env)) });
     if (waiting === 0 && trouble === null) await forget();
     if (failure !== null) throw new CliError(EXIT.failed, failure);
     if (quarantined > 0) {

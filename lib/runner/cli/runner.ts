@@ -16,10 +16,11 @@ import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
-import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT } from './flags';
+import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
 import { openDataDir, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
+import { adviceOnToken, tokenSource } from './token-source';
 import { TroubleLine } from './trouble-line';
 
 const HELP = `Usage: ${interludeCommand(['runner'])} <kind> [options]
@@ -33,7 +34,7 @@ ${Object.entries(KINDS)
   --session ID   the session; what it is by default depends on the kind
   --agent ID     the agent to appear as
   --record FILE  write down what passes between the runner and the agent, without secrets, for "replay"; not of hooks
-  --token T      the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F ${TOKEN_HELP}
 
 What else a kind takes it says itself, as in: ${interludeCommand(['runner', 'codex', '--help'])}`;
 
@@ -65,10 +66,16 @@ async function runner(argv: string[], env: Environment): Promise<ExitCode> {
 
 async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const prepared = await kind.prepare(call);
-  const server = { url: call.flag(kind.urlIsAgents ? 'dashboard' : 'url'), token: call.flag('token') };
+  const server = {
+    url: call.flag(kind.urlIsAgents ? 'dashboard' : 'url'),
+    'token-file': call.flag('token-file'),
+  };
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
-  const trouble = new TroubleLine(`${prepared.meanwhile}, and what it does is kept`);
+  const trouble = new TroubleLine(
+    `${prepared.meanwhile}, and what it does is kept`,
+    adviceOnToken(tokenSource(server, call.env)),
+  );
   const { journal, carriesMany, meanwhile, controlFile } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
@@ -77,6 +84,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     level: logLevelOf(env),
     tellsContextRatio: tellsContextRatio(env),
     onStatus: (status) => trouble.status('', status),
+    onLink: (link) => trouble.link('', link),
     openOutbox: (listeners) =>
       claimOutbox({
         folder: join(dataDir, 'outboxes'),

@@ -1,5 +1,6 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Command, CommandFrameData } from '@/lib/protocol/commands';
+import { fieldsOf, parseJson } from '@/lib/protocol/fields';
 import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { type OutboxClock, systemClock } from '@/lib/runner/outbox/clock';
@@ -57,6 +58,8 @@ export class CommandClient {
   #running: Promise<void> | null = null;
   #callOffRetry = () => {};
   #failures = 0;
+  /** Whether the last stream ended because of the token. */
+  #wasSentAway = false;
   #link: CommandLink = { state: 'connecting' };
 
   constructor(options: CommandClientOptions) {
@@ -104,6 +107,7 @@ export class CommandClient {
       if (end.kind === 'fenced') return this.#fenced(end.message);
       if (end.kind === 'again') continue;
       this.#failures += 1;
+      this.#wasSentAway = false;
       this.#tell({ state: 'waiting', cause: end.cause, message: end.message });
       await this.#pause(retryMs(end.cause, this.#failures, this.#clock.random(), LONGEST_WAIT_MS));
     }
@@ -127,7 +131,7 @@ export class CommandClient {
         },
         signal: AbortSignal.any([this.#stopped.signal, silence.signal]),
       });
-      if (!response.ok || response.body === null) return refusalOf(response, await response.text());
+      if (!response.ok || response.body === null) return this.#refusal(response, await response.text());
       let end: StreamEnd | null = null;
       const parser = createParser({
         onEvent: (frame) => {
@@ -149,6 +153,18 @@ export class CommandClient {
     }
   }
 
+  #refusal({ status, url }: Response, text: string): StreamEnd {
+    const error = errorIn(text);
+    const message = error?.message ?? `${url.split('?')[0]} answered ${status}`;
+    if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
+    // Every agent has a stream, known or not. For whose token it is none of, there is none.
+    if (status === 404 && error?.code === 'not_found') {
+      const whose = `the token is not for the agent ${JSON.stringify(this.#options.agentId)}`;
+      return { kind: 'failed', cause: 'unauthorized', message: whose };
+    }
+    return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
+  }
+
   /** @returns how the stream ends, if the frame says so */
   #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
     switch (event) {
@@ -161,10 +177,21 @@ export class CommandClient {
       case 'fenced':
         return { kind: 'fenced', message: (JSON.parse(data) as { message: string }).message };
       case 'bye':
-        return { kind: 'again' };
+        return this.#bye(fieldsOf(parseJson(data)).reason === 'unauthorized');
       default:
         return null;
     }
+  }
+
+  /**
+   * Of a token that counts no more there may be a successor by now. Where there is none, the next request is refused
+   * and says why; where it is not, and the stream ends like that again, that is enough for now.
+   */
+  #bye(isUnauthorized: boolean): StreamEnd {
+    const isAgain = isUnauthorized && this.#wasSentAway;
+    this.#wasSentAway = isUnauthorized && !isAgain;
+    if (!isAgain) return { kind: 'again' };
+    return { kind: 'failed', cause: 'unauthorized', message: 'the server ended the stream because of the token' };
   }
 
   /** @param isAnother the position is beyond what the server has: it is another database, and begins anew */
@@ -300,11 +327,4 @@ export class CommandClient {
       this.#stopped.signal.addEventListener('abort', done);
     });
   }
-}
-
-function refusalOf({ status, url }: Response, text: string): StreamEnd {
-  const error = errorIn(text);
-  const message = error?.message ?? `${url.split('?')[0]} answered ${status}`;
-  if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
-  return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
 }

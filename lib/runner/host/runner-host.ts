@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
-import { CommandClient } from '@/lib/runner/commands/command-client';
+import { CommandClient, type CommandLink } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import type { ControlPort } from '@/lib/runner/control-port/control-port';
 import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
@@ -67,6 +67,7 @@ export interface RunnerHostOptions {
   runnerId?: string;
   startedAt?: number;
   onStatus?: ((status: OutboxStatus) => void) | undefined;
+  onLink?: ((link: CommandLink) => void) | undefined;
 }
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
@@ -339,6 +340,7 @@ export class RunnerHost {
       onFenced: (message) => this.#fenced(message),
       onLink: (link) => {
         this.#delivery.linkChanged(link);
+        this.#options.onLink?.(link);
         if (link.state !== 'connected') return;
         this.#reports.forget();
         outbox.kick();

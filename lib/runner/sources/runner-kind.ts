@@ -21,7 +21,7 @@ export interface RunnerKind {
   takesPrompt?: true;
   /** What `--help` prints. */
   help: string;
-  /** Its flags beside `--agent`, `--session`, `--url` and `--token`. */
+  /** Its flags beside `--agent`, `--session`, `--url` and `--token-file`. */
   flags?: Record<string, { type: 'string' | 'boolean' }>;
   /**
    * Judges what was asked for, and finds what it needs on this machine. Nothing is open yet.

@@ -10,6 +10,7 @@ const fine: ReplayOutcome = {
   logLines: 0,
   quarantined: 0,
   quarantineReason: null,
+  adviceOnToken: 'give it another token',
 };
 const trouble = (kind: Trouble['kind'], message: string): Trouble => ({
   kind,
@@ -28,7 +29,7 @@ describe('what a replay fails with', () => {
 
   test('so is one that refuses the token', () => {
     const failure = replayFailure({ ...fine, waiting: 7, trouble: trouble('unauthorized', 'unauthenticated') });
-    expect(failure).toMatch(/^http:\/\/127\.0\.0\.1:4319: unauthenticated \(7 records/);
+    expect(failure).toMatch(/^http:\/\/127\.0\.0\.1:4319: unauthenticated \(7 records.+; give it another token\)$/);
   });
 
   test('everything in quarantine is a failure, with or without the agent’s arrival; a part of it is none', () => {

@@ -50,7 +50,8 @@ export class ServerStage {
       const cause = (error.cause as { code?: string } | undefined)?.code ?? error.message;
       throw new Hopeless(`${this.server.url} does not answer (${cause}); start it, or name another with --url`);
     });
-    if (asked.status === 401) throw new Hopeless(`${this.server.url} does not take the token; give it with --token`);
+    if (asked.status === 401)
+      throw new Hopeless(`${this.server.url} does not take the token; give its owner’s with --token-file`);
     if (asked.status !== 200 || typeof asked.body.position !== 'string')
       throw new Hopeless(`${this.server.url} is no Interlude: GET /sessions answered ${asked.status}`);
   }

@@ -99,7 +99,8 @@ export class AcpConnection {
     this.#killGroup('SIGTERM');
     if (await this.#goesWithin(END_WITHIN_MS.bySignal)) return;
     this.#killGroup('SIGKILL');
-    await this.exited;
+    // a process of another user hears none of these
+    await this.#goesWithin(END_WITHIN_MS.bySignal);
   }
 
   #goesWithin(ms: number): Promise<boolean> {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { basename, delimiter, dirname, extname, resolve } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { TEXT } from '@/lib/runner/cli/flags';
+import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
@@ -33,7 +33,7 @@ address of the session.
   --answer-within S       seconds a permission waits for a person; default 600
   --end-within S          seconds the agent may go on after Ctrl-C; default 30
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F          ${TOKEN_HELP}
 
 The agent runs with this environment, and with the settings of the folder it works in. What INTERLUDE_WORKSPACE says of
 links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}, stands before the first message that a new session is given.

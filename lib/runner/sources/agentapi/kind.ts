@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { cutText } from '@/lib/protocol/cut-text';
+import { TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -17,7 +18,7 @@ into the terminal, and what is read off its screen is shown, also between turns.
   --agent ID       the agent to appear as; default: made of the address and this machine
   --record FILE    write down what passes between it and the agent, without secrets, for "replay"
   --dashboard URL  the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T        its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F   ${TOKEN_HELP}
 
 INTERLUDE_AGENT_AUTHORIZATION is sent to AgentAPI as the Authorization of each request, for one that stands behind a proxy.
 The agent goes on when the runner ends.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { cutText } from '@/lib/protocol/cut-text';
-import { TEXT } from '@/lib/runner/cli/flags';
+import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -23,7 +23,7 @@ between runs is listened to, where the server tells it. Prints the address of th
   --record FILE       write down what passes between it and the agent, without secrets, for "replay"
   --end-within S      seconds a run may go on after Ctrl-C; default 30
   --dashboard URL     the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T           its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F      ${TOKEN_HELP}
 
 INTERLUDE_AGENT_AUTHORIZATION is sent to the agent's server as the Authorization of each request ("Bearer …").
 The agent goes on when the runner ends; a run that is under way then is cut off.

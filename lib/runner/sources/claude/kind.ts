@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
+import { SWITCH, TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { fromInterlude } from '@/lib/runner/cli/local-server';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { newMcpServer, preloadMcpSdk } from '@/lib/runner/mcp/mcp-server';
@@ -34,7 +34,7 @@ does, in a turn and between turns, reaches the dashboard. Prints the address of 
                           agents in Interlude's data folder
   --yes                   install the Agent SDK without asking, where it is missing
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F          ${TOKEN_HELP}
 
 Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
 of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it follows the settings and

@@ -4,7 +4,7 @@ import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cutText } from '@/lib/protocol/cut-text';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { SWITCH, TEXT } from '@/lib/runner/cli/flags';
+import { SWITCH, TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { redactOutput } from '@/lib/runner/logger/redact-output';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
@@ -36,7 +36,7 @@ its threads is a session; the terminal goes on as it is. Else, or with --start, 
   --record FILE           write down what passes between it and the agent, without secrets, for "replay"
   --end-within S          seconds a Codex that was started may go on after Ctrl-C; default 30
   --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T               its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F          ${TOKEN_HELP}
 
 Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with it
 where you ask it to, once or by a rule. A thread that is started is told with its first message what INTERLUDE_WORKSPACE says of

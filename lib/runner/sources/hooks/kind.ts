@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { SWITCH } from '@/lib/runner/cli/flags';
+import { SWITCH, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath, HOOKS_CONTROL, readControlFile } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
@@ -16,7 +16,7 @@ Without this process the hooks do nothing.
   --agent ID           the agent to appear as; default: made of the machine's name
   --no-offer           don't tell agents that they can listen for messages while they are idle
   --url URL            the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T            its token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F       ${TOKEN_HELP}
 
 A message from the dashboard reaches the agent when its running turn ends. An idle terminal takes one while its agent
 listens, by a command that it runs in the background: it is told of that once, as it comes to rest, and again after a

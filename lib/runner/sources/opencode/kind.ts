@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { TEXT } from '@/lib/runner/cli/flags';
+import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { connectionMessage } from '@/lib/runner/server-request';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
@@ -31,7 +31,7 @@ started without --port can't be reached.
   --agent ID            the agent to appear as; default: made of the machine's name and the port
   --record FILE         write down what passes between it and the agent, without secrets, for "replay"
   --dashboard URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token T             the dashboard's token; default: INTERLUDE_TOKEN, else the one of this machine
+  --token-file F        ${TOKEN_HELP}
 
 Sessions of the last day are told from their beginning, older ones when something happens in them. What happened while
 this process, or the connection, was away is read from OpenCode's own history. A session that --session has made is told

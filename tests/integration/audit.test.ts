@@ -1,0 +1,462 @@
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { hashOf, NO_HASH } from '@/lib/access/audit-entry';
+
+import { checkAudit } from '@/lib/access/read-audit';
+import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
+import type { MessageAnswer } from '@/lib/protocol/commands';
+import { ROUTES } from '@/lib/server/routes';
+import { AccessStage, type Headers } from '../support/access-stage';
+import { type BusyAgent, busyAgent } from '../support/busy-agent';
+
+afterEach(() => void vi.restoreAllMocks());
+
+async function stageOf(): Promise<AccessStage> {
+  const stage = await AccessStage.start();
+  onTestFinished(() => stage.close());
+  return stage;
+}
+
+async function entries(stage: AccessStage, query = ''): Promise<AuditEntry[]> {
+  return (await stage.ask<AuditPage>(`/audit?limit=1000${query}`)).entries;
+}
+
+/** Run directly, as somebody with the file would. */
+function sql(stage: AccessStage, text: string, args: (string | number)[] = []): Promise<unknown> {
+  return stage.parts.database.writes.run((transaction) => transaction.execute({ sql: text, args }));
+}
+
+const check = (stage: AccessStage) => stage.ask<AuditCheck>('/audit/check');
+
+/** Every act there is: how it is asked for, in an order in which each can be done. */
+const ACTS: Record<string, (ids: BusyAgent) => { path: string; method?: string; body?: unknown; type?: string }> = {
+  'create token': () => ({ path: '/tokens', body: { role: 'viewer' } }),
+  'create sign-in link': () => ({ path: '/sign-in-codes', body: {} }),
+  'send message': ({ sessionId }) => ({
+    path: `/sessions/${sessionId}/messages`,
+    body: { text: 'Hello', clientId: 'c' },
+  }),
+  'attach file': ({ sessionId }) => ({
+    path: `/sessions/${sessionId}/attachments?name=a.txt`,
+    body: new TextEncoder().encode('words'),
+    type: 'text/plain',
+  }),
+  'set wake rule': ({ sessionId }) => ({
+    path: `/sessions/${sessionId}/wake-rule`,
+    method: 'PUT',
+    body: { when: 'never' },
+  }),
+  'answer request': ({ sessionId, requestId }) => ({
+    path: `/sessions/${sessionId}/requests/${requestId}`,
+    body: { behavior: 'deny' },
+  }),
+  'wake for task': ({ sessionId, taskId }) => ({ path: `/sessions/${sessionId}/tasks/${taskId}/wake`, body: {} }),
+  'stop task': ({ sessionId, taskId }) => ({ path: `/sessions/${sessionId}/tasks/${taskId}/stop`, body: {} }),
+  interrupt: ({ sessionId }) => ({ path: `/sessions/${sessionId}/interrupt`, body: {} }),
+  'set log level': ({ agentId }) => ({ path: `/agents/${agentId}/log-level`, method: 'PUT', body: { level: 'debug' } }),
+  'mark inbox': ({ inboxId }) => ({ path: '/inbox/marks', body: { ids: [inboxId], mark: 'snoozed', until: 1 } }),
+  'arrange session': ({ sessionId }) => ({
+    path: `/sessions/${sessionId}/arrangement`,
+    method: 'PUT',
+    body: { name: 'Another name' },
+  }),
+  'waive reply': ({ sessionId, messageId }) => ({
+    path: `/sessions/${sessionId}/obligations/${messageId}/waive`,
+    body: {},
+  }),
+  'accept reply': ({ sessionId, messageId }) => ({
+    path: `/sessions/${sessionId}/obligations/${messageId}/accept`,
+    body: { candidateId: 'none' },
+  }),
+  'see insights': ({ agentId, position }) => ({ path: `/agents/${agentId}/insights/seen`, body: { upTo: position } }),
+  'assign record': ({ agentId, sessionId, position }) => ({
+    path: `/agents/${agentId}/parked/${position}/assign`,
+    body: { sessionId },
+  }),
+  'discard record': ({ agentId, position }) => ({ path: `/agents/${agentId}/parked/${position}/discard`, body: {} }),
+  'run by AG-UI': ({ agentId, sessionId }) => ({
+    path: `/agui/${agentId}`,
+    body: { threadId: sessionId, runId: 'r', messages: [{ id: 'm', role: 'user', content: 'Hello' }] },
+  }),
+  'connect by AG-UI': ({ agentId, sessionId }) => ({
+    path: `/agui/${agentId}/connect`,
+    body: { threadId: sessionId, runId: 'r', messages: [] },
+  }),
+  'test webhook': () => ({ path: '/webhook/test', body: {} }),
+  'end session': ({ sessionId }) => ({ path: `/sessions/${sessionId}/end`, body: {} }),
+  'retire agent': ({ agentId }) => ({ path: `/agents/${agentId}/retirement`, method: 'PUT', body: { retired: true } }),
+  'revoke credential': () => ({ path: '/credentials/none', method: 'DELETE' }),
+  'change member': () => ({ path: '/members/none', method: 'PUT', body: { blocked: true } }),
+  'sign out elsewhere': () => ({ path: '/me/sign-ins', method: 'DELETE' }),
+};
+
+/** Of acts that take another number of transactions than one. */
+const TRANSACTIONS: Record<string, number> = {
+  // it only reads
+  'connect by AG-UI': 0,
+  // many at a time, and then how they stand
+  'mark inbox': 2,
+  'see insights': 2,
+};
+
+function act(stage: AccessStage, action: string, ids: BusyAgent, as: Headers = stage.owner): Promise<Response> {
+  const { path, method = 'POST', body, type } = (ACTS[action] as (typeof ACTS)[string])(ids);
+  const headers: Headers = type === undefined ? {} : { 'content-type': type };
+  return stage.send(`/api/v1${path}`, { method, body, as, headers });
+}
+
+describe('what is noted', () => {
+  test('each act that there is, once for each transaction, with who did what to what', async () => {
+    const named = ROUTES.flatMap((route) => (route.access === 'open' || route.action === null ? [] : [route.action]));
+    expect(Object.keys(ACTS).sort()).toEqual([...new Set(named)].sort());
+    const stage = await stageOf();
+    const ids = await busyAgent(stage, 'a');
+    const { id: credentialId, ...operator } = await stage.token({ role: 'admin', name: 'Ada’s script' });
+    for (const action of Object.keys(ACTS)) {
+      const before = (await check(stage)).entries;
+      const response = await act(stage, action, ids, operator);
+      await response.body?.cancel();
+      const made = (await entries(stage)).filter(({ number }) => number > before);
+      // a refusal is noted once, whatever was undone
+      const expected = response.ok ? (TRANSACTIONS[action] ?? 1) : 1;
+      expect.soft([action, response.status, made.length]).toEqual([action, response.status, expected]);
+      const path = ACTS[action]?.(ids).path.replace(/\?.*/, '') ?? '';
+      for (const entry of made) {
+        expect(entry).toMatchObject({
+          actor: 'Ada’s script',
+          actorKind: 'human',
+          role: 'admin',
+          credentialId,
+          action,
+          target: `/api/v1${path}`,
+          digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+          agentId: /^\/(agents|agui)\//.test(path) ? ids.agentId : null,
+          sessionId: path.startsWith('/sessions/') ? ids.sessionId : null,
+          result: response.ok ? 'done' : expect.stringMatching(/^(conflict|not_found)$/),
+        });
+      }
+    }
+    expect((await check(stage)).brokenAt).toBeNull();
+  });
+
+  test('nothing of what a runner does', async () => {
+    const stage = await stageOf();
+    const ids = await busyAgent(stage, 'a');
+    const { id: _, ...runner } = await stage.token({ agent: ids.agentId });
+    const before = (await check(stage)).entries;
+    const record = { seq: 1, kind: 'status', agentId: ids.agentId, occurredAt: 1, status: {} };
+    const producer = { id: `${ids.agentId}/other`, epoch: 1 };
+    await stage.ask('/events', { method: 'POST', as: runner, body: { producer, records: [record] } });
+    const commands = await stage.stream(`/agents/${ids.agentId}/commands?runner=r&startedAt=1`, runner);
+    await commands.frame('up-to-date');
+    const ack = `/agents/${ids.agentId}/commands/${ids.commandId}/ack`;
+    await stage.ask(ack, { method: 'POST', as: runner, body: { state: 'delivered', runner: 'r', startedAt: 1 } });
+    await stage.ask(`/agents/${ids.agentId}/reply-obligations`, { as: runner });
+    expect((await check(stage)).entries).toBe(before);
+  });
+
+  test('what somebody was refused, but not what makes no sense', async () => {
+    const stage = await stageOf();
+    const ids = await busyAgent(stage, 'a');
+    await busyAgent(stage, 'b');
+    const scope = { kind: 'session', sessionId: ids.sessionId } as const;
+    const { secret, id } = await stage.credential({ kind: 'embed', role: 'operator', scope, name: 'A console' });
+    const as = { authorization: `Bearer ${secret}` };
+    const before = (await check(stage)).entries;
+    expect(await stage.status('/sessions/session-b/interrupt', { method: 'POST', as, body: {} })).toBe(404);
+    expect(await stage.status(`/sessions/${ids.sessionId}/messages`, { method: 'POST', as, body: { text: 1 } })).toBe(
+      400,
+    );
+    const made = (await entries(stage)).filter(({ number }) => number > before);
+    expect(made).toMatchObject([
+      { credentialId: id, actorKind: 'embed', action: 'interrupt', sessionId: 'session-b', result: 'not_found' },
+    ]);
+  });
+
+  test('what somebody’s role does not permit', async () => {
+    const stage = await stageOf();
+    const ids = await busyAgent(stage, 'a');
+    const { id, ...viewer } = await stage.token({ role: 'viewer' });
+    expect(await stage.status(`/sessions/${ids.sessionId}/interrupt`, { method: 'POST', as: viewer, body: {} })).toBe(
+      403,
+    );
+    expect(await entries(stage, `&credential=${id}`)).toMatchObject([{ action: 'interrupt', result: 'forbidden' }]);
+  });
+
+  test('signing in and out, without what was secret a moment ago', async () => {
+    const stage = await stageOf();
+    const code = await stage.code();
+    const signedIn = await stage.send(`/sign-in?token=${code}`, { as: {} });
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    await stage.send('/sign-out', { method: 'POST', as: { cookie, 'sec-fetch-site': 'same-origin' } });
+    const all = await entries(stage);
+    expect(all.map(({ action }) => action)).toEqual(['sign out', 'sign in', 'create sign-in link']);
+    expect(JSON.stringify(all)).not.toContain(code.slice(4));
+  });
+});
+
+describe('one transaction', () => {
+  test('has the act and its entry, or neither: an act that can’t be noted is not done', async () => {
+    const stage = await stageOf();
+    const { sessionId } = await busyAgent(stage, 'a');
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    await sql(stage, `CREATE TRIGGER no_more BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no more'); END`);
+    const count = async () =>
+      (await stage.ask<{ session: { updatedPosition: string } }>(`/sessions/${sessionId}`)).session;
+    const before = await count();
+    const body = { text: 'Not to be sent', clientId: 'c' };
+    expect(await stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body })).toBeGreaterThanOrEqual(500);
+    expect(await stage.status('/tokens', { method: 'POST', body: {} })).toBeGreaterThanOrEqual(400);
+    expect(await count()).toEqual(before);
+    await sql(stage, 'DROP TRIGGER no_more');
+    const answered = await stage.ask<MessageAnswer>(`/sessions/${sessionId}/messages`, { method: 'POST', body });
+    expect(answered.delivery).toBe('queued');
+    expect((await check(stage)).brokenAt).toBeNull();
+  });
+
+  test('nor is there an entry of an act that could not be done', async () => {
+    const stage = await stageOf();
+    const { sessionId } = await busyAgent(stage, 'a');
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const before = (await check(stage)).entries;
+    await sql(stage, `CREATE TRIGGER no_more BEFORE INSERT ON commands BEGIN SELECT RAISE(ABORT, 'no more'); END`);
+    const body = { text: 'Not to be sent', clientId: 'c' };
+    expect(await stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body })).toBeGreaterThanOrEqual(500);
+    expect((await check(stage)).entries).toBe(before);
+  });
+
+  test('in one group with others that fail, those that went well are noted alone', async () => {
+    const stage = await stageOf();
+    const { sessionId } = await busyAgent(stage, 'a');
+    const before = (await check(stage)).entries;
+    const asked = Array.from({ length: 30 }, (_, at) =>
+      at % 3 === 0
+        ? stage.status(`/sessions/${sessionId}/tasks/none-${at}/stop`, { method: 'POST', body: {} })
+        : stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `c${at}` } }),
+    );
+    const statuses = await Promise.all(asked);
+    const made = (await entries(stage)).filter(({ number }) => number > before);
+    expect(made.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
+    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(statuses.filter((one) => one === 404).length);
+    expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => before + made.length - at));
+    expect((await check(stage)).brokenAt).toBeNull();
+  });
+});
+
+describe('the chain', () => {
+  async function chained(): Promise<AccessStage> {
+    const stage = await stageOf();
+    const { agentId } = await busyAgent(stage, 'a');
+    for (const level of ['debug', 'info', 'warn', 'error', 'info']) {
+      await stage.ask(`/agents/${agentId}/log-level`, { method: 'PUT', body: { level } });
+    }
+    const { entries: count, head, brokenAt } = await check(stage);
+    const newest = (await entries(stage))[0];
+    expect([count > 5, brokenAt, head]).toEqual([true, null, newest?.hash]);
+    return stage;
+  }
+
+  test('no entry can be changed', async () => {
+    const stage = await chained();
+    await expect(sql(stage, "UPDATE audit SET actor = 'somebody else'")).rejects.toThrow(/never changed/);
+  });
+
+  const COLUMNS = Object.keys({
+    at: 0,
+    actor: 0,
+    actor_kind: 0,
+    role: 0,
+    credential_id: 0,
+    action: 0,
+    agent_id: 0,
+    session_id: 0,
+    target: 0,
+    digest: 0,
+    origin: 0,
+    result: 0,
+    hash: 0,
+  });
+  test.each(COLUMNS)('whoever changes %s all the same is found out', async (column) => {
+    const stage = await chained();
+    await sql(stage, 'DROP TRIGGER audit_is_kept');
+    await sql(stage, `UPDATE audit SET ${column} = '1' WHERE number = 3`);
+    expect((await check(stage)).brokenAt).toBe(3);
+  });
+
+  test('every column has been tried', async () => {
+    const stage = await stageOf();
+    const { rows } = await stage.parts.database.reader.execute("SELECT name FROM pragma_table_info('audit')");
+    expect(rows.map(({ name }) => name).sort()).toEqual(['number', ...COLUMNS].sort());
+  });
+
+  test('nor can one be taken out, put in, or put elsewhere', async () => {
+    const out = await chained();
+    await sql(out, 'DELETE FROM audit WHERE number = 3');
+    expect((await check(out)).brokenAt).toBe(3);
+
+    const closed = await chained();
+    await sql(closed, 'DROP TRIGGER audit_is_kept');
+    await sql(closed, 'DELETE FROM audit WHERE number = 3');
+    await sql(closed, 'UPDATE audit SET number = number - 1 WHERE number > 3');
+    expect((await check(closed)).brokenAt).toBe(3);
+
+    const swapped = await chained();
+    await sql(swapped, 'DROP TRIGGER audit_is_kept');
+    for (const [from, to] of [
+      [3, -3],
+      [4, 3],
+      [-3, 4],
+    ] as const) {
+      await sql(swapped, 'UPDATE audit SET number = ? WHERE number = ?', [to, from]);
+    }
+    expect((await check(swapped)).brokenAt).toBe(3);
+  });
+
+  test('nor can one be added by whoever does not know the hash before it', async () => {
+    const stage = await chained();
+    const [newest] = (await entries(stage)) as [AuditEntry];
+    const { hash: _, ...forged } = { ...newest, number: newest.number + 1, actor: 'somebody else' };
+    const columns =
+      '(number, at, actor, actor_kind, role, credential_id, action, target, digest, origin, result, hash)';
+    const { number, at, actor, actorKind, role, credentialId, action, target, digest, origin, result } = forged;
+    const values = [number, at, actor, actorKind, role, credentialId, action, target, digest, origin, result];
+    await sql(stage, `INSERT INTO audit ${columns} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, [
+      ...values,
+      hashOf({ ...forged, agentId: null, sessionId: null }, NO_HASH),
+    ]);
+    expect((await check(stage)).brokenAt).toBe(number);
+    // and what comes after it does not mend it
+    await stage.ask('/tokens', { method: 'POST', body: { role: 'viewer' } });
+    expect((await check(stage)).brokenAt).toBe(number);
+  });
+
+  test('a shorter chain has another head, for whoever has kept that', async () => {
+    const stage = await chained();
+    const { head, entries: count } = await check(stage);
+    await sql(stage, 'DELETE FROM audit WHERE number = ?', [count]);
+    const after = await check(stage);
+    expect([after.brokenAt, after.entries, after.head === head]).toEqual([null, count - 1, false]);
+  });
+});
+
+describe('reading it', () => {
+  test('an export has every entry, in order, while others act', async () => {
+    const stage = await stageOf();
+    const { sessionId } = await busyAgent(stage, 'a');
+    await many(stage, 1_600);
+    const before = (await check(stage)).entries;
+    let isOver = false;
+    const acting = (async () => {
+      for (let at = 0; !isOver; at += 1) {
+        await stage.ask(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `m${at}` } });
+      }
+    })();
+    const text = await (await stage.send('/api/v1/audit/export')).text();
+    isOver = true;
+    await acting;
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AuditEntry);
+    expect(lines.length).toBeGreaterThanOrEqual(before);
+    expect(lines.map(({ number }) => number)).toEqual(lines.map((_, at) => at + 1));
+    const all = (await entries(stage)).toReversed();
+    expect(lines.slice(-500, -1)).toEqual(
+      all.filter(({ number }) => number > lines.length - 500 && number < lines.length),
+    );
+    // whoever has the file can check it by himself
+    let head = NO_HASH;
+    for (const { hash, ...entry } of lines) {
+      expect(hashOf(entry, head)).toBe(hash);
+      head = hash;
+    }
+  });
+
+  test('its filters choose exactly, page by page', async () => {
+    const stage = await stageOf();
+    const ids = [await busyAgent(stage, 'a'), await busyAgent(stage, 'b')] as const;
+    const { id, ...operator } = await stage.token({ role: 'operator', name: 'Grace' });
+    for (const { agentId, sessionId } of ids) {
+      await stage.ask(`/agents/${agentId}/log-level`, { method: 'PUT', as: operator, body: { level: 'warn' } });
+      await stage.status(`/sessions/${sessionId}/tasks/none/stop`, { method: 'POST', as: operator, body: {} });
+    }
+    const all = await entries(stage);
+    const filters: [string, (entry: AuditEntry) => boolean][] = [
+      ['actor=Grace', ({ actor }) => actor === 'Grace'],
+      ['action=set+log+level', ({ action }) => action === 'set log level'],
+      ['agent=agent-a', ({ agentId }) => agentId === 'agent-a'],
+      ['session=session-b', ({ sessionId }) => sessionId === 'session-b'],
+      [`credential=${id}`, ({ credentialId }) => credentialId === id],
+      ['result=not_found', ({ result }) => result === 'not_found'],
+      [
+        'actor=Grace&result=done&agent=agent-b',
+        ({ actor, result, agentId }) => actor === 'Grace' && result === 'done' && agentId === 'agent-b',
+      ],
+      ['actor=grace', () => false],
+      ["actor=x'+OR+1=1+--", () => false],
+    ];
+    for (const [query, passes] of filters) {
+      const wanted = all.filter(passes);
+      const paged: AuditEntry[] = [];
+      for (let before: number | null = null; ; ) {
+        const place: string = before === null ? '' : `&before=${before}`;
+        const page: AuditPage = await stage.ask(`/audit?limit=2&${query}${place}`);
+        paged.push(...page.entries);
+        before = page.next;
+        if (before === null) break;
+      }
+      expect([query, paged]).toEqual([query, wanted]);
+      const text = await (await stage.send(`/api/v1/audit/export?${query}`)).text();
+      expect([
+        query,
+        text
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line)),
+      ]).toEqual([query, wanted.toReversed()]);
+    }
+    expect(await stage.status('/audit?actr=Grace')).toBe(400);
+  });
+
+  test('ten thousand entries are checked in a moment, and others go on meanwhile', async () => {
+    const stage = await stageOf();
+    await many(stage, 10_000);
+    const since = performance.now();
+    const checking = checkAudit(stage.parts.database);
+    const asked = performance.now();
+    expect(await stage.status('/sessions')).toBe(200);
+    const askedMs = performance.now() - asked;
+    expect(await checking).toMatchObject({ entries: 10_000, brokenAt: null });
+    const checkedMs = performance.now() - since;
+    expect(checkedMs).toBeLessThan(5_000);
+    expect(askedMs).toBeLessThan(1_000);
+  });
+
+  /** Entries as they would be after a long time. */
+  async function many(stage: AccessStage, count: number): Promise<void> {
+    const newest = (await entries(stage))[0];
+    let [number, head] = [newest?.number ?? 0, newest?.hash ?? NO_HASH];
+    const rows: object[] = [];
+    for (let made = 0; made < count; made += 1) {
+      number += 1;
+      const who = {
+        actor: 'Ada',
+        actorKind: 'human',
+        role: 'operator',
+        credentialId: 'token-1',
+        action: 'send message',
+      };
+      const what = { agentId: null, sessionId: `s${number % 7}`, target: '/x', digest: '', origin: '', result: 'done' };
+      const entry = { number, at: number, ...who, ...what };
+      head = hashOf(entry, head);
+      rows.push({ ...entry, hash: head });
+    }
+    await stage.parts.database.writes.run((transaction) =>
+      transaction.execute({
+        sql: `INSERT INTO audit SELECT value->>'number', value->>'at', value->>'actor', value->>'actorKind',
+          value->>'role', value->>'credentialId', value->>'action', value->>'agentId', value->>'sessionId',
+          value->>'target', value->>'digest', value->>'origin', value->>'result', value->>'hash' FROM json_each(?)`,
+        args: [JSON.stringify(rows)],
+      }),
+    );
+  }
+});

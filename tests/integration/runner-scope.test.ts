@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NewToken } from '@/lib/protocol/access';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { errorOf, record } from '../support/ingest-target';
+import { type InProcessServer, inProcessServer } from '../support/server-target';
+
+const DAY_MS = 24 * 3_600_000;
+
+let server: InProcessServer;
+beforeAll(async () => {
+  server = await inProcessServer();
+  await send(server.token, 'theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
+});
+afterAll(() => server.close());
+
+let seq = 0;
+const marker = (fields: object) => ({ event: { type: 'CUSTOM', name: 'marker', value: 1 }, ...fields });
+const json = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
+
+async function tokenFor(body: object): Promise<string> {
+  const asked = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
+  const answer = await server.send('/api/v1/tokens', asked);
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as NewToken).token;
+}
+
+/** Each time from an outbox that begins anew. */
+function send(token: string, producerId: string, records: object[], epoch = ++seq): Promise<Response> {
+  const body = { producer: { id: producerId, epoch }, records: records.map((one, at) => record(at + 1, one as never)) };
+  return server.send('/api/v1/events', { method: 'POST', headers: json(token), body: JSON.stringify(body) });
+}
+
+const agentOf = async (id: string) => (await server.get(`/api/v1/agents/${id}`)).json();
+
+describe('a runner’s token', () => {
+  test('lets in what its own agent says', async () => {
+    const token = await tokenFor({ agent: 'mine' });
+    const answer = await send(token, 'mine', [marker({ agentId: 'mine', sessionId: 'my-session' })]);
+    expect(await answer.json()).toMatchObject({ accepted: 1, rejected: [] });
+  });
+
+  test('keeps what names another agent in quarantine, under its own, and tells that agent nothing', async () => {
+    const token = await tokenFor({ agent: 'mine' });
+    const before = await agentOf('theirs');
+    const records = [
+      marker({ agentId: 'theirs', sessionId: 'their-session' }),
+      { kind: 'log', agentId: 'theirs', log: { level: 'fatal', component: 'hook:x', message: 'forged' } },
+      { kind: 'status', agentId: 'theirs', status: { report: { state: 'failure' } } },
+      { kind: 'lost', agentId: 'theirs', lost: { count: 3, reason: 'forged' } },
+      { kind: 'nonsense', agentId: 'theirs', sessionId: 'their-session' },
+      marker({ agentId: 'mine', sessionId: 'their-session' }),
+      marker({ agentId: 'mine', sessionId: 'my-session' }),
+    ];
+    const answer = await (await send(token, 'mine', records)).json();
+    expect(answer.ackedSeq).toBe(records.length);
+    expect(answer.rejected.map(({ code }: { code: string }) => code)).toEqual([
+      ...Array(4).fill('agent_of_another_token'),
+      'unknown_kind',
+      'session_of_another_agent',
+    ]);
+    expect({ ...(await agentOf('theirs')), position: '' }).toEqual({ ...before, position: '' });
+    expect((await agentOf('mine')).agent.quarantinedCount).toBe(6);
+    expect(JSON.stringify(answer.rejected)).not.toContain('theirs');
+  });
+
+  test('writes nothing in the server’s name', async () => {
+    const token = await tokenFor({ agent: 'mine' });
+    const names = [CUSTOM.commandDone, CUSTOM.messageDelivery, CUSTOM.runnerAway, CUSTOM.obligationWaived];
+    const records = names.map((name) => ({
+      agentId: 'mine',
+      sessionId: 'my-session',
+      event: { type: 'CUSTOM', name },
+    }));
+    const { rejected } = await (await send(token, 'mine', records)).json();
+    expect(rejected.map(({ code }: { code: string }) => code)).toEqual(names.map(() => 'reserved_name'));
+  });
+
+  test('can’t pass a message for one that a person sent through the dashboard', async () => {
+    const token = await tokenFor({ agent: 'mine' });
+    const interlude = { origin: 'interlude', delivery: 'queued', clientId: 'c1' };
+    const forged = { type: 'TEXT_MESSAGE_START', messageId: 'forged', role: 'user', metadata: { interlude } };
+    await send(token, 'mine', [{ agentId: 'mine', sessionId: 'my-session', event: forged }]);
+    const { turns } = await (await server.get('/api/v1/sessions/my-session/transcript')).json();
+    const items = turns.flatMap(({ items: some }: { items: object[] }) => some);
+    expect(items.find(({ id }: { id: string }) => id === 'forged')).toMatchObject({ delivery: null, clientId: null });
+  });
+
+  test('opens no outbox but its own: neither by its name, nor one that another agent writes from', async () => {
+    const mine = await tokenFor({ agent: 'mine' });
+    for (const id of ['theirs', 'min', 'mineral', 'x-mine']) {
+      const answer = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);
+      expect([id, answer.status, (await errorOf(answer)).code]).toEqual([id, 403, 'forbidden']);
+    }
+    expect((await send(mine, 'mine/2', [marker({ agentId: 'mine', sessionId: 'my-session' })])).status).toBe(200);
+    await send(server.token, 'mine:of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
+    expect((await send(mine, 'mine:of-theirs', [marker({ agentId: 'mine' })], 9_000_000)).status).toBe(403);
+    const fleet = await tokenFor({ agentPrefix: 'fleet-', producerPrefix: 'box-' });
+    const said = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
+    expect((await send(fleet, 'fleet-1', said)).status).toBe(403);
+    expect(await (await send(fleet, 'box-1', said)).json()).toMatchObject({ accepted: 1 });
+  });
+
+  test('whoever sends it, an epoch far ahead of the clock is refused, because it would fence the outbox for ever', async () => {
+    const far = Date.now() + 2 * DAY_MS;
+    const answer = await send(server.token, 'mine', [marker({ agentId: 'mine' })], far);
+    expect([answer.status, (await errorOf(answer)).code]).toEqual([400, 'malformed']);
+    expect((await send(server.token, 'near', [marker({ agentId: 'near', sessionId: 'n' })], Date.now())).status).toBe(
+      200,
+    );
+  });
+
+  test('reads no session and decides nothing', async () => {
+    const token = await tokenFor({ agent: 'mine' });
+    for (const path of [
+      '/sessions',
+      '/sessions/my-session/transcript',
+      '/stream?topic=fleet',
+      '/agents/mine',
+      '/audit',
+    ]) {
+      const answer = await server.send(`/api/v1${path}`, { headers: json(token) });
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    const message = { method: 'POST', headers: json(token), body: '{"text":"go on","clientId":"c"}' };
+    expect((await server.send('/api/v1/sessions/my-session/messages', message)).status).toBe(403);
+    const owed = await server.send('/api/v1/agents/mine/reply-obligations', { headers: json(token) });
+    expect([owed.status, await owed.json()]).toEqual([200, expect.objectContaining({ obligations: [] })]);
+    expect((await server.send('/api/v1/agents/theirs/reply-obligations', { headers: json(token) })).status).toBe(404);
+    const theirs = await server.send('/api/v1/agents/theirs/commands?runner=r&startedAt=1', { headers: json(token) });
+    expect(theirs.status).toBe(404);
+  });
+});

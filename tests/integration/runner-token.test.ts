@@ -1,0 +1,165 @@
+import { readdirSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ensureRunnerToken, keepRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
+import { signInLines } from '@/lib/launch/sign-in-link.mjs';
+import type { CredentialList, Me } from '@/lib/protocol/access';
+import { PlayedAcpAgent } from '../support/acp-agent';
+import { startCli } from '../support/cli';
+import { LocalDashboard } from '../support/local-dashboard';
+import { tempDir } from '../support/temp-dir';
+
+/** What the start does once its server answers, and the runners that find what it has left, at the real handlers. */
+
+let dashboard: LocalDashboard;
+let dataDir: string;
+let file: string;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+beforeEach(async () => {
+  dashboard.cutsOff = () => false;
+  dataDir = await tempDir();
+  file = runnerTokenFile(dataDir);
+});
+
+const own = () => ({ url: dashboard.url, token: dashboard.token });
+const tokenIn = async () => (await readFile(file, 'utf8')).trim();
+const meOf = async (token: string) => {
+  const response = await fetch(`${dashboard.url}/api/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+  return response.status === 200 ? ((await response.json()) as Me) : response.status;
+};
+const revoke = async (token: string) => {
+  const { credentialId } = (await meOf(token)) as Me;
+  await dashboard.request(`/credentials/${credentialId}`, undefined, 'DELETE');
+};
+const tokens = async () => {
+  const { credentials } = await dashboard.request<CredentialList>('/credentials');
+  return credentials.filter(({ kind }) => kind === 'token').length;
+};
+
+describe('the token of this machine’s runners', () => {
+  test('is made at the first start, for its owner’s eyes, and can’t do what the owner’s can', async () => {
+    expect(await ensureRunnerToken(file, own())).toBe('made');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(readdirSync(dataDir)).toEqual(['runner-token']);
+    const token = await tokenIn();
+    expect(await meOf(token)).toMatchObject({ role: 'runner', scope: { kind: 'everything' }, expiresAt: null });
+    const headers = { authorization: `Bearer ${token}` };
+    for (const path of ['/sessions', '/inbox', '/credentials', '/stream?topic=fleet']) {
+      expect((await fetch(`${dashboard.url}/api/v1${path}`, { headers })).status).toBe(403);
+    }
+  });
+
+  test('stays through the next starts, and no further one is made', async () => {
+    await ensureRunnerToken(file, own());
+    const [token, count] = [await tokenIn(), await tokens()];
+    expect(await ensureRunnerToken(file, own())).toBe('kept');
+    expect([await tokenIn(), await tokens()]).toEqual([token, count]);
+  });
+
+  test.each([
+    ['was revoked', async () => await revoke(await tokenIn())],
+    ['is of another database', async () => await writeFile(file, `ilt_${'x'.repeat(43)}\n`)],
+    ['is none', async () => await writeFile(file, '')],
+  ])('is made anew where the one that is there %s', async (_, spoil) => {
+    await ensureRunnerToken(file, own());
+    const before = await tokenIn();
+    await spoil();
+    expect(await ensureRunnerToken(file, own())).toBe('made');
+    expect(await tokenIn()).not.toBe(before);
+    expect(await meOf(await tokenIn())).toMatchObject({ role: 'runner' });
+  });
+
+  test('is one, where another server that shares the folder makes it meanwhile', async () => {
+    const count = async () => {
+      const { credentials } = await dashboard.request<CredentialList>('/credentials');
+      return credentials.filter(({ kind, revokedAt }) => kind === 'token' && revokedAt === null).length;
+    };
+    const before = await count();
+    const real = globalThis.fetch;
+    // between the other's question for a token and its answer
+    vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
+      const response = await real(...asked);
+      if (String(asked[0]).endsWith('/tokens')) {
+        vi.unstubAllGlobals();
+        expect(await ensureRunnerToken(file, own())).toBe('made');
+      }
+      return response;
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(await ensureRunnerToken(file, own())).toBe('kept');
+    expect(await meOf(await tokenIn())).toMatchObject({ role: 'runner' });
+    expect(await count()).toBe(before + 1);
+  });
+
+  test('stays as it is while the server can’t say whether it knows it, and is looked at again', async () => {
+    await ensureRunnerToken(file, own());
+    const before = await tokenIn();
+    dashboard.cutsOff = (path) => path === '/api/v1/me';
+    expect(await ensureRunnerToken(file, own())).toBe('later');
+    expect(await tokenIn()).toBe(before);
+  });
+
+  test('is made a while later where it can’t be at the start', async () => {
+    dashboard.cutsOff = (path) => path === '/api/v1/tokens';
+    await keepRunnerToken(dataDir, own());
+    expect(readdirSync(dataDir)).toEqual([]);
+    dashboard.cutsOff = () => false;
+    await expect.poll(() => readdirSync(dataDir), { timeout: 15_000 }).toEqual(['runner-token']);
+  });
+});
+
+describe('what the terminal says of signing in', () => {
+  test('is a link that is good once, and how to get another; the owner’s token is nowhere', async () => {
+    const said = await signInLines(own());
+    expect(said).not.toContain(dashboard.token);
+    expect(said).toMatch(/\n {2}It is good once, for 5 minutes. This prints another:\n {4}.*interlude -- sign-in$/);
+    const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
+    const open = () => fetch(link, { redirect: 'manual' });
+    expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
+    expect((await open()).headers.get('set-cookie')).toBe(null);
+  });
+
+  test('is what to do, where none can be made', async () => {
+    dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
+    expect(await signInLines(own())).toMatch(
+      /no link can be made now. Once .+ prints one:\n {4}.*interlude -- sign-in$/,
+    );
+  });
+});
+
+test('a runner whose token is revoked says so once, and what to do, and its agent goes on', async () => {
+  const { token, credential } = await dashboard.request<{ token: string; credential: { id: string } }>('/tokens', {
+    agentPrefix: 'own-',
+  });
+  const given = join(dataDir, 'given');
+  await writeFile(given, `${token}\n`, { mode: 0o600 });
+  const agent = await PlayedAcpAgent.open();
+  const flags = ['--agent', 'own-1', '--session', 'own-session', '--token-file', given];
+  const { process: started, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], {
+    INTERLUDE_DATA_DIR: join(dataDir, 'data'),
+    INTERLUDE_URL: dashboard.url,
+  });
+  onTestFinished(() => void started.kill('SIGKILL'));
+  let said = '';
+  started.stderr?.on('data', (chunk) => {
+    said += chunk;
+  });
+  const connection = async () => {
+    const { agents } = await dashboard.request<{ agents: { id: string; connection: string }[] }>('/agents');
+    return agents.find(({ id }) => id === 'own-1')?.connection;
+  };
+  await expect.poll(connection, { timeout: 20_000 }).toBe('connected');
+  await dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
+  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/refuses the token/);
+  expect(started.exitCode).toBe(null);
+  started.kill('SIGINT');
+  const { stderr } = await ended;
+  const lines = stderr.split('\n').filter((line) => line.includes('token'));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^interlude: the dashboard refuses the token \(.*revoked.*\); put another into \S+given, /);
+  expect(stderr).not.toContain(token);
+}, 60_000);

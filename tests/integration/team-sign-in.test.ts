@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { secretsFromFiles } from '@/lib/launch/token.mjs';
+import type { Me } from '@/lib/protocol/access';
+import { createServer, type Server } from '@/lib/server/create-server';
+import { CookieBrowser } from '@/tests/support/cookie-browser';
+import { FrameReader } from '@/tests/support/frames';
+import { IdentityProvider } from '@/tests/support/identity-provider';
+
+const PUBLIC_URL = 'https://interlude.example.com';
+const TOKEN = 'a-token-for-tests-0123456789';
+
+let identity: IdentityProvider;
+let server: Server;
+let folder: string;
+/** Where the provider calls: in front of the server, on loopback. */
+const backChannel = createHttpServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  const headers = { host: 'interlude.example.com', 'content-type': 'application/x-www-form-urlencoded' };
+  const sent = new Request(`${PUBLIC_URL}/sign-in/back-channel-logout`, { method: 'POST', headers, body });
+  response.writeHead((await server.handle(sent)).status).end();
+});
+
+beforeAll(async () => {
+  for (const level of ['warn', 'info'] as const) vi.spyOn(console, level).mockImplementation(() => {});
+  await new Promise<void>((listening) => backChannel.listen(0, '127.0.0.1', listening));
+  const backChannelUrl = `http://127.0.0.1:${(backChannel.address() as AddressInfo).port}/`;
+  const client = { id: 'interlude', secret: 'the secret of interlude', publicUrl: PUBLIC_URL, backChannelUrl };
+  identity = await IdentityProvider.start(
+    {
+      ada: { name: 'Ada Lovelace', email: 'ada@example.com', email_verified: true, groups: ['admins'] },
+      vera: { name: 'Vera', groups: ['staff'] },
+      nobody: { name: 'No Body', groups: ['elsewhere'] },
+    },
+    [client],
+  );
+  folder = mkdtempSync(join(tmpdir(), 'interlude-team-'));
+  server = createServer({
+    INTERLUDE_TOKEN: TOKEN,
+    INTERLUDE_DATA_DIR: folder,
+    INTERLUDE_OIDC_ISSUER: identity.issuer,
+    INTERLUDE_OIDC_CLIENT_ID: 'interlude',
+    INTERLUDE_OIDC_CLIENT_SECRET: 'the secret of interlude',
+    INTERLUDE_OIDC_SCOPES: 'openid profile email groups',
+    INTERLUDE_OIDC_ADMIN_GROUPS: 'admins',
+    INTERLUDE_OIDC_VIEWER_GROUPS: 'staff',
+    INTERLUDE_PUBLIC_URL: PUBLIC_URL,
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await identity.stop();
+  backChannel.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Goes through the provider and back. */
+async function signIn(visitor: string, next = '/'): Promise<{ browser: CookieBrowser; answer: Response }> {
+  identity.visitor = visitor;
+  const browser = new CookieBrowser();
+  const address = new URL(`/sign-in/provider?next=${encodeURIComponent(next)}`, PUBLIC_URL);
+  const begun = await server.handle(browser.request(address));
+  browser.keep(address, begun.headers);
+  const { url } = await browser.follow(begun.headers.get('location') ?? '');
+  const answer = await server.handle(browser.request(url));
+  browser.keep(url, answer.headers);
+  return { browser, answer };
+}
+
+function ask(browser: CookieBrowser, path: string, method = 'GET'): Promise<Response> {
+  const request = browser.request(new URL(path, PUBLIC_URL));
+  const headers = new Headers(request.headers);
+  headers.set('sec-fetch-site', 'same-origin');
+  return server.handle(new Request(request.url, { method, headers }));
+}
+
+/** As somebody does who signs out of another program of the team. */
+async function signOutAtProvider(browser: CookieBrowser): Promise<void> {
+  const { response } = await browser.follow(`${identity.issuer}/session/end?client_id=interlude`);
+  const xsrf = /name="xsrf" value="([^"]+)"/.exec(await response.text())?.[1] ?? '';
+  const body = new URLSearchParams({ xsrf, logout: 'yes' });
+  await browser.follow(`${identity.issuer}/session/end/confirm`, { method: 'POST', body });
+}
+
+const me = async (browser: CookieBrowser): Promise<Me> => (await ask(browser, '/api/v1/me')).json();
+
+describe('a person of the team', () => {
+  test('comes in with the role of their groups, and goes on to where they wanted', async () => {
+    const { browser, answer } = await signIn('ada', '/inbox');
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
+    expect(answer.headers.getSetCookie().some((one) => one.startsWith('__Host-interlude=ils_'))).toBe(true);
+    expect(await me(browser)).toMatchObject({ name: 'Ada Lovelace', role: 'admin', kind: 'human' });
+    expect((await ask(browser, '/api/v1/audit')).status).toBe(200);
+  });
+
+  test('who only reads may decide nothing', async () => {
+    const { browser } = await signIn('vera');
+    expect(await me(browser)).toMatchObject({ role: 'viewer' });
+    expect((await ask(browser, '/api/v1/sessions')).status).toBe(200);
+    const refused = await ask(browser, '/api/v1/inbox/marks', 'POST');
+    expect([refused.status, (await refused.json()).error]).toEqual([
+      403,
+      expect.objectContaining({ code: 'forbidden', role: 'viewer' }),
+    ]);
+    expect((await ask(browser, '/api/v1/credentials')).status).toBe(403);
+  });
+
+  test('of no group that may use it is told so on a page, and is not in', async () => {
+    const { browser, answer } = await signIn('nobody');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
+    expect(await answer.text()).toContain('none of your groups');
+    expect((await ask(browser, '/api/v1/me')).status).toBe(401);
+  });
+
+  test('whose groups change has the new role in every sign-in from the next one on', async () => {
+    const { browser: before } = await signIn('vera');
+    identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
+    await signIn('vera');
+    expect(await me(before)).toMatchObject({ role: 'admin' });
+    identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
+    await signIn('vera');
+    expect(await me(before)).toMatchObject({ role: 'viewer' });
+  });
+
+  test('whom the provider signs out is out here: requests and streams', async () => {
+    const { browser } = await signIn('ada');
+    const stream = new FrameReader(
+      (await ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,
+    );
+    await stream.frame('up-to-date');
+    await signOutAtProvider(browser);
+    expect((await stream.frame('bye')).data).toEqual({ reason: 'unauthorized' });
+    expect((await ask(browser, '/api/v1/me')).status).toBe(401);
+  });
+
+  test('who signs out here goes on to sign out at the provider', async () => {
+    const { browser } = await signIn('ada');
+    const answer = await ask(browser, '/sign-out', 'POST');
+    expect(answer.headers.get('location')).toContain(`${identity.issuer}/session/end?`);
+    expect((await ask(browser, '/api/v1/me')).status).toBe(401);
+  });
+
+  test('a forged way back is a bad request, told as a page', async () => {
+    const answer = await server.handle(
+      new Request(`${PUBLIC_URL}/sign-in/callback?state=made-up&code=x`, {
+        headers: { host: 'interlude.example.com' },
+      }),
+    );
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
+  });
+});
+
+test('where no provider is set, that is said, and the link works', async () => {
+  const other = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: mkdtempSync(join(folder, 'other-')) });
+  const answer = await other.handle(
+    new Request('http://127.0.0.1/sign-in/provider', { headers: { host: '127.0.0.1' } }),
+  );
+  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('No identity provider')]);
+  await other.close();
+});
+
+test('the secret of the provider may be in a file, and one that is not there is told at the start', () => {
+  const file = join(folder, 'client-secret');
+  writeFileSync(file, 'from a file\n');
+  const asked = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
+  expect(secretsFromFiles(asked)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
+  expect(secretsFromFiles({ ...asked, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
+  expect(() => secretsFromFiles({ INTERLUDE_OIDC_CLIENT_SECRET_FILE: `${file}-gone` })).toThrow('(ENOENT)');
+});

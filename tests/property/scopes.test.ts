@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { columnText } from '@/db/column-text';
+import { agentsIn, logsIn, sessionsIn } from '@/db/scope-sql';
+import { reachesAgent, reachesLog, reachesSession, type Scope, scopeKey } from '@/lib/protocol/scope';
+import { type TestDatabase, temporaryDatabase } from '../support/database';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await temporaryDatabase();
+});
+afterAll(() => database.dispose());
+
+/** Signs of SQL and of its patterns, more than ASCII, halves of characters that ids may not have, and beginnings of each other. */
+const PARTS = [
+  "'",
+  "''",
+  '"',
+  '%',
+  '_',
+  '\\',
+  '?',
+  '?1',
+  ':a',
+  '--',
+  ';',
+  '/*',
+  ' ',
+  '\n',
+  'a',
+  'A',
+  'ab',
+  'é',
+  'e\u0301',
+  'ß',
+  'İ',
+  '\u{1F9F5}',
+  '\u{1F9F6}',
+  '\uFFFD',
+  'NULL',
+  'agent-1',
+  'agent-10',
+];
+const id = fc
+  .array(fc.oneof(fc.constantFrom(...PARTS), fc.string({ unit: 'binary', minLength: 1, maxLength: 4 })), {
+    minLength: 1,
+    maxLength: 3,
+  })
+  .map((parts) => parts.join('').replaceAll('\0', '0'));
+
+/** As they are kept: whoever makes a scope writes ids as columns have them. */
+const kept = id.map(columnText);
+const scopeOf = (known: string[]): fc.Arbitrary<Scope> => {
+  const one = fc.constantFrom(...known);
+  const cut = fc.tuple(one, fc.nat(6)).map(([text, length]) => [...text].slice(0, length).join('') || text);
+  return fc.oneof(
+    fc.constant<Scope>({ kind: 'everything' }),
+    fc.record({
+      kind: fc.constant('agents' as const),
+      ids: fc.array(one, { maxLength: 2 }),
+      prefixes: fc.array(fc.oneof(one, cut), { maxLength: 2 }),
+    }),
+    fc.record({ kind: fc.constant('session' as const), sessionId: one }),
+    fc.record({ kind: fc.constant('log' as const), agentId: one }),
+  );
+};
+
+const worlds = fc
+  .array(kept, { minLength: 1, maxLength: 8 })
+  .chain((ids) =>
+    fc.tuple(fc.constant(ids), scopeOf(ids), fc.array(fc.option(fc.constantFrom(...ids)), { maxLength: 8 })),
+  );
+
+it('SQL and JavaScript find the same in a scope, whatever ids are made of', async () => {
+  await fc.assert(
+    fc.asyncProperty(worlds, async ([agentIds, scope, sessionIds]) => {
+      const rows = agentIds.map((agentId, at) => ({ agentId, sessionId: sessionIds[at] ?? null }));
+      const conditions = [agentsIn(scope), sessionsIn(scope, 'session_id'), logsIn(scope)];
+      const { rows: found } = await database.reader.execute({
+        sql: `SELECT ${conditions.map((sql, at) => `ifnull(${sql}, 0) AS c${at}`).join(', ')}
+          FROM (SELECT value->>'$.agentId' AS agent_id, value->>'$.sessionId' AS session_id FROM json_each(?))`,
+        args: [JSON.stringify(rows)],
+      });
+      const inSql = found.map(({ c0, c1, c2 }) => [c0, c1, c2].map(Boolean));
+      const inScript = rows.map((row) => [
+        reachesAgent(scope, row.agentId),
+        reachesSession(scope, row),
+        reachesLog(scope, row.agentId),
+      ]);
+      expect(inSql).toEqual(inScript);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it('scopes that reach different things have different keys, in whichever order they were written', () => {
+  const lists = [[], ['a'], ['b'], ['a', 'b'], ['a,b'], ['a","b']];
+  const agents = lists.flatMap((ids) => lists.map((prefixes): Scope => ({ kind: 'agents', ids, prefixes })));
+  const others: Scope[] = [
+    { kind: 'everything' },
+    ...['a', 'b'].flatMap((one): Scope[] => [
+      { kind: 'session', sessionId: one },
+      { kind: 'log', agentId: one },
+    ]),
+  ];
+  const all = [...agents, ...others];
+  expect(new Set(all.map(scopeKey)).size).toBe(all.length);
+  const there: Scope = { kind: 'agents', ids: ['a', 'b'], prefixes: ['c', 'd'] };
+  expect(scopeKey({ kind: 'agents', ids: ['b', 'a'], prefixes: ['d', 'c'] })).toBe(scopeKey(there));
+});

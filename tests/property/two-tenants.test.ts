@@ -1,0 +1,383 @@
+import fc from 'fast-check';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Database } from '@/db/client';
+import { readable } from '@/lib/access/stream-answer';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import { parseTopic, type Topic } from '@/lib/protocol/frames';
+import type { Scope } from '@/lib/protocol/scope';
+import { AccessStage, bearer, type Headers } from '../support/access-stage';
+import { FrameReader } from '../support/frames';
+import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
+
+/**
+ * Whatever others do: what somebody is answered and sent is the same to the last byte. Positions count the commits of
+ * all, so they are compared by their rank among those that the same reader was told.
+ */
+
+const RUNS = Number(process.env.TENANT_RUNS ?? 4);
+const LIMIT_MS = Math.max(120_000, RUNS * 12_000);
+
+/** Positions begin here, so that no other number looks like one. */
+const FIRST_POSITION = 7_000_000_000_000;
+const POSITION = /\b7\d{12}\b/g;
+/** Ids that the server draws, and digests, into which a position goes. */
+const DRAWN = /\b([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})\b/g;
+const NOW = 1_795_170_100_000;
+
+const OURS = ['acme-1', 'acme-2'];
+/** Of others, as close to ours as ids can be. */
+const THEIRS = ['acme_1', 'acme', 'ACME-1', "acme'-1", 'acm', 'b%-\u{1F9F5}'];
+const SESSION = 'acme-1/one';
+
+const READERS: Record<string, { scope: Scope; topics: string[] }> = {
+  'of agents by their ids': {
+    scope: { kind: 'agents', ids: OURS, prefixes: [] },
+    topics: ['fleet', 'session:acme-1/one', 'session:acme-2/two', 'logs:acme-1'],
+  },
+  'of agents by how their ids begin': {
+    scope: { kind: 'agents', ids: [], prefixes: ['acme-'] },
+    topics: ['fleet', 'logs:acme-1', 'logs:acme-2'],
+  },
+  'of a session': {
+    scope: { kind: 'session', sessionId: SESSION },
+    topics: ['fleet', `session:${SESSION}`],
+  },
+  'of a log': { scope: { kind: 'log', agentId: 'acme-1' }, topics: ['fleet', 'logs:acme-1'] },
+};
+
+type Step = { by: 'us' | 'them'; does: Doing } | { by: 'reader'; after: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: doing }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      by: fc.constant('them' as const),
+      does: fc.record({ agent: fc.nat(THEIRS.length - 1), does: doing }).map(({ agent, does }) => ({ ...does, agent })),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ by: fc.constant('reader' as const), after: fc.nat(1_000) }) },
+);
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+  vi.restoreAllMocks();
+});
+
+/** Somebody who may see a part, and everything they were told. */
+class Reader {
+  readonly told: string[] = [];
+  readonly headers: Headers;
+  readonly #stage: AccessStage;
+  readonly #scope: Scope;
+  readonly #topics: string;
+  #live: FrameReader | null = null;
+
+  constructor(stage: AccessStage, headers: Headers, { scope, topics }: { scope: Scope; topics: string[] }) {
+    this.#stage = stage;
+    this.headers = headers;
+    this.#scope = scope;
+    this.#topics = topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join('&');
+  }
+
+  async listen(): Promise<void> {
+    this.#live = await this.#stage.stream(`/stream?${this.#topics}`, this.headers);
+    await this.#live.frame('up-to-date');
+  }
+
+  /** Until it has what is newest of what it may see. */
+  async hear(): Promise<void> {
+    const newest = await this.#newest();
+    const { frames } = this.#live as FrameReader;
+    const has = () => Math.max(0, ...frames.map(({ id }) => Number(id ?? 0))) >= newest || frames.length === 0;
+    if (newest > this.#joined) await this.#live?.until(() => has());
+  }
+
+  get #joined(): number {
+    const [hello] = this.#live?.frames ?? [];
+    return hello?.event === 'hello' ? Number(hello.data.position) : 0;
+  }
+
+  /** As the database has it, said here once more. */
+  async #newest(): Promise<number> {
+    const [kind] = [this.#scope.kind];
+    const agent = (column: string) => (kind === 'agents' ? `${column} IN ('acme-1', 'acme-2')` : 'FALSE');
+    const session = (column: string) => (kind === 'session' ? `${column} = '${SESSION}'` : agent('agent_id'));
+    const topics = decodeURIComponent(this.#topics);
+    const events = sessionsOf('acme-1')
+      .concat(sessionsOf('acme-2'))
+      .filter((id) => topics.includes(`session:${id}`));
+    const logs = OURS.filter((id) => topics.includes(`logs:${id}`));
+    const list = (ids: string[]) => ids.map((id) => `'${id}'`).join(', ');
+    const { rows } = await this.#stage.parts.database.reader.execute(`SELECT max(at) AS at FROM (
+      SELECT max(position) AS at FROM events WHERE session_id IN (${list(events)})
+      UNION ALL SELECT max(position) FROM log_lines WHERE agent_id IN (${list(logs)})
+      UNION ALL SELECT max(updated_position) FROM agents WHERE ${agent('id')}
+      UNION ALL SELECT max(updated_position) FROM sessions WHERE ${session('id')}
+      UNION ALL SELECT max(updated_position) FROM tasks WHERE ${session('session_id')}
+      UNION ALL SELECT max(updated_position) FROM obligations WHERE ${session('session_id')}
+      UNION ALL SELECT max(updated_position) FROM inbox WHERE ${session('session_id')})`);
+    return Number(rows[0]?.at ?? 0);
+  }
+
+  async read(path: string, headers: Headers = {}): Promise<string> {
+    const response = await this.#stage.send(`/api/v1${path}`, { as: this.headers, headers });
+    const text = await response.text();
+    this.told.push(
+      `${path.replace(POSITION, '<position>')} ${response.status} ${JSON.stringify([...response.headers])} ${text}`,
+    );
+    return text;
+  }
+
+  /** A list page by page, while others go on in between. */
+  async readAll(path: string, meanwhile: () => Promise<void>): Promise<void> {
+    for (let after = '0'; after !== ''; ) {
+      const text = await this.read(`${path}limit=1&after=${encodeURIComponent(after)}`);
+      after = (JSON.parse(text) as { next?: string | null }).next ?? '';
+      await meanwhile();
+    }
+  }
+
+  /** Everything since a position. */
+  async catchUp(after: string | null, how: 'after' | 'last-event-id' = 'after'): Promise<void> {
+    const query = after === null || how !== 'after' ? '' : `&after=${after}`;
+    const headers: Headers = after !== null && how === 'last-event-id' ? { 'last-event-id': after } : {};
+    const stream = await this.#stage.stream(`/stream?${this.#topics}${query}`, this.headers, { headers });
+    await stream.frame('up-to-date');
+    await stream.cancel();
+    this.told.push(JSON.stringify(stream.frames));
+  }
+
+  /** A position that it was told of, as good as any. */
+  position(of: number): string {
+    const known = positionsIn(this.told);
+    return String(known[of % Math.max(1, known.length)] ?? 0);
+  }
+
+  /** Everything that it was told, in words that do not depend on when it was committed. */
+  get story(): string[] {
+    const all = [...this.told, JSON.stringify(this.#live?.frames ?? [])];
+    return renamed(all);
+  }
+}
+
+function renamed(all: readonly string[]): string[] {
+  const ranks = new Map(positionsIn(all).map((position, rank) => [position, rank]));
+  const uuids = new Map<string, number>();
+  const numbered = (uuid: string) => {
+    if (!uuids.has(uuid)) uuids.set(uuid, uuids.size);
+    return `<id ${uuids.get(uuid)}>`;
+  };
+  return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(DRAWN, numbered));
+}
+
+/** The same database, of which somebody else changes something before each read. */
+function disturbed(database: Database, disturb: () => Promise<void>): Database {
+  const batch: Database['reader']['batch'] = async (...asked) => {
+    await disturb();
+    return database.reader.batch(...asked);
+  };
+  const { execute, transaction } = database.reader;
+  return { ...database, reader: { execute, transaction, batch } };
+}
+
+function positionsIn(texts: readonly string[]): number[] {
+  const found = new Set(texts.flatMap((text) => text.match(POSITION) ?? []).map(Number));
+  return [...found].sort((a, b) => a - b);
+}
+
+async function world(areOthersThere: boolean) {
+  const stage = await AccessStage.start();
+  ends.push(() => stage.close());
+  await stage.parts.database.writes.run((transaction) =>
+    transaction.execute(`INSERT INTO counter (id, position) VALUES (1, ${FIRST_POSITION})`),
+  );
+  const us = new Tenant(stage, OURS, stage.owner);
+  const them = new Tenant(stage, THEIRS, stage.owner);
+  const others = async (does: Doing) => {
+    if (areOthersThere) await them.do(does);
+  };
+  if (areOthersThere) await them.arrive();
+  await us.arrive();
+  return { stage, us, others };
+}
+
+/** What each reader is told while these things happen, and whether the others do anything meanwhile. */
+async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Record<string, string[]>> {
+  const { stage, us, others } = await world(areOthersThere);
+  const readers: Reader[] = [];
+  for (const { scope, topics } of Object.values(READERS)) {
+    const { secret } = await stage.credential({ role: 'operator', scope });
+    const reader = new Reader(stage, bearer(secret), { scope, topics });
+    readers.push(reader);
+    await reader.listen();
+  }
+  let at = 0;
+  const meanwhile = () => {
+    at += 1;
+    return others({ agent: at, session: at % 2, what: 'question', of: at % 3 });
+  };
+  for (const each of steps) {
+    if (each.by === 'them') await others(each.does);
+    if (each.by === 'reader') for (const reader of readers) await reader.catchUp(reader.position(each.after));
+    if (each.by !== 'us') continue;
+    const answered = await us.do(each.does);
+    for (const reader of readers) await reader.hear();
+    // a refusal by the owner is one of an operator, too
+    if (answered.startsWith('4')) readers[0]?.told.push(answered);
+  }
+  // another share of them each time
+  const isChosen = (_: string, index: number) => index % 3 === steps.length % 3;
+  const chosen = [...readingPaths(OURS), ...readingPaths(THEIRS.slice(0, 2))].filter(isChosen);
+  for (const reader of readers) {
+    for (const path of chosen) {
+      await reader.read(path);
+      if (path.length % 7 === 0) await meanwhile();
+    }
+    for (const path of ['/sessions?', '/agents?', '/inbox?', '/sessions?agent=acme-1&']) {
+      await reader.readAll(path, meanwhile);
+    }
+    await reader.catchUp('0');
+    await meanwhile();
+    await reader.catchUp(null);
+    await reader.catchUp(reader.position(steps.length), 'last-event-id');
+    // beyond all that it knows of
+    await reader.catchUp(String(Number(reader.position(-1 >>> 1)) + 9_000_000));
+    await reader.catchUp(String(Number(reader.position(0)) + 100_000_000), 'last-event-id');
+  }
+  const stories = Object.fromEntries(Object.keys(READERS).map((name, index) => [name, readers[index]?.story ?? []]));
+  await ends.pop()?.();
+  return stories;
+}
+
+it('what somebody is told does not depend on what others do', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 40, size: 'max' }), async (steps) => {
+      const alone = await play(steps, false);
+      const among = await play(steps, true);
+      for (const [name, story] of Object.entries(among)) {
+        for (const [index, text] of story.entries()) {
+          expect([name, text]).toEqual([name, alone[name]?.[index]]);
+        }
+        expect(story.length).toBe(alone[name]?.length);
+      }
+    }),
+    {
+      numRuns: RUNS,
+      examples: [
+        [
+          [
+            { by: 'them', does: { agent: 0, session: 0, what: 'arrange', of: 0 } },
+            { by: 'us', does: { agent: 0, session: 0, what: 'send-message', of: 0 } },
+          ],
+        ],
+      ],
+    },
+  );
+});
+
+it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 30, size: 'max' }),
+      fc.array(doing, { minLength: 1, maxLength: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.nat(30),
+      async (steps, disturbances, rows, from) => {
+        const [alone, among] = [await catchUps(false), await catchUps(true)];
+        expect(among).toEqual(alone);
+
+        async function catchUps(areOthersThere: boolean): Promise<string[]> {
+          const { stage, us, others } = await world(areOthersThere);
+          let known = 0;
+          for (const [index, each] of steps.entries()) {
+            if (each.by === 'us') await us.do(each.does);
+            if (each.by === 'them') await others(each.does);
+            if (index === from) known = Number((await stage.parts.database.reader.execute(newestOfOurs)).rows[0]?.at);
+          }
+          let at = 0;
+          const database = disturbed(stage.parts.database, async () => {
+            at += 1;
+            const does = disturbances[at % disturbances.length] as Doing;
+            await others({ ...does, agent: at });
+          });
+          const fanOut = new FanOut(database, { page: { rows, bytes: 100_000 }, pollMs: 60_000 });
+          ends.push(async () => fanOut.close());
+          const stories: string[] = [];
+          for (const { scope, topics } of Object.values(READERS)) {
+            const wanted = topics.map((topic) => parseTopic(topic) as Topic);
+            const { signal } = new AbortController();
+            const opener = await fanOut.subscribe({ topics: wanted, scope, after: known, signal });
+            const stream = new FrameReader(readable(opener));
+            await stream.frame('up-to-date');
+            await stream.cancel();
+            stories.push(...renamed([JSON.stringify(stream.frames)]));
+          }
+          for (const end of ends.splice(0).reverse()) await end();
+          return stories;
+        }
+      },
+    ),
+    { numRuns: RUNS * 2 },
+  );
+});
+
+it('nor does what is told of one session depend on what its agent does in another', { timeout: LIMIT_MS }, async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  const here = doing.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
+  const elsewhere = doing
+    .filter(({ what }) => !OF_THE_AGENT.has(what))
+    .map((one) => ({ by: 'them' as const, does: { ...one, agent: 0, session: 1 } }));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(here, elsewhere), { minLength: 4, maxLength: 40, size: 'max' }),
+      async (steps) => {
+        // an outbox numbers its records through, whichever session they are of
+        const plain = (story: string[]) => story.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
+        const [alone, among] = [plain(await told(false)), plain(await told(true))];
+        expect(among).toEqual(alone);
+
+        async function told(isBusyElsewhere: boolean): Promise<string[]> {
+          const { stage, us } = await world(false);
+          const sibling = new Tenant(stage, OURS, stage.owner, 'sibling');
+          const { secret } = await stage.credential({ role: 'operator', scope: READERS['of a session']?.scope });
+          const reader = new Reader(stage, bearer(secret), {
+            scope: { kind: 'session', sessionId: SESSION },
+            topics: ['fleet', `session:${SESSION}`],
+          });
+          await reader.listen();
+          for (const { by, does } of steps) {
+            if (by === 'them' && isBusyElsewhere) await sibling.do(does);
+            if (by === 'us') await us.do(does);
+            if (by === 'us') await reader.hear();
+          }
+          for (const path of readingPaths(['acme-1'])) await reader.read(path);
+          await reader.catchUp('0');
+          await reader.catchUp(null);
+          for (const end of ends.splice(0).reverse()) await end();
+          return reader.story;
+        }
+      },
+    ),
+    { numRuns: RUNS * 2 },
+  );
+});
+
+/** What an agent does as a whole: its sessions show it, or it is of any of them. */
+const OF_THE_AGENT = new Set<Doing['what']>([
+  'status',
+  'hook-failure',
+  'log-level',
+  'level-command',
+  'stray-task',
+  'discard',
+  'snooze',
+  'claim',
+  'lost',
+  'acknowledge',
+]);
+
+const newestOfOurs = `SELECT max(updated_position) AS at FROM sessions WHERE agent_id IN ('acme-1', 'acme-2')`;

@@ -1,0 +1,26 @@
+import { createServer as listen } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createServer } from '@/lib/server/create-server';
+
+/** The API of a dashboard behind a port of 127.0.0.1, as a process of its own and without its pages. Prints the port. */
+const server = createServer(process.env);
+const front = listen(async (asked, answer) => {
+  try {
+    const body = asked.method === 'GET' ? null : (Readable.toWeb(asked) as ReadableStream);
+    const headers = asked.headers as Record<string, string>;
+    const init = { method: asked.method, headers, body, duplex: 'half' } as RequestInit;
+    const response = await server.handle(new Request(`http://${asked.headers.host}${asked.url}`, init));
+    answer.writeHead(response.status, Object.fromEntries(response.headers));
+    if (response.body === null) answer.end();
+    else await pipeline(Readable.fromWeb(response.body as never), answer);
+  } catch {
+    answer.destroy();
+  }
+});
+void server.start();
+front.listen(0, '127.0.0.1', () => {
+  const address = front.address();
+  process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`);
+});
+process.once('SIGTERM', () => process.exit());

@@ -1,0 +1,264 @@
+import fc from 'fast-check';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { InboxList } from '@/lib/protocol/inbox';
+import type { ParkedList } from '@/lib/protocol/read-models';
+import type { AccessStage, Headers } from './access-stage';
+
+const WHATS = [
+  'question',
+  'turn',
+  'delta',
+  'message-end',
+  'turn-end',
+  'turn-error',
+  'task',
+  'task-output',
+  'task-end',
+  'request',
+  'resolve',
+  'log',
+  'hook-failure',
+  'status',
+  'lost',
+  'novelty',
+  'stray-task',
+  'stolen-session',
+  'send-message',
+  'interrupt',
+  'answer',
+  'stop-task',
+  'snooze',
+  'claim',
+  'arrange',
+  'log-level',
+  'waive',
+  'discard',
+  'acknowledge',
+  'level-command',
+] as const;
+
+/** Something that an agent tells, or that a person asks of it. */
+export interface Doing {
+  agent: number;
+  session: number;
+  what: (typeof WHATS)[number];
+  /** Which of a few things it is about. */
+  of: number;
+}
+
+export const doing: fc.Arbitrary<Doing> = fc.record({
+  agent: fc.nat(1),
+  session: fc.nat(1),
+  what: fc.constantFrom(...WHATS),
+  of: fc.nat(2),
+});
+
+/** Those who use some agents: their runners and the people who look after them. The ids within a session are the same for all tenants. */
+export class Tenant {
+  readonly #stage: AccessStage;
+  readonly #people: Headers;
+  readonly #mark: string;
+  readonly agentIds: readonly string[];
+  readonly #seqs = new Map<string, number>();
+  #count = 0;
+
+  /**
+   * @param people whoever acts for them, may look at all of it, and runs it
+   * @param mark in their ids, for others who use the same agents
+   */
+  constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, mark = '') {
+    this.#mark = mark;
+    this.#stage = stage;
+    this.agentIds = agentIds;
+    this.#people = people;
+  }
+
+  get sessionIds(): string[] {
+    return this.agentIds.flatMap((agentId) => sessionsOf(agentId));
+  }
+
+  async arrive(): Promise<void> {
+    for (const agentId of this.agentIds) {
+      const status = { kind: 'claude', logLevel: 'info', sessions: 3 };
+      const records = sessionsOf(agentId).map((sessionId) => ({ kind: 'status', sessionId, status }));
+      await this.#tell(agentId, [...records, { kind: 'log', log: { level: 'info', message: 'begins' } }]);
+    }
+  }
+
+  /** @returns the answer, of what people asked */
+  async do({ agent, session, what, of }: Doing): Promise<string> {
+    const agentId = this.agentIds[agent % this.agentIds.length] as string;
+    const sessionId = sessionsOf(agentId)[session] as string;
+    this.#count += 1;
+    const [messageId, runId, taskId, requestId] = ['m', 'r', 't', 'q'].map(
+      (letter) => `${letter}${this.#mark}${of}`,
+    ) as [string, string, string, string];
+    const interlude = { turn: 'user' as const, userMessageIds: [messageId] };
+    const event = (...events: AgUiEvent[]) =>
+      this.#tell(
+        agentId,
+        events.map((one) => ({ kind: 'event', sessionId, event: one })),
+      );
+    const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
+    const log = (level: string, more: object) =>
+      this.#tell(agentId, [
+        { kind: 'log', log: { level, component: `c${of}`, message: `line ${this.#count}`, ...more } },
+      ]);
+    const ask = (path: string, body: object, method = 'POST') => this.#ask(path, body, method);
+    const [s, a] = [`/sessions/${encodeURIComponent(sessionId)}`, `/agents/${encodeURIComponent(agentId)}`];
+    const clientId = `c${this.#count}`;
+    switch (what) {
+      case 'question':
+        return event(
+          { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
+          { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: `question ${this.#count}` },
+          { type: 'TEXT_MESSAGE_END', messageId },
+        );
+      case 'turn':
+        return event({ type: 'RUN_STARTED', threadId: sessionId, runId, metadata: { interlude } });
+      case 'delta':
+        return event(
+          { type: 'TEXT_MESSAGE_START', messageId: `a${of}`, role: 'assistant' },
+          { type: 'TEXT_MESSAGE_CONTENT', messageId: `a${of}`, delta: `words ${this.#count}` },
+        );
+      case 'message-end':
+        return event({ type: 'TEXT_MESSAGE_END', messageId: `a${of}` });
+      case 'turn-end':
+        return event({ type: 'RUN_FINISHED', threadId: sessionId, runId, metadata: { interlude } });
+      case 'turn-error':
+        return event({ type: 'RUN_ERROR', runId, message: `failure ${this.#count}` });
+      case 'task':
+        return event(custom('task:started', { task_id: taskId, description: `task ${this.#count}` }));
+      case 'task-output':
+        return event(custom('task:output', { task_id: taskId, offset: 0, text: `output ${this.#count}` }));
+      case 'task-end':
+        return event(custom('task:completed', { task_id: taskId, status: 'completed', summary: `${this.#count}` }));
+      case 'request':
+        return event(
+          custom('request:opened', { request_id: requestId, kind: 'permission', tool_name: 'Bash', input: { of } }),
+        );
+      case 'resolve':
+        return event(custom('request:resolved', { request_id: requestId, outcome: 'allowed' }));
+      case 'log':
+        return log(of === 0 ? 'error' : 'info', {});
+      case 'hook-failure':
+        return log('fatal', { component: `hook:h${of}` });
+      case 'status':
+        return this.#tell(agentId, [{ kind: 'status', sessionId, status: { kind: 'claude', mode: `${of}` } }]);
+      case 'lost':
+        return this.#tell(agentId, [{ kind: 'lost', sessionId, lost: { count: of + 1, reason: 'outbox-full' } }]);
+      case 'novelty':
+        return this.#tell(agentId, [{ kind: 'novelty', sessionId, of }]);
+      case 'stray-task':
+        return event(custom('task:completed', { task_id: `stray${of}`, status: 'completed' }));
+      case 'stolen-session': {
+        const other = this.agentIds[(agent + 1) % this.agentIds.length] ?? agentId;
+        const stolen = { type: 'CUSTOM', name: 'marker', value: of };
+        return this.#tell(agentId, [{ kind: 'event', sessionId: sessionsOf(other)[0], event: stolen }]);
+      }
+      case 'send-message':
+        return ask(`${s}/messages`, { text: `please ${this.#count}`, clientId });
+      case 'interrupt':
+        return ask(`${s}/interrupt`, { clientId });
+      case 'answer':
+        return ask(`${s}/requests/${requestId}`, { behavior: 'allow', clientId });
+      case 'stop-task':
+        return ask(`${s}/tasks/${taskId}/stop`, { clientId });
+      case 'arrange':
+        return ask(`${s}/arrangement`, { name: `name ${of}`, pinned: of === 0 }, 'PUT');
+      case 'log-level':
+        return ask(`${a}/log-level`, { level: 'debug', ttlSeconds: 600 }, 'PUT');
+      case 'waive':
+        return ask(`${s}/obligations/${messageId}/waive`, { clientId });
+      case 'snooze':
+      case 'claim':
+        return this.#markItem(agentId, of, what);
+      case 'discard': {
+        const { records } = await this.#stage.ask<ParkedList>(`${a}/parked`, { as: this.#people });
+        return ask(`${a}/parked/${records[of]?.position ?? '0'}/discard`, { clientId });
+      }
+      case 'acknowledge':
+      case 'level-command': {
+        const id = await this.#commandOf(agentId, what === 'acknowledge' ? 'message' : 'log-level.set');
+        return ask(`${a}/commands/${id}/ack`, { state: of === 0 ? 'delivered' : 'done' });
+      }
+    }
+  }
+
+  async #markItem(agentId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
+    const { items } = await this.#stage.ask<InboxList>(`/inbox?agent=${encodeURIComponent(agentId)}`, {
+      as: this.#people,
+    });
+    const id = items[of]?.id;
+    if (id === undefined) return '';
+    const mark =
+      what === 'snooze'
+        ? { mark: 'snoozed', until: 2_000_000_000_000 + of }
+        : { mark: 'claimed', by: { id: `${of}`, name: 'Ada' } };
+    return this.#ask('/inbox/marks', { ids: [id], ...mark }, 'POST');
+  }
+
+  async #commandOf(agentId: string, type: string): Promise<string> {
+    const { rows } = await this.#stage.parts.database.reader.execute({
+      sql: 'SELECT id FROM commands WHERE agent_id = ? AND type = ? ORDER BY position DESC LIMIT 1',
+      args: [agentId, type],
+    });
+    return String(rows[0]?.id ?? 'none');
+  }
+
+  async #tell(agentId: string, records: readonly object[]): Promise<string> {
+    let seq = this.#seqs.get(agentId) ?? 0;
+    const numbered = records.map((record) => ({ agentId, occurredAt: 1_795_170_000_000 + seq, ...record, seq: ++seq }));
+    this.#seqs.set(agentId, seq);
+    return this.#ask(
+      '/events',
+      { producer: { id: `${agentId}/outbox${this.#mark}`, epoch: 1 }, records: numbered },
+      'POST',
+    );
+  }
+
+  async #ask(path: string, body: object, method: string): Promise<string> {
+    const response = await this.#stage.send(`/api/v1${path}`, { method, as: this.#people, body });
+    return `${response.status} ${await response.text()}`;
+  }
+}
+
+export function sessionsOf(agentId: string): string[] {
+  return ['one', 'two', 'three'].map((what) => `${agentId}/${what}`);
+}
+
+/** Every route that reads, as far as the ids of some agents go into it. */
+export function readingPaths(agentIds: readonly string[]): string[] {
+  const lists = ['/sessions', '/agents', '/inbox', '/activity', '/webhook', '/webhook/deliveries'];
+  const searches = ['/sessions?q=name', '/sessions?state=working&state=failed', '/agents?q=one', '/inbox?q=line'];
+  const ofAgents = agentIds.flatMap((agentId) => {
+    const agent = `/agents/${encodeURIComponent(agentId)}`;
+    const below = [
+      '',
+      '/parked',
+      '/parked?state=discarded',
+      '/reply-obligations',
+      '/log-level',
+      '/logs',
+      '/logs/components',
+    ];
+    const logs = ['/logs?q=line', '/logs?regex=line', '/logs?level=error', '/logs?line=2', '/logs/download'];
+    const lists = [`/sessions?agent=${encodeURIComponent(agentId)}`, `/inbox?agent=${encodeURIComponent(agentId)}`];
+    return [...[...below, ...logs].map((path) => agent + path), ...lists];
+  });
+  const ofSessions = agentIds.flatMap(sessionsOf).flatMap((sessionId) => {
+    const session = `/sessions/${encodeURIComponent(sessionId)}`;
+    const few = ['t0', 't1'].flatMap((task) => [`/tasks/${task}`, `/tasks/${task}/output`]);
+    const below = [
+      '',
+      '/transcript',
+      '/delivery',
+      '/tasks',
+      '/obligations',
+      '/turn-at?at=1795170000005',
+      '/requests/q0',
+    ];
+    return [...below, ...few].map((path) => session + path);
+  });
+  return [...lists, ...searches, ...ofAgents, ...ofSessions];
+}
