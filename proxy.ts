@@ -2,7 +2,7 @@ import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/access/access-settings';
 import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { checkHost } from '@/lib/access/host';
-import { ownAddress } from '@/lib/access/own-address';
+import { isSecure, ownAddress } from '@/lib/access/own-address';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';
@@ -18,9 +18,13 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;
   if (pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
-    const own = ownAddress(request, settings);
-    if (own !== null)
+    // programs may not know such names
+    const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
+    const { localName } = settings;
+    const own = isBrowser ? ownAddress(request.headers, { localName, isSecure: isSecure(request) }) : null;
+    if (own !== null) {
       return NextResponse.redirect(`${own}${pathname}${search}`, { headers: { 'cache-control': 'no-store' } });
+    }
     const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
     const notice = new URL(signedOutPath(`${pathname}${search}`, reason), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });

@@ -19,8 +19,9 @@ export default async function SignedOutPage({
   const asked = await searchParams;
   const next = typeof asked.next === 'string' ? asked.next : '/';
   const reason = isTrouble(asked.reason) ? asked.reason : null;
-  const asks = new Request('http://localhost', { headers: await headers() });
-  const own = ownAddress(asks, accessSettings(process.env));
+  const given = await headers();
+  const isSecure = given.get('x-forwarded-proto') === 'https';
+  const own = ownAddress(given, { localName: accessSettings(process.env).localName, isSecure });
   return (
     <main className="grid min-h-dvh place-items-center px-6 py-10">
       <div className="w-full max-w-sm">

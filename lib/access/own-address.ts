@@ -1,16 +1,15 @@
-import type { AccessSettings } from './access-settings';
-
 /**
  * Where a browser that came by a loopback address is to go instead: a name of our own, so that what listens on other
- * ports of this machine is not sent the cookie. Null for programs, which may not know such names, and where the browser
- * is one that doesn't.
+ * ports of this machine is not sent the cookie. Null where it has another address, and where the browser is one that
+ * does not know such names.
  */
-export function ownAddress(request: Request, { localName }: Pick<AccessSettings, 'localName'>): string | null {
-  if (localName === null || request.headers.get('sec-fetch-mode') !== 'navigate') return null;
-  const host = request.headers.get('host') ?? '';
-  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(host) ?? [];
-  if (name === undefined || isSecure(request) || isSafari(request.headers.get('user-agent') ?? '')) return null;
-  return `http://${localName}${port}`;
+export function ownAddress(
+  headers: Pick<Headers, 'get'>,
+  { localName, isSecure }: { localName: string | null; isSecure: boolean },
+): string | null {
+  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(headers.get('host') ?? '') ?? [];
+  if (localName === null || name === undefined || isSecure) return null;
+  return isSafari(headers.get('user-agent') ?? '') ? null : `http://${localName}${port}`;
 }
 
 /** It looks names below `localhost` up, and finds none. */

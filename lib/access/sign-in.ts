@@ -57,8 +57,11 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
     if ((await signedIn(request.headers, server)) !== null) return goTo(next);
     return goTo(signedOutPath(next, wasSignedIn(request.headers) ? 'ended' : undefined));
   }
-  const own = ownAddress(request, server.settings());
-  if (own !== null && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  // programs may not know such names
+  const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
+  const { localName } = server.settings();
+  const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
+  if (own !== null && isBrowser && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
 

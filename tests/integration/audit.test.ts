@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { hashOf, NO_HASH } from '@/lib/access/audit-entry';
-
 import { checkAudit } from '@/lib/access/read-audit';
 import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
 import type { MessageAnswer } from '@/lib/protocol/commands';
