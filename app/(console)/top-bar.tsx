@@ -26,7 +26,7 @@ export function TopBar({ home, links }: { home: boolean; links: ReactNode }) {
         </Link>
       </Title>
       {home && <FleetSummary />}
-      <div className="ml-auto flex items-center gap-3">
+      <div className="ml-auto flex items-center gap-3 max-[280px]:gap-1">
         {home && <ConnectionBadge />}
         {links}
         <ShortcutHelp />

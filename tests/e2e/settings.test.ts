@@ -266,10 +266,10 @@ test('a member’s role is changed on the page, and they are blocked, which ends
 });
 
 test('a browser at a loopback address is led to one of our own, and signs in there', async () => {
-  const context = await it.context.browser()?.newContext({ userAgent: 'Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36' });
+  const context = await it.context.browser()?.newContext();
   if (context === undefined) throw new Error('there is no browser');
   const page = await context.newPage();
-  await page.goto(`${it.server.url}/inbox`);
+  await page.goto(`${it.server.url}/signed-out?next=/inbox`);
   const { port } = new URL(it.server.url);
   const own = page.getByRole('link', { name: `interlude.localhost:${port}` });
   await own.click();

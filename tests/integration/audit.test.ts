@@ -84,6 +84,8 @@ const ACTS: Record<string, (ids: BusyAgent) => { path: string; method?: string; 
   'end session': ({ sessionId }) => ({ path: `/sessions/${sessionId}/end`, body: {} }),
   'retire agent': ({ agentId }) => ({ path: `/agents/${agentId}/retirement`, method: 'PUT', body: { retired: true } }),
   'revoke credential': () => ({ path: '/credentials/none', method: 'DELETE' }),
+  'change member': () => ({ path: '/members/none', method: 'PUT', body: { blocked: true } }),
+  'sign out elsewhere': () => ({ path: '/me/sign-ins', method: 'DELETE' }),
 };
 
 /** Of acts that take another number of transactions than one. */
