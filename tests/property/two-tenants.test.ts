@@ -14,7 +14,7 @@ import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/
  * all, so they are compared by their rank among those that the same reader was told.
  */
 
-const RUNS = Number(process.env.TENANT_RUNS ?? 4);
+const RUNS = Number(process.env.TENANT_RUNS ?? 2);
 const LIMIT_MS = Math.max(120_000, RUNS * 12_000);
 
 /** Positions begin here, so that no other number looks like one. */
@@ -124,9 +124,7 @@ class Reader {
   async read(path: string, headers: Headers = {}): Promise<string> {
     const response = await this.#stage.send(`/api/v1${path}`, { as: this.headers, headers });
     const text = await response.text();
-    this.told.push(
-      `${path.replace(POSITION, '<position>')} ${response.status} ${JSON.stringify([...response.headers])} ${text}`,
-    );
+    this.told.push(`${decodeURIComponent(path)} ${response.status} ${JSON.stringify([...response.headers])} ${text}`);
     return text;
   }
 

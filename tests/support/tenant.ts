@@ -172,7 +172,7 @@ export class Tenant {
         return ask(`${s}/obligations/${messageId}/waive`, { clientId });
       case 'snooze':
       case 'claim':
-        return this.#markItem(agentId, of, what);
+        return this.#markItem(sessionId, of, what);
       case 'discard': {
         const { records } = await this.#stage.ask<ParkedList>(`${a}/parked`, { as: this.#people });
         return ask(`${a}/parked/${records[of]?.position ?? '0'}/discard`, { clientId });
@@ -185,8 +185,8 @@ export class Tenant {
     }
   }
 
-  async #markItem(agentId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
-    const { items } = await this.#stage.ask<InboxList>(`/inbox?agent=${encodeURIComponent(agentId)}`, {
+  async #markItem(sessionId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
+    const { items } = await this.#stage.ask<InboxList>(`/inbox?session=${encodeURIComponent(sessionId)}`, {
       as: this.#people,
     });
     const id = items[of]?.id;
