@@ -57,16 +57,20 @@ export const doing: fc.Arbitrary<Doing> = fc.record({
 export class Tenant {
   readonly #stage: AccessStage;
   readonly #people: Headers;
+  readonly #runner: Headers;
   readonly #mark: string;
   readonly agentIds: readonly string[];
   readonly #seqs = new Map<string, number>();
   #count = 0;
+  #last: object | null = null;
 
   /**
-   * @param people whoever acts for them, may look at all of it, and runs it
+   * @param people whoever acts for them, and may look at all of it
+   * @param runner whoever speaks for them, if somebody else
    * @param mark in their ids, for others who use the same agents
    */
-  constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, mark = '') {
+  constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, { runner = people, mark = '' } = {}) {
+    this.#runner = runner;
     this.#mark = mark;
     this.#stage = stage;
     this.agentIds = agentIds;
@@ -172,7 +176,7 @@ export class Tenant {
         return ask(`${s}/obligations/${messageId}/waive`, { clientId });
       case 'snooze':
       case 'claim':
-        return this.#markItem(agentId, of, what);
+        return this.#markItem(sessionId, of, what);
       case 'discard': {
         const { records } = await this.#stage.ask<ParkedList>(`${a}/parked`, { as: this.#people });
         return ask(`${a}/parked/${records[of]?.position ?? '0'}/discard`, { clientId });
@@ -180,13 +184,18 @@ export class Tenant {
       case 'acknowledge':
       case 'level-command': {
         const id = await this.#commandOf(agentId, what === 'acknowledge' ? 'message' : 'log-level.set');
-        return ask(`${a}/commands/${id}/ack`, { state: of === 0 ? 'delivered' : 'done' });
+        return this.#ask(`${a}/commands/${id}/ack`, { state: of === 0 ? 'delivered' : 'done' }, 'POST', this.#runner);
       }
     }
   }
 
-  async #markItem(agentId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
-    const { items } = await this.#stage.ask<InboxList>(`/inbox?agent=${encodeURIComponent(agentId)}`, {
+  /** What an outbox sends that has not heard the answer. */
+  async repeat(): Promise<string> {
+    return this.#last === null ? '' : this.#ask('/events', this.#last, 'POST', this.#runner);
+  }
+
+  async #markItem(sessionId: string, of: number, what: 'snooze' | 'claim'): Promise<string> {
+    const { items } = await this.#stage.ask<InboxList>(`/inbox?session=${encodeURIComponent(sessionId)}`, {
       as: this.#people,
     });
     const id = items[of]?.id;
@@ -210,15 +219,12 @@ export class Tenant {
     let seq = this.#seqs.get(agentId) ?? 0;
     const numbered = records.map((record) => ({ agentId, occurredAt: 1_795_170_000_000 + seq, ...record, seq: ++seq }));
     this.#seqs.set(agentId, seq);
-    return this.#ask(
-      '/events',
-      { producer: { id: `${agentId}/outbox${this.#mark}`, epoch: 1 }, records: numbered },
-      'POST',
-    );
+    this.#last = { producer: { id: `${agentId}/outbox${this.#mark}`, epoch: 1 }, records: numbered };
+    return this.#ask('/events', this.#last, 'POST', this.#runner);
   }
 
-  async #ask(path: string, body: object, method: string): Promise<string> {
-    const response = await this.#stage.send(`/api/v1${path}`, { method, as: this.#people, body });
+  async #ask(path: string, body: object, method: string, as = this.#people): Promise<string> {
+    const response = await this.#stage.send(`/api/v1${path}`, { method, as, body });
     return `${response.status} ${await response.text()}`;
   }
 }
