@@ -1,17 +1,11 @@
 'use client';
 
-import { useEffect, useState } from 'react';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { whenIdle } from '@/components/ui/when-idle';
+import { CodeOnDemand } from '@/components/ui/on-demand';
+import { WhenIdlePart } from './when-idle-part';
 
-const badgeCode = new CodeOnDemand(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
+const badgeCode = new CodeOnDemand<object>(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
 
-/** How many items need somebody. It is nothing that the page has to wait for. */
+/** How many items need somebody. */
 export function InboxCount() {
-  const [isIdle, setIdle] = useState(false);
-  useEffect(() => {
-    const turn = whenIdle(() => setIdle(true));
-    return () => turn.cancel();
-  }, []);
-  return isIdle && <OnDemand code={badgeCode} name="The count" props={{}} />;
+  return <WhenIdlePart code={badgeCode} name="The count" />;
 }

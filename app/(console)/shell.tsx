@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { useParams, usePathname, useRouter } from 'next/navigation';
 import type { ReactNode } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { OutgoingWake } from '@/components/composer/outgoing-wake';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useStart } from '@/components/live/use-fleet';
@@ -24,6 +25,7 @@ const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Wel
  */
 export function Shell(props: { sessions: SessionList; place: CommandPlace; links: ReactNode; children: ReactNode }) {
   const { sessions, place, links, children } = props;
+  const mayAct = useMayAct();
   const path = usePathname();
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
@@ -42,7 +44,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; links
         Skip to content
       </a>
       <SignedOutNotice />
-      <OutgoingWake />
+      {mayAct && <OutgoingWake />}
       <div className="flex min-h-0 flex-1">
         <div
           id="sessions"

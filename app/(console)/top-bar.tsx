@@ -4,9 +4,12 @@ import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Logo } from '@/components/ui/logo';
+import { CodeOnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
-import { ThemeToggle } from '@/components/ui/theme-toggle';
 import { FleetSummary } from './fleet-summary';
+import { WhenIdlePart } from './when-idle-part';
+
+const themeCode = new CodeOnDemand<object>(async () => (await import('@/components/ui/theme-toggle')).ThemeToggle);
 
 /**
  * The name, and what belongs to no page in particular. On the start page it also says how the fleet stands.
@@ -30,7 +33,9 @@ export function TopBar({ home, links }: { home: boolean; links: ReactNode }) {
         {home && <ConnectionBadge />}
         {links}
         <ShortcutHelp />
-        <ThemeToggle />
+        <span className="size-5">
+          <WhenIdlePart code={themeCode} name="The theme" />
+        </span>
       </div>
     </Bar>
   );
