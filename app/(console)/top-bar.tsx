@@ -25,11 +25,11 @@ export function TopBar({ home, links }: { home: boolean; links: ReactNode }) {
       <Title className="font-medium">
         <Link href="/" className="flex min-h-6 items-center gap-2">
           <Logo />
-          <span className="max-[280px]:sr-only">Interlude</span>
+          <span className="max-[340px]:sr-only">Interlude</span>
         </Link>
       </Title>
       {home && <FleetSummary />}
-      <div className="ml-auto flex items-center gap-3 max-[280px]:gap-1">
+      <div className="ml-auto flex items-center gap-3 max-sm:gap-1.5">
         {home && <ConnectionBadge />}
         {links}
         <ShortcutHelp />
