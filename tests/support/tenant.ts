@@ -179,11 +179,14 @@ export class Tenant {
         return this.#markItem(sessionId, of, what);
       case 'discard': {
         const { records } = await this.#stage.ask<ParkedList>(`${a}/parked`, { as: this.#people });
-        return ask(`${a}/parked/${records[of]?.position ?? '0'}/discard`, { clientId });
+        const own = records.filter((record) => record.sessionId === sessionId);
+        return ask(`${a}/parked/${own[of]?.position ?? '0'}/discard`, { clientId });
       }
       case 'acknowledge':
       case 'level-command': {
-        const id = await this.#commandOf(agentId, what === 'acknowledge' ? 'message' : 'log-level.set');
+        const id = await (what === 'acknowledge'
+          ? this.#commandOf(agentId, sessionId)
+          : this.#commandOf(agentId, null));
         return this.#ask(`${a}/commands/${id}/ack`, { state: of === 0 ? 'delivered' : 'done' }, 'POST', this.#runner);
       }
     }
@@ -207,10 +210,12 @@ export class Tenant {
     return this.#ask('/inbox/marks', { ids: [id], ...mark }, 'POST');
   }
 
-  async #commandOf(agentId: string, type: string): Promise<string> {
+  /** The last one that was asked of a session, or else of the agent as a whole. */
+  async #commandOf(agentId: string, sessionId: string | null): Promise<string> {
     const { rows } = await this.#stage.parts.database.reader.execute({
-      sql: 'SELECT id FROM commands WHERE agent_id = ? AND type = ? ORDER BY position DESC LIMIT 1',
-      args: [agentId, type],
+      sql: `SELECT id FROM commands WHERE agent_id = ? AND session_id IS ? AND type IN ('message', 'log-level.set')
+        ORDER BY position DESC LIMIT 1`,
+      args: [agentId, sessionId],
     });
     return String(rows[0]?.id ?? 'none');
   }
