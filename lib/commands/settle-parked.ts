@@ -1,9 +1,11 @@
 import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
 import { personOf } from '@/lib/access/person-of';
+import type { Principal } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
@@ -11,6 +13,7 @@ import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@/lib/protocol/
 import type { AssignParked, DiscardParked, ParkedAnswer } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
+import type { Scope } from '@/lib/protocol/scope';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import { conflict, missing } from './refusals';
@@ -44,8 +47,9 @@ interface Settlement {
   sessionId: string | null;
   reason: string | null;
   clientId: string | null;
-  /** Who decides. */
+  /** Who decides, and what they may see. */
   by: string;
+  scope: Scope;
 }
 
 /**
@@ -57,7 +61,7 @@ interface Settlement {
  */
 export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
   const { sessionId, clientId = null } = body;
-  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId, by: personOf(principal) });
+  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId, ...deciderOf(principal) });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
@@ -68,8 +72,12 @@ export function postDiscard({ ids, body, principal }: Asked<Ids, { body: Discard
     sessionId: null,
     reason: reason?.trim() || null,
     clientId,
-    by: personOf(principal),
+    ...deciderOf(principal),
   });
+}
+
+function deciderOf(principal: Principal) {
+  return { by: personOf(principal), scope: principal.scope };
 }
 
 async function settle(
@@ -86,7 +94,7 @@ async function settle(
       return { ...about, ...(await countOf(transaction, found, how)) };
     }
     requireOpen(found);
-    if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId);
+    if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId, how.scope);
     const records = await readRecords(transaction, found);
     await appendFacts(transaction, now, eventsOf(found, how, records));
     await transaction.execute({
@@ -151,9 +159,14 @@ function requireOpen({ settled, settledIn }: Found): void {
   throw conflict('parked_settled', `The record was ${what} before: nothing is left to decide.`, { state: settled });
 }
 
-async function requireSessionOf(transaction: WriteTransaction, agentId: string, sessionId: string): Promise<void> {
+async function requireSessionOf(
+  transaction: WriteTransaction,
+  agentId: string,
+  sessionId: string,
+  scope: Scope,
+): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: 'SELECT agent_id FROM sessions WHERE id = ?',
+    sql: `SELECT agent_id FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
     args: [columnText(sessionId)],
   });
   const owner = rows[0]?.agent_id;

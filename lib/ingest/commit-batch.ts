@@ -49,9 +49,14 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
-  const position = positionFromNumber(rows.position);
+  // The counter, had nothing of this been new, would tell a runner with a scope how busy others are.
+  const own = fresh.length > 0 || batch.reach.kind === 'everything' ? rows.position : NOTHING_NEW;
+  const position = positionFromNumber(own);
   return { kind: 'answered', answer: { ackedSeq: lastSeq, accepted, duplicates, rejected, position }, openings };
 }
+
+/** Before everything. */
+const NOTHING_NEW = 0;
 
 const NONE = { accepted: 0, duplicates: 0, gaps: 0, rejected: 0, lost: 0 };
 const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 };

@@ -1,13 +1,14 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
+import { actOf, noteRefusal } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { Guesses } from '@/lib/access/guesses';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
 import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
-import { type Principal, requirePermission } from '@/lib/access/principal';
+import { may, type Principal, requirePermission } from '@/lib/access/principal';
 import type { ProviderServer } from '@/lib/access/provider-sign-in';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { asResponse } from '@/lib/access/stream-answer';
@@ -18,6 +19,7 @@ import { AppError, withErrors } from '@/lib/protocol/errors';
 import { Readiness } from '@/lib/queries/health';
 import { answerRoute } from './answer-route';
 import { findRoute } from './find-route';
+import type { ApiRoute, Ids } from './routes';
 import { type ServerParts, serverParts } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
@@ -124,6 +126,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
       const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
+      if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
       return answerRoute(route, request, await parts(), ids, principal);
     }
@@ -134,6 +137,14 @@ export function createServer(env: Record<string, string | undefined>): Server {
     const { allow } = found;
     const message = `${request.method} is not allowed here. Use ${allow}.`;
     throw new AppError('method_not_allowed', message, { headers: { allow } });
+  }
+
+  /** Of what is decided, it is noted who tried; of what is only read, and of what runners try, it is not. */
+  async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
+    if (action === null || principal.kind === 'runner') return;
+    const { database, now } = await parts();
+    const error = new AppError('forbidden', action);
+    await noteRefusal(database, actOf(request, principal, action, ids, null), error, now());
   }
 
   const answered = withErrors(answer);

@@ -10,7 +10,7 @@ import { type BusyAgent, busyAgent } from '../support/busy-agent';
 afterEach(() => void vi.restoreAllMocks());
 
 async function stageOf(): Promise<AccessStage> {
-  const stage = await AccessStage.start();
+  const stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
   onTestFinished(() => stage.close());
   return stage;
 }
@@ -27,8 +27,11 @@ function sql(stage: AccessStage, text: string, args: (string | number)[] = []): 
 const check = (stage: AccessStage) => stage.ask<AuditCheck>('/audit/check');
 
 /** Every act there is: how it is asked for, in an order in which each can be done. */
+const CONSOLE = 'https://console.example.com';
+
 const ACTS: Record<string, (ids: BusyAgent) => { path: string; method?: string; body?: unknown; type?: string }> = {
   'create token': () => ({ path: '/tokens', body: { role: 'viewer' } }),
+  'create embed': () => ({ path: '/embed-tokens', body: { fleet: true, parentOrigin: CONSOLE } }),
   'create sign-in link': () => ({ path: '/sign-in-codes', body: {} }),
   'send message': ({ sessionId }) => ({
     path: `/sessions/${sessionId}/messages`,
