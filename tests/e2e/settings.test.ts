@@ -238,6 +238,12 @@ test('a viewer is told who they are and whom to ask, and sees nothing of the res
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
   await page.getByText('Viewer: may read everything here, and change nothing. For more, ask an admin: Lena.').waitFor();
   expect(await page.getByRole('navigation', { name: 'Settings' }).count()).toBe(0);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.goto(`${it.server.url}/sessions/work`);
+  await page.getByText('You can read here. To write, ask an admin for the operator role.').waitFor();
+  expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Settings and sign-out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor();
   for (const [path, read] of Object.entries({ access: 'credentials', members: 'members', audit: 'audit' })) {
     await page.goto(`${it.server.url}/settings/${path}`);
     await page.getByText('Only admins see this page. Ask an admin: Lena.').waitFor();

@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { ChevronLeft, Logs } from 'lucide';
 import Link from 'next/link';
+import { useMayAct } from '@/components/access/may-act';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import { useSession } from '@/components/sessions/use-sessions';
@@ -18,6 +19,7 @@ export function SessionHeader(props: {
   log: { id: string; open: boolean; toggle: () => void };
 }) {
   const { taskCount, onTasks, log } = props;
+  const mayAct = useMayAct();
   const session = useSession(useSessionScope().sessionId);
   return (
     <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2.5 sm:px-6">
@@ -28,8 +30,8 @@ export function SessionHeader(props: {
       <SessionFacts session={session} taskCount={taskCount} onTasks={onTasks} hasLinks />
       {/* On a phone what the badge says must not take room from the title when it says more. */}
       <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
-        {/* Where there is room for the list of sessions, it stands above that; on a phone its sign-out is in the menu. */}
-        <span className="hidden sm:flex lg:hidden">
+        {/* Where there is room for the list of sessions, it stands above that; on a phone its sign-out is in the menu, if there is one. */}
+        <span className={clsx('lg:hidden', mayAct ? 'hidden sm:flex' : 'flex')}>
           <SettingsLink />
         </span>
         <SessionMenu session={session} />
