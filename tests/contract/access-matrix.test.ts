@@ -265,8 +265,12 @@ test('each may what the role and the scope say, and nothing else', async () => {
   }
 });
 
-/** What they name is of nobody here: no credential has that id, and no webhook is set. */
-const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'POST /api/v1/webhook/test'];
+/** What they name is of nobody here: no credential and no member has that id, and no webhook is set. */
+const NOT_THERE = [
+  'DELETE /api/v1/credentials/:credentialId',
+  'PUT /api/v1/members/:memberId',
+  'POST /api/v1/webhook/test',
+];
 
 test.each([
   ['a list of sessions', (ids: BusyAgent) => `/sessions?agent=${ids.agentId}`],
