@@ -73,8 +73,9 @@ describe('a failure that was seen', () => {
   it('stays seen after a message that nobody took up', async () => {
     await fails('r1');
     await isLookedAt();
-    const asked = { ids: { sessionId: 's1' }, body: { text: 'Go on', clientId: 'c1' } };
-    await postMessage(asked as Parameters<typeof postMessage>[0], target.context);
+    const request = new Request('http://localhost');
+    const body = { text: 'Go on', clientId: 'c1' };
+    await postMessage({ ids: { sessionId: 's1' }, body, request, ...byOwner }, target.context);
     expect(await session()).toMatchObject({ state: 'working' });
     now += DELIVERING_MS;
     await write((transaction) => renewRunners(transaction, ['one'], now));
