@@ -4,7 +4,6 @@ import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
-import { isSecure, ownAddress } from '@/lib/access/own-address';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { withErrors } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';
@@ -21,13 +20,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const { pathname, search } = request.nextUrl;
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
-    // programs may not know such names
-    const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
-    const { localName } = settings;
-    const own = isBrowser ? ownAddress(request.headers, { localName, isSecure: isSecure(request) }) : null;
-    if (own !== null) {
-      return NextResponse.redirect(`${own}${pathname}${search}`, { headers: { 'cache-control': 'no-store' } });
-    }
     const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
     const notice = new URL(signedOutPath(`${pathname}${search}`, reason), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });

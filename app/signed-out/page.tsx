@@ -3,7 +3,6 @@ import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
 import { accessSettings } from '@/lib/access/access-settings';
 import { ownAddress } from '@/lib/access/own-address';
-import { signedOutPath } from '@/lib/access/sign-in';
 import { providerName } from '../provider-name';
 import { SignInWays } from './sign-in-ways';
 import { isTrouble, WhySignedOut } from './why-signed-out';
@@ -33,14 +32,8 @@ export default async function SignedOutPage({
         <SignInWays next={next} isWrongToken={reason === 'wrong-token'} provider={providerName(process.env)} />
         {own !== null && (
           <p className="mt-6 border-line border-t pt-4 text-ink-3 text-xs">
-            On this machine, rather sign in at{' '}
-            <a
-              href={`${own}${signedOutPath(next, reason ?? undefined)}`}
-              className="text-ink-2 underline underline-offset-2 hover:text-ink"
-            >
-              {own.replace('http://', '')}
-            </a>
-            . Browsers send a cookie to every port of a host: under a name of its own, Interlude’s goes to nobody else.
+            Have you signed in with a link on this machine? Then this browser knows Interlude by an address of its own,
+            so that nothing on another port is sent its cookie. <code>npm start</code> prints it.
           </p>
         )}
       </div>

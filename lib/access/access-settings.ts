@@ -37,7 +37,7 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   const named = (env.INTERLUDE_ALLOWED_HOSTS ?? '').split(',').map((name) => name.trim().toLowerCase());
   return {
     token,
-    localName: localName(env.INTERLUDE_LOCAL_NAME ?? 'interlude'),
+    localName: localName(env.INTERLUDE_LOCAL_NAME ?? ''),
     allowedHosts: [...named, everywhere ? '' : host, publicHost(env.INTERLUDE_PUBLIC_URL)].filter(
       (name) => name !== '',
     ),

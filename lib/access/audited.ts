@@ -1,9 +1,11 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Database } from '@/db/client';
-import type { WriteJob, WriteQueue } from '@/db/write-queue';
+import type { WriteJob, WriteQueue, WriteTransaction } from '@/db/write-queue';
 import { AppError } from '@/lib/protocol/errors';
 import { type Act, noteAct } from './audit-entry';
+import { overMeanwhile } from './authenticate';
+import { CREDENTIAL_COLUMNS, credentialFromRow, isLive } from './credential-rows';
 import type { Principal } from './principal';
 
 /** How much is kept of what a program calls itself. */
@@ -38,17 +40,53 @@ export function originOf(headers: Headers): string {
   return (headers.get('origin') ?? headers.get('user-agent') ?? '').slice(0, MAX_ORIGIN);
 }
 
-/** The database for whoever does `act`: each transaction that it writes has its entry in the audit. */
-export function audited(database: Database, act: Act, now: () => number): Database {
+/**
+ * The database for whoever does `act`: each transaction that it writes has its entry in the audit, and is refused if the
+ * sender's credential has ended, or lost its role, while the request was on its way.
+ */
+export function audited(
+  database: Database,
+  act: Act,
+  now: () => number,
+): { database: Database; noted: { count: number } } {
   const { writes } = database;
   const run = <T>(job: WriteJob<T>, bytes?: number): Promise<T> =>
     writes.run(async (transaction) => {
+      await requireStanding(transaction, act.principal, now());
       const value = await job(transaction);
-      await noteAct(transaction, act, 'done', now());
+      await noteAct(transaction, withOutcome(act, value), 'done', now());
+      noted.count += 1;
       return value;
     }, bytes);
-  const noted = Object.create(writes, { run: { value: run } }) as WriteQueue;
-  return { ...database, writes: noted };
+  const noted = { count: 0 };
+  const queue = Object.create(writes, { run: { value: run } }) as WriteQueue;
+  return { database: { ...database, writes: queue }, noted };
+}
+
+/** What was made by it is told with it. */
+function withOutcome(act: Act, value: unknown): Act {
+  const { credential } = Object(value) as { credential?: { id?: unknown } };
+  return typeof credential?.id === 'string' && !act.target.endsWith(credential.id)
+    ? { ...act, target: `${act.target}/${credential.id}` }
+    : act;
+}
+
+/** @throws AppError `unauthenticated`, `forbidden` */
+async function requireStanding(
+  transaction: WriteTransaction,
+  { credentialId, credentialKind, role }: Principal,
+  now: number,
+): Promise<void> {
+  if (credentialKind === 'owner') return;
+  const { rows } = await transaction.execute({
+    sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`,
+    args: [credentialId],
+  });
+  const credential = rows[0] === undefined ? null : credentialFromRow(rows[0]);
+  // when it was last used is written down later
+  if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();
+  if (credential.role === role) return;
+  throw new AppError('forbidden', 'Your role changed while this was on its way. Look again, and repeat it if you may.');
 }
 
 /** Notes what somebody was refused. Never rejects: the refusal stands without it. */

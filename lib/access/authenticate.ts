@@ -31,11 +31,13 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   const authorization = request.headers.get('authorization');
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+    const isOurs = token !== undefined && isSecret(token);
+    if (!isOurs) await door.guesses.turn();
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
-    const principal = token !== undefined && isSecret(token) ? await (await door.credentials()).find(token) : null;
+    const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (token === undefined || !isSecret(token)) await door.guesses.wrong();
+    if (!isOurs) door.guesses.wrong();
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
   const principal = await signedIn(request.headers, door);
@@ -61,6 +63,11 @@ export async function signedIn(headers: Headers, door: Doorkeeper): Promise<Prin
   const secret = sessionOf(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
   return (await door.credentials()).find(secret);
+}
+
+/** The credential ended while the request was on its way. */
+export function overMeanwhile(): AppError {
+  return unauthenticated('The credential of this request was revoked or has expired.');
 }
 
 function unauthenticated(what: string): AppError {

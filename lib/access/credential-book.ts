@@ -312,6 +312,8 @@ export function principalOf(credential: Credential): Principal {
     role,
     scope,
     credentialId: id,
+    credentialKind: kind,
+    memberId,
     expiresAt,
     parentOrigin,
   };

@@ -1,7 +1,8 @@
 import { columnText } from '@/db/column-text';
+import { sessionsIn } from '@/db/scope-sql';
 import type { NewEmbed, NewEmbedRequest } from '@/lib/protocol/access';
 import { AppError } from '@/lib/protocol/errors';
-import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { reachesLog, type Scope } from '@/lib/protocol/scope';
 import type { Asked } from './asked';
 import { addCredential } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
@@ -23,7 +24,10 @@ export async function postEmbedToken(
   { database, now, credentials, embedOrigins = [] }: EmbedServer,
 ): Promise<NewEmbed> {
   const { role, parentOrigin, ttlSeconds } = body;
-  const scope = scopeOf(body);
+  const scope = scopeOf(body, principal.scope);
+  if (scope.kind !== 'session' && role === 'operator') {
+    throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
+  }
   if (!embedOrigins.includes(parentOrigin)) {
     throw new AppError(
       'invalid_argument',
@@ -31,11 +35,12 @@ export async function postEmbedToken(
       { details: { parentOrigin } },
     );
   }
-  const expiresAt = now() + ttlSeconds * 1000;
+  // it does not outlast what made it
+  const expiresAt = Math.min(now() + ttlSeconds * 1000, principal.expiresAt ?? Number.MAX_SAFE_INTEGER);
   const { secret } = await database.writes.run(async (transaction) => {
     if (scope.kind === 'session') {
       const { rows } = await transaction.execute({
-        sql: 'SELECT 1 FROM sessions WHERE id = ?',
+        sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`,
         args: [scope.sessionId],
       });
       if (rows.length === 0) {
@@ -58,7 +63,8 @@ export async function postEmbedToken(
   return { token: secret, expiresAt };
 }
 
-function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest): Scope {
+/** @param own what whoever asks may see: no embed shows more */
+function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
   const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
   if (given.length !== 1) {
     throw new AppError(
@@ -67,5 +73,10 @@ function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest): Scope {
     );
   }
   if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
-  return agentId === undefined ? EVERYTHING : { kind: 'log', agentId: columnText(agentId) };
+  if (agentId === undefined) return own;
+  if (reachesLog(own, columnText(agentId))) return { kind: 'log', agentId: columnText(agentId) };
+  throw new AppError(
+    'not_found',
+    `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists what there is.`,
+  );
 }

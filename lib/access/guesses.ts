@@ -3,12 +3,13 @@ import { AppError } from '@/lib/protocol/errors';
 
 const FREE = 20;
 const WINDOW_MS = 60_000;
-const WAIT_MS = 250;
-const MOST_WAITING = 40;
+const WAIT_MS = 20;
+const MOST_WAITING = 200;
 
 /**
- * Slows down whoever tries out secrets that a person chose. What is right never waits, so that a stranger's guessing
- * locks nobody out; what is wrong is answered one by one, four a second, once there have been many in a minute.
+ * Slows down whoever tries out secrets that a person chose. Once there were many wrong ones in a minute, every secret of
+ * that kind waits for its turn before it is compared, fifty a second: the right one, too, because an answer that
+ * comes sooner would tell it.
  */
 export class Guesses {
   readonly #now: () => number;
@@ -21,15 +22,13 @@ export class Guesses {
   }
 
   /**
-   * A guess was wrong. Resolves when that may be said.
-   * @throws AppError `too_many_requests` when too many wait for their answer already
+   * Resolves when a secret may be compared.
+   * @throws AppError `too_many_requests` when too many wait already
    */
-  async wrong(): Promise<void> {
+  async turn(): Promise<void> {
     const now = this.#now();
     this.#times = this.#times.filter((time) => now - time < WINDOW_MS);
-    this.#times.push(now);
-    if (this.#times.length <= FREE) return;
-    this.#times.splice(0, this.#times.length - FREE - 1);
+    if (this.#times.length < FREE) return;
     if (this.#waiting >= MOST_WAITING) {
       throw new AppError('too_many_requests', 'Too many wrong tokens were sent lately. Try again in a while.', {
         headers: { 'retry-after': '10' },
@@ -39,5 +38,11 @@ export class Guesses {
     this.#line = this.#line.then(() => pause(WAIT_MS));
     await this.#line;
     this.#waiting -= 1;
+  }
+
+  /** One was wrong. */
+  wrong(): void {
+    if (this.#times.length >= FREE) this.#times.shift();
+    this.#times.push(this.#now());
   }
 }

@@ -20,7 +20,7 @@ import {
   revokeCredentials,
 } from './credential-rows';
 import { LOCAL_ADMIN } from './person-of';
-import type { Principal } from './principal';
+import { isLocal, type Principal } from './principal';
 import { CODE_LIFETIME_MS } from './sign-in';
 
 /** What the handlers of this file get. */
@@ -102,7 +102,7 @@ function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewToke
       'A runner’s token is for an agent: give "agent" with its id, or "agentPrefix" with how the ids of its agents begin.',
     );
   }
-  if (isNarrow && (role === 'admin' || role === 'issuer')) {
+  if (isNarrow && role === 'admin') {
     throw new AppError('invalid_argument', `A token with the role ${role} reaches everything. Leave out the agent.`);
   }
   if (!isNarrow) return EVERYTHING;
@@ -139,11 +139,17 @@ export async function deleteCredential(
 
 /** `POST /sign-in-codes`: a code for one sign-in as an admin, within five minutes. */
 export async function postSignInCode({ principal }: Asked, { database, now }: CredentialServer): Promise<SignInCode> {
+  if (!isLocal(principal)) {
+    throw new AppError(
+      'forbidden',
+      'Links to sign in are made on the machine itself, with "interlude sign-in": what they let in belongs to no member, and no admin could end it with you.',
+    );
+  }
   const expiresAt = now() + CODE_LIFETIME_MS;
   const { secret } = await database.writes.run((transaction) =>
     addCredential(transaction, {
       kind: 'code',
-      name: principal.role === 'owner' ? LOCAL_ADMIN : principal.name,
+      name: LOCAL_ADMIN,
       role: 'admin',
       scope: EVERYTHING,
       now: now(),

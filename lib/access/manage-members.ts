@@ -6,6 +6,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { ChangeMemberRequest, MemberList, MemberSummary } from '@/lib/protocol/access';
 import { AppError } from '@/lib/protocol/errors';
+import type { Role } from '@/lib/protocol/scope';
 import type { Asked } from './asked';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
@@ -84,11 +85,19 @@ async function carryOut(transaction: WriteTransaction, member: Member, now: numb
     await revokeCredentials(transaction, { sql: 'member_id = ?', args: [member.id] }, now);
     return;
   }
-  const role = roleOf(member);
+  await setMemberRole(transaction, { id: member.id, role: roleOf(member) }, now);
+}
+
+/** What they may holds for all of their sign-ins. */
+export async function setMemberRole(
+  transaction: WriteTransaction,
+  { id: memberId, role }: { id: string; role: Role },
+  now: number,
+): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND revoked_at IS NULL AND role <> ?
       RETURNING id`,
-    args: [role, member.id, role],
+    args: [role, memberId, role],
   });
   if (rows.length === 0) return;
   // who may not make embeds any more has none

@@ -1,5 +1,6 @@
 import type { Database } from '@/db/client';
 import type { OwnSignIns } from '@/lib/protocol/access';
+import { AppError } from '@/lib/protocol/errors';
 import type { Asked } from './asked';
 import { CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { type CredentialServer, summaryOf } from './manage-credentials';
@@ -39,6 +40,9 @@ export async function deleteOwnSignIns(
   { principal }: Asked,
   { database, now, credentials }: CredentialServer,
 ): Promise<OwnSignIns> {
+  if (principal.credentialKind !== 'session') {
+    throw new AppError('forbidden', 'Only somebody who is signed in has other sign-ins.');
+  }
   const { sql, args } = ofSamePerson(principal);
   await database.writes.run((transaction) =>
     revokeCredentials(transaction, { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] }, now()),

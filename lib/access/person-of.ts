@@ -1,4 +1,4 @@
-import type { Principal } from './principal';
+import { isLocal, type Principal } from './principal';
 
 /** What a sign-in with this machine's own link is called. */
 export const LOCAL_ADMIN = 'Local admin';
@@ -6,6 +6,6 @@ export const LOCAL_ADMIN = 'Local admin';
 const OPERATOR = 'operator';
 
 /** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */
-export function personOf({ role, name }: Pick<Principal, 'role' | 'name'>): string {
-  return role === 'owner' || name === LOCAL_ADMIN ? OPERATOR : name;
+export function personOf(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
+  return isLocal(principal) ? OPERATOR : principal.name;
 }

@@ -1,5 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
-import { EVERYTHING, MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
+import { type CredentialKind, EVERYTHING, MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
 
 /** Who sends a request, and what may come of it. */
 export interface Principal {
@@ -11,6 +11,9 @@ export interface Principal {
   role: Role;
   scope: Scope;
   credentialId: string;
+  /** `owner` for the installation's own token. */
+  credentialKind: CredentialKind | 'owner';
+  memberId: string | null;
   /** Null: until it is revoked. */
   expiresAt: number | null;
   /** The one origin whose pages may show an embed. */
@@ -25,9 +28,16 @@ export const OWNER: Principal = {
   role: 'owner',
   scope: EVERYTHING,
   credentialId: 'owner',
+  credentialKind: 'owner',
+  memberId: null,
   expiresAt: null,
   parentOrigin: null,
 };
+
+/** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */
+export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentialKind' | 'memberId'>): boolean {
+  return credentialKind === 'owner' || (credentialKind === 'session' && memberId === null);
+}
 
 export function may({ role }: Pick<Principal, 'role'>, permission: Permission): boolean {
   return MAY[role].includes(permission);

@@ -4,9 +4,11 @@ import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { noteAct, textDigest } from './audit-entry';
 import { originOf } from './audited';
 import { principalOf } from './credential-book';
-import { addCredential, moveVersion, revokeCredentials } from './credential-rows';
+import { addCredential, revokeCredentials } from './credential-rows';
 import { checkHost } from './host';
-import type { OidcSignIn, SignedInPerson } from './oidc/oidc-sign-in';
+import { setMemberRole } from './manage-members';
+import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
+import type { PersonRole } from './oidc/role-of';
 import { isSecure } from './own-address';
 import { plainPage } from './plain-page';
 import { sessionCookie } from './session-cookie';
@@ -37,8 +39,14 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
   return asPage(async () => {
     const person = await server.provider().finish(request);
     const { database, now, sessionIdleMs, credentials } = await server.context();
+    if (person.role === null) {
+      await database.writes.run((transaction) => letGo(transaction, person, now()));
+      await credentials.changed();
+      throw notLetIn(person);
+    }
+    const { role } = person;
     const secret = await database.writes.run(async (transaction) => {
-      const member = await takeMember(transaction, person, now());
+      const member = await takeMember(transaction, { ...person, role }, now());
       const made = await addCredential(transaction, {
         kind: 'session',
         name: person.name,
@@ -66,17 +74,17 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
 /** `POST /sign-in/back-channel-logout`: the provider says that somebody is signed out. */
 export async function endByProvider(request: Request, server: ProviderServer): Promise<Response> {
   checkHost(request, server.settings());
+  const { issuer } = server.provider();
   await server.provider().loggedOut(request, async ({ subject, providerSessionId, issuedAt }) => {
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
-      const which =
-        providerSessionId === null
-          ? {
-              sql: `kind = 'session' AND created_at <= ?
-                AND member_id IN (SELECT id FROM members WHERE subject = ?)`,
-              args: [issuedAt, subject ?? ''],
-            }
-          : { sql: `kind = 'session' AND provider_session_id = ?`, args: [providerSessionId] };
+      // Where the provider names the sign-in, that one; where it did not name it when it began, all of that person's.
+      const which = {
+        sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)
+          AND (provider_session_id = ? OR ((? OR provider_session_id IS NULL) AND created_at <= ?
+            AND member_id IN (SELECT id FROM members WHERE issuer = ? AND subject = ?)))`,
+        args: [issuer, providerSessionId ?? '', providerSessionId === null ? 1 : 0, issuedAt, issuer, subject ?? ''],
+      };
       const ended = await revokeCredentials(transaction, which, now());
       for (const credentialId of ended) {
         const principal = { ...PROVIDER, credentialId };
@@ -92,6 +100,8 @@ export async function endByProvider(request: Request, server: ProviderServer): P
 /** Who ends sign-ins in the name of nobody here. */
 const PROVIDER = {
   id: 'provider',
+  credentialKind: 'session',
+  memberId: null,
   name: 'The identity provider',
   kind: 'human',
   role: 'viewer',
@@ -100,10 +110,16 @@ const PROVIDER = {
   parentOrigin: null,
 } as const;
 
+/** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
+async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
+  const sql = 'member_id IN (SELECT id FROM members WHERE issuer = ? AND subject = ?)';
+  await revokeCredentials(transaction, { sql, args: [issuer, subject] }, now);
+}
+
 /** @throws AppError `forbidden` for somebody whom an admin has shut out */
 async function takeMember(
   transaction: WriteTransaction,
-  { issuer, subject, name, email, role }: SignedInPerson,
+  { issuer, subject, name, email, role }: SignedInPerson & { role: PersonRole },
   now: number,
 ): Promise<{ id: string; role: Role }> {
   const { rows } = await transaction.execute({
@@ -122,11 +138,7 @@ async function takeMember(
     );
   }
   const member = { id: String(row.id), role: String(row.role) as Role };
-  await transaction.execute({
-    sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND role <> ?`,
-    args: [member.role, member.id, member.role],
-  });
-  await moveVersion(transaction);
+  await setMemberRole(transaction, member, now);
   return member;
 }
 

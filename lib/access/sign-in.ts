@@ -61,7 +61,8 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
   const { localName } = server.settings();
   const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
-  if (own !== null && isBrowser && isSecret(token)) return goTo(`${own}${url.pathname}${url.search}`);
+  // to nobody without a code that is good: who knows the name can have a browser send its cookie elsewhere
+  if (own !== null && isBrowser && (await isGoodCode(server, token))) return goTo(`${own}${url.pathname}${url.search}`);
   return enter(request, server, token, next);
 }
 
@@ -75,6 +76,12 @@ export async function signInByForm(request: Request, server: SignInServer): Prom
 /** `POST /sign-out`: the sign-in ends everywhere, with all its streams. */
 export async function signOut(request: Request, server: SignInServer): Promise<Response> {
   const principal = await authenticate(request, server);
+  if (principal.credentialKind !== 'session') {
+    throw new AppError(
+      'forbidden',
+      'Only a sign-in is signed out. Revoke a token with "interlude tokens revoke <id>".',
+    );
+  }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
     await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [principal.credentialId] }, now());
@@ -113,11 +120,14 @@ export function wasSignedIn(headers: Headers): boolean {
 
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
   const { token: ours } = server.settings();
+  if (!isSecret(token)) await server.guesses.turn();
   const isOwner = sameSecret(token, ours);
   if (!isOwner && !isSecret(token)) {
-    await server.guesses.wrong();
+    server.guesses.wrong();
     return goTo(signedOutPath(next, 'wrong-token'));
   }
+  // A stranger's guesses write nothing.
+  if (!isOwner && !(await isGoodCode(server, token))) return goTo(signedOutPath(next, 'old-link'));
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
     const granted = isOwner ? { principal: OWNER, id: null } : await spendCode(transaction, token, now());
@@ -142,16 +152,23 @@ async function enter(request: Request, server: SignInServer, token: string, next
   return goTo(next, { 'set-cookie': sessionCookie(secret, isSecure(request)) });
 }
 
+/** Looks without spending it. */
+async function isGoodCode(server: SignInServer, code: string): Promise<boolean> {
+  if (!isSecret(code)) return false;
+  const { database, now } = await server.context();
+  const { rows } = await database.reader.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
+  return rows[0] !== undefined && isLive(credentialFromRow(rows[0]), now());
+}
+
+const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`;
+
 /** @returns whose code it is; null for one that is spent, too old, or none */
 async function spendCode(
   transaction: WriteTransaction,
   code: string,
   now: number,
 ): Promise<{ principal: Principal; id: string } | null> {
-  const { rows } = await transaction.execute({
-    sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`,
-    args: [secretHash(code)],
-  });
+  const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
   const [row] = rows;
   if (row === undefined) return null;
   const credential = credentialFromRow(row);

@@ -24,9 +24,17 @@ export async function postRequestAnswer(
   {
     ids: { sessionId, requestId },
     body: { clientId, ...said },
+    principal,
   }: Asked<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
+  // Whoever shows the frame has its token, and could answer in the name of whoever looks at it.
+  if (principal.kind === 'embed') {
+    throw new AppError(
+      'forbidden',
+      'A request is answered in a window of the dashboard, not in a frame of another page.',
+    );
+  }
   const isAnswer = 'answers' in said;
   const kind = isAnswer ? 'question' : 'permission';
   const { digest, ...answer } = said;

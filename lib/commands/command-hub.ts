@@ -125,7 +125,12 @@ export class CommandHub {
       });
     }
     this.keep();
-    const { rows } = await this.#database.reader.execute('SELECT position FROM counter');
+    // to a runner with a scope, the counter would tell how busy others are
+    const newest =
+      scope.kind === 'everything'
+        ? 'SELECT position FROM counter'
+        : { sql: 'SELECT max(position) AS position FROM commands WHERE agent_id = ?', args: [agentId] };
+    const { rows } = await this.#database.reader.execute(newest);
     const isBeyond = after > Number(rows[0]?.position ?? 0);
     const stream = new CommandStream({
       agentId,

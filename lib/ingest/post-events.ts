@@ -1,6 +1,7 @@
 import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { Asked } from '@/lib/access/asked';
+import { overMeanwhile } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
@@ -29,11 +30,17 @@ export interface IngestServer extends ServerContext {
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(
-  { request, principal }: Pick<Asked, 'request' | 'principal'>,
+  { request, principal, whenOver }: Pick<Asked, 'request' | 'principal' | 'whenOver'>,
   server: IngestServer,
 ): Promise<Response> {
   const { scope: reach } = principal;
-  const body = await readBody(request);
+  // it may take minutes to come
+  let isOver = false;
+  const stop = whenOver(() => {
+    isOver = true;
+  });
+  const body = await readBody(request).finally(stop);
+  if (isOver) throw overMeanwhile();
   const pace = new Pace();
   const { value, hasHalves, tooWide } = await parseBatch(body, pace);
   const { producer: source, records: raws } = await parseRequest(value, pace);

@@ -53,15 +53,13 @@ export function foreignProducer(id: string): AppError {
   );
 }
 
-/** Its id is the agent's, or that with something behind it that is not part of a word. */
+/** Its id is the agent's, or that with more behind a slash: another agent's id may begin in any other way. */
 function isOwnProducer(reach: Scope, id: string): boolean {
   if (reach.kind === 'everything') return true;
   if (reach.kind !== 'agents') return false;
   if (reach.producerPrefix !== undefined) return id.startsWith(reach.producerPrefix);
   if (reach.prefixes.some((prefix) => id.startsWith(prefix))) return true;
-  return reach.ids.some(
-    (agentId) => id === agentId || (id.startsWith(agentId) && /^\W/.test(id.slice(agentId.length))),
-  );
+  return reach.ids.some((agentId) => id === agentId || id.startsWith(`${agentId}/`));
 }
 
 /** The judgement of a record with regard to who sends it. */

@@ -17,9 +17,10 @@ const READY_WITHIN_MS = 60_000;
  *
  * @param {string} host
  * @param {{ port: number, release(): Promise<void> }} held the port, as `holdPort` gives it
+ * @param {boolean} alsoIpv6 whether to listen on ::1, too, where browsers look first for a name below `localhost`
  * @returns {Promise<string>} the URL, once it answers
  */
-export async function serve(host, { port, release }) {
+export async function serve(host, { port, release }, alsoIpv6 = false) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
@@ -32,20 +33,34 @@ export async function serve(host, { port, release }) {
   // Next makes the server at the first request it is given: ours, below. From then on the API never gets to it.
   /** @type {ReturnType<typeof theServer> | null} */
   let api = null;
-  const server = frontDoor(
-    (request, response) =>
-      api !== null && isNoPage(pathOf(request)) ? exchange(api.answer, request, response) : page(request, response),
-    { knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
-  );
+  const door = () =>
+    frontDoor(
+      (request, response) =>
+        api !== null && isNoPage(pathOf(request)) ? exchange(api.answer, request, response) : page(request, response),
+      { knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
+    );
+  const server = door();
   await release();
   await new Promise((resolve, reject) => {
     server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
     server.listen(port, host, () => resolve(undefined));
   });
+  if (alsoIpv6) await listenBeside(door(), port);
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
   return url;
+}
+
+/**
+ * @param {import('node:http').Server} server
+ * @param {number} port
+ */
+async function listenBeside(server, port) {
+  await new Promise((resolve, reject) => {
+    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), '::1', port))));
+    server.listen(port, '::1', () => resolve(undefined));
+  });
 }
 
 /**

@@ -13,10 +13,11 @@ const NAME = 'server.json';
  *
  * @param {string} dataDir
  * @param {string} url
+ * @param {string} [pages] where browsers on this machine find its pages, if not there
  * @returns {() => void} takes it back, in favour of the newest other server that still runs
  */
-export function announce(dataDir, url) {
-  const content = JSON.stringify({ url, pid: process.pid });
+export function announce(dataDir, url, pages = url) {
+  const content = JSON.stringify({ url, pid: process.pid, ...(pages === url ? {} : { pages }) });
   const own = `${NAME}.${process.pid}`;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });

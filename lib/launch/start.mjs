@@ -14,6 +14,7 @@ import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
 import { keepLookingForAgents } from './found-agents.mjs';
 import { installWhatIsMissing } from './install.mjs';
+import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { whenOrphaned } from './orphan.mjs';
 import { holdPort } from './port.mjs';
@@ -49,6 +50,8 @@ async function start() {
   });
   checkDataFolder(dataDir);
   const commands = hint();
+  const ipv6 = await ipv6Loopback(host, held.port);
+  const localName = ipv6 === 'somebody else’s' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();
@@ -59,6 +62,7 @@ async function start() {
     PORT: String(held.port),
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
+    INTERLUDE_LOCAL_NAME: localName,
     // where those who have to say one to a shell find it
     INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
@@ -67,18 +71,28 @@ async function start() {
   launchServer();
   await keepLookingForAgents();
   const { serve } = await import('./serve.mjs');
-  const url = await serve(host, held);
+  const url = await serve(host, held, ipv6 === 'ours');
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own);
-  const takeBack = announce(dataDir, url);
+  const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : ownPages(localName, url);
+  const takeBack = announce(dataDir, url, pages);
   process.once('exit', takeBack);
-  say(`\n  Interlude is at ${url}\n${signIn}\n`);
+  const elsewhere = pages === url ? '' : `  Browsers on this machine have it at ${pages}\n`;
+  say(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
   say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => end(name, endDemo));
   leave = () => end('SIGTERM', endDemo);
+}
+
+/**
+ * @param {string} localName
+ * @param {string} url
+ */
+function ownPages(localName, url) {
+  return `http://${localName}.localhost:${new URL(url).port}`;
 }
 
 /**

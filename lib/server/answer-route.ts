@@ -38,8 +38,11 @@ export async function answerRoute(
   const act = actOf(request, principal, action, ids, bytes);
   try {
     await requireReach(server.database, principal.scope, ids, of);
-    const database = audited(server.database, act, server.now);
-    return await responseOf(await handler(asked, { ...server, database }), status);
+    const { database, noted } = audited(server.database, act, server.now);
+    const model = await handler(asked, { ...server, database });
+    // some acts write nothing themselves
+    if (noted.count === 0) await database.writes.run(async () => undefined);
+    return await responseOf(model, status);
   } catch (error) {
     await noteRefusal(server.database, act, error, server.now());
     throw error;

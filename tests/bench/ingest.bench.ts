@@ -62,7 +62,7 @@ async function ingest(body: string): Promise<void> {
     headers: { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1', 'content-type': 'application/json' },
     body,
   });
-  const response = await postEvents({ request: request, principal: OWNER }, context);
+  const response = await postEvents({ request: request, principal: OWNER, whenOver: () => () => {} }, context);
   const answer = (await response.json()) as { accepted: number };
   if (answer.accepted !== RECORDS_PER_REQUEST) throw new Error(`accepted ${answer.accepted}`);
 }

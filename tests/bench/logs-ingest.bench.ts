@@ -100,7 +100,7 @@ async function post(producerId: string, records: unknown[]): Promise<void> {
     headers: { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1', 'content-type': 'application/json' },
     body: JSON.stringify({ producer: { id: producerId, epoch: 1 }, records }),
   });
-  const response = await postEvents({ request: request, principal: OWNER }, context);
+  const response = await postEvents({ request: request, principal: OWNER, whenOver: () => () => {} }, context);
   if (response.status !== 200) throw new Error(await response.text());
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
@@ -277,23 +278,23 @@ test('a browser at a loopback address is led to one of our own, and signs in the
   const page = await context.newPage();
   await page.goto(`${it.server.url}/signed-out?next=/inbox`);
   const { port } = new URL(it.server.url);
-  const own = page.getByRole('link', { name: `interlude.localhost:${port}` });
-  await own.click();
-  await page.waitForURL(`http://interlude.localhost:${port}/signed-out?next=%2Finbox`);
-  expect(await own.count()).toBe(0);
+  await page.getByText('this browser knows Interlude by an address of its own').waitFor();
+  const name = `${readFileSync(join(it.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
+  expect(await page.content()).not.toContain(name);
+  await page.goto(`http://${name}:${port}/signed-out?next=/inbox`);
   await page.getByLabel('Token').fill('not the right one');
   await press(page, 'Sign in');
   await page.getByText('That is not this server’s token').waitFor();
   await page.getByLabel('Token').fill(it.server.token);
   await press(page, 'Sign in');
-  await page.waitForURL(`http://interlude.localhost:${port}/inbox`);
+  await page.waitForURL(`http://${name}:${port}/inbox`);
   await live(page);
-  expect((await context.cookies()).map(({ domain }) => domain)).toEqual(['interlude.localhost']);
-  await page.goto(`http://interlude.localhost:${port}/settings`);
+  expect((await context.cookies()).map(({ domain }) => domain)).toEqual([name]);
+  await page.goto(`http://${name}:${port}/settings`);
   await press(page, 'Sign out');
-  await page.waitForURL(`http://interlude.localhost:${port}/signed-out?reason=ended`);
-  await page.goto(`http://interlude.localhost:${port}/agents`);
-  await page.waitForURL(`http://interlude.localhost:${port}/signed-out?next=%2Fagents`);
+  await page.waitForURL(`http://${name}:${port}/signed-out?reason=ended`);
+  await page.goto(`http://${name}:${port}/agents`);
+  await page.waitForURL(`http://${name}:${port}/signed-out?next=%2Fagents`);
   await context.close();
 });
 

@@ -87,13 +87,13 @@ describe('a runner’s token', () => {
 
   test('opens no outbox but its own: neither by its name, nor one that another agent writes from', async () => {
     const mine = await tokenFor({ agent: 'mine' });
-    for (const id of ['theirs', 'min', 'mineral', 'x-mine']) {
+    for (const id of ['theirs', 'min', 'mineral', 'mine-2', 'x-mine']) {
       const answer = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);
       expect([id, answer.status, (await errorOf(answer)).code]).toEqual([id, 403, 'forbidden']);
     }
     expect((await send(mine, 'mine/2', [marker({ agentId: 'mine', sessionId: 'my-session' })])).status).toBe(200);
-    await send(server.token, 'mine:of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
-    expect((await send(mine, 'mine:of-theirs', [marker({ agentId: 'mine' })], 9_000_000)).status).toBe(403);
+    await send(server.token, 'mine/of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
+    expect((await send(mine, 'mine/of-theirs', [marker({ agentId: 'mine' })], 9_000_000)).status).toBe(403);
     const fleet = await tokenFor({ agentPrefix: 'fleet-', producerPrefix: 'box-' });
     const said = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
     expect((await send(fleet, 'fleet-1', said)).status).toBe(403);

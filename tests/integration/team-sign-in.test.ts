@@ -117,6 +117,20 @@ describe('a person of the team', () => {
     expect((await ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
+  test('whom no group lets in any more is out, also where they had come in before', async () => {
+    const { browser } = await signIn('vera');
+    identity.accounts.vera = { name: 'Vera', groups: ['elsewhere'] };
+    const { answer } = await signIn('vera');
+    expect(answer.status).toBe(403);
+    expect((await ask(browser, '/api/v1/me')).status).toBe(401);
+    identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
+  });
+
+  test('who is an admin of it makes no links to sign in, which would outlast them', async () => {
+    const { browser } = await signIn('ada');
+    expect((await ask(browser, '/api/v1/sign-in-codes', 'POST')).status).toBe(403);
+  });
+
   test('whose groups change has the new role in every sign-in from the next one on', async () => {
     const { browser: before } = await signIn('vera');
     identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
@@ -141,7 +155,8 @@ describe('a person of the team', () => {
   test('who signs out here goes on to sign out at the provider', async () => {
     const { browser } = await signIn('ada');
     const answer = await ask(browser, '/sign-out', 'POST');
-    expect(answer.headers.get('location')).toContain(`${identity.issuer}/session/end?`);
+    // not by a redirect, which the page's own policy for forms would not let go elsewhere
+    expect(answer.headers.get('refresh')).toContain(`${identity.issuer}/session/end?`);
     expect((await ask(browser, '/api/v1/me')).status).toBe(401);
   });
 

@@ -32,7 +32,7 @@ export async function inProcessTarget(
 ): Promise<InProcessTarget> {
   const handle = withErrors(async (request) => {
     const door = { settings: () => policy, credentials: async () => context.credentials, guesses: new Guesses() };
-    return postEvents({ request, principal: await authenticate(request, door) }, context);
+    return postEvents({ request, principal: await authenticate(request, door), whenOver: () => () => {} }, context);
   });
   const policy = {
     token: TEST_TOKEN,

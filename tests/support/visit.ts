@@ -71,7 +71,8 @@ async function signIn(context: BrowserContext, origin: string, token: string): P
 
 function listen(context: BrowserContext, origin: string, complaints: string[]): void {
   // the server's own name, under which browsers sign in
-  const isOwn = (url: URL) => [url.origin, url.origin.replace('//interlude.localhost', '//127.0.0.1')].includes(origin);
+  const isOwn = (url: URL) =>
+    [url.origin, url.origin.replace(/\/\/interlude-\w+\.localhost/, '//127.0.0.1')].includes(origin);
   context.on('console', (message) => {
     if (message.type() === 'error') complaints.push(`console: ${message.text()} (${message.location().url})`);
   });

@@ -19,7 +19,7 @@ import { personName, personText } from './person-name';
 import { signInRefusal } from './provider-refusal';
 import { type PersonRole, roleOf } from './role-of';
 
-/** Somebody whom the provider signed in, and who may come in. */
+/** Somebody whom the provider signed in. */
 export interface SignedInPerson {
   /** With `subject`, who it is: names and addresses change hands. */
   issuer: string;
@@ -27,7 +27,8 @@ export interface SignedInPerson {
   name: string;
   /** For show, and no proof of anything: it may not be verified. Null if the provider tells none. */
   email: string | null;
-  role: PersonRole;
+  /** Null: none of their groups lets them in. */
+  role: PersonRole | null;
   /** The provider's own name of this sign-in, by which it may end it; null if it has none. */
   providerSessionId: string | null;
   /** For `endSessionUrl`, and nothing else. */
@@ -61,6 +62,11 @@ export class OidcSignIn {
     this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;
   }
 
+  /** As it was set, and as the provider calls itself. */
+  get issuer(): string {
+    return this.#settings.issuer;
+  }
+
   /**
    * `GET /sign-in/provider?next=`: sends a browser to the provider.
    *
@@ -91,8 +97,8 @@ export class OidcSignIn {
   /**
    * `GET /sign-in/callback`: who came back from the provider. The role is decided here, each time anew.
    *
-   * @throws AppError `malformed` if it is not the answer to what this browser began; `forbidden` if the provider or
-   * their groups don't let them in; `unavailable` if the provider does not answer
+   * @throws AppError `malformed` if it is not the answer to what this browser began; `forbidden` if the provider does
+   * not let them in; `unavailable` if it does not answer
    */
   async finish(request: Request): Promise<SignedInPerson> {
     const { publicUrl } = this.#settings;
@@ -106,7 +112,6 @@ export class OidcSignIn {
     const { idToken, signed, claims } = await this.#redeem(callback, pending);
     const name = personName(claims);
     const role = roleOf(claims, this.#settings);
-    if (role === null) throw notLetIn(name, this.#settings);
     return {
       issuer: idToken.iss,
       subject: idToken.sub,
@@ -168,9 +173,10 @@ export class OidcSignIn {
   }
 }
 
-function notLetIn(name: string, { issuer, groupsClaim }: OidcSettings): AppError {
+/** What somebody is told whose groups let them do nothing. */
+export function notLetIn({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
   return new AppError(
     'forbidden',
-    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: the groups are read from the claim ${JSON.stringify(groupsClaim)}.)`,
+    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,
   );
 }

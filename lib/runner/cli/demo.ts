@@ -18,7 +18,7 @@ import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
 import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { fromInterlude, openDataDir, serverEndpoint } from './local-server';
+import { fromInterlude, openDataDir, pagesUrl, serverEndpoint } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
 import { adviceOnToken, tokenSource } from './token-source';
@@ -96,7 +96,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     const hosts = await Promise.all(FLEET.map(start));
     const { url } = await endpoint();
     say(
-      `${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${url.replace(/\/+$/, '')}/sessions/${sessionId}`,
+      `${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
     );
     await fired(AbortSignal.any([signal, stop.signal, ...hosts.map(({ over }) => over)]));
     const failed = hosts.find(({ over }) => over.aborted);

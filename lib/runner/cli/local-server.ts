@@ -81,6 +81,16 @@ export function serverKey(flags: ServerFlags, env: Environment): string {
   return url ? new URL(url).href : 'local';
 }
 
+/**
+ * Where a person finds the pages of a server. On the dashboard's own machine that is a name which only its owner can
+ * read, and which is told to nobody but a person who looks at a terminal.
+ */
+export async function pagesUrl(url: string, env: Environment): Promise<string> {
+  const text = process.stdout.isTTY ? await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '') : '';
+  const { url: local, pages } = fieldsOf(parseJson(text));
+  return (local === url && typeof pages === 'string' ? pages : url).replace(/\/+$/, '');
+}
+
 async function localUrl(env: Environment): Promise<string> {
   // missing, or half written by a server that is just starting
   const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '');

@@ -20,7 +20,7 @@ import type { Command } from './command';
 import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, serverEndpoint, serverKey } from './local-server';
+import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { replayFailure } from './replay-end';
 import { ReplayProgress } from './replay-progress';
@@ -168,7 +168,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
         `${quarantined} of ${acknowledged} records were put into quarantine, the first: ${quarantineReason}`,
       );
     }
-    process.stdout.write(`${url}/sessions/${encodeURIComponent(sessionId)}\n`);
+    process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     return EXIT.done;
   }
 }

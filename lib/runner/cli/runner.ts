@@ -17,7 +17,7 @@ import { endSignals } from './end-signals';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { fired } from './fired';
 import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, serverEndpoint, serverKey } from './local-server';
+import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
 import { logLevelOf } from './log-level';
 import { say } from './say';
 import { adviceOnToken, tokenSource } from './token-source';
@@ -100,7 +100,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     throw new CliError(EXIT.failed, `${agentId} is already running, as process ${error.pid}; stop that one first`);
   });
   const [recordTo, prompt] = [call.flag('record'), call.flag('prompt')];
-  return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE });
+  return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE, env });
 }
 
 /** Runs it from start to end; whatever happens, the outbox is closed. */
@@ -108,7 +108,12 @@ async function runOpened(
   host: RunnerHost,
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
-  { recordTo, prompt, workspace }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined>,
+  {
+    recordTo,
+    prompt,
+    workspace,
+    env,
+  }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined> & { env: Environment },
 ): Promise<ExitCode> {
   const { ends, hurries, release } = endSignals(true);
   let recorder: Recorder | null = null;
@@ -128,7 +133,7 @@ async function runOpened(
       // Anybody who follows the address finds the session, if there is a dashboard to show it.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
-      process.stdout.write(`${url.replace(/\/+$/, '')}/sessions/${encodeURIComponent(sessionId)}\n`);
+      process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await fired(AbortSignal.any([ends, host.over]));
     if (host.over.aborted && host.failure === null) say(host.over.reason);

@@ -10,46 +10,48 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-/** How many of some wrong guesses have their answer by now. */
-function guess(count: number): () => number {
-  let answered = 0;
+const guessWrong = (count: number) => {
+  for (let at = 0; at < count; at += 1) guesses.wrong();
+};
+
+/** How many of some that come at once had their turn by now. */
+function come(count: number): () => number {
+  let had = 0;
   for (let at = 0; at < count; at += 1) {
-    guesses.wrong().then(
+    guesses.turn().then(
       () => {
-        answered += 1;
+        had += 1;
       },
       () => {},
     );
   }
-  return () => answered;
+  return () => had;
 }
 
-describe('wrong guesses', () => {
-  test('are answered at once while there are few, and then four a second', async () => {
-    const answered = guess(24);
+describe('secrets that may be guesses', () => {
+  test('are compared at once while few were wrong, and then fifty a second', async () => {
+    guessWrong(19);
+    const before = come(100);
     await vi.advanceTimersByTimeAsync(0);
-    expect(answered()).toBe(20);
-    await vi.advanceTimersByTimeAsync(500);
-    expect(answered()).toBe(22);
-    await vi.advanceTimersByTimeAsync(500);
-    expect(answered()).toBe(24);
+    expect(before()).toBe(100);
+    guessWrong(1);
+    const after = come(100);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(after()).toBe(50);
   });
 
-  test('beyond what can wait are refused, with when to come back', async () => {
-    guess(60);
-    await expect(guesses.wrong()).rejects.toMatchObject({
-      code: 'too_many_requests',
-      headers: { 'retry-after': '10' },
-    });
+  test('that are more than can wait are refused, with when to come back, and not compared', async () => {
+    guessWrong(20);
+    come(200);
+    await expect(guesses.turn()).rejects.toMatchObject({ code: 'too_many_requests', headers: { 'retry-after': '10' } });
     await vi.advanceTimersByTimeAsync(60_000);
   });
 
-  test('are forgotten after a minute', async () => {
-    guess(30);
-    await vi.advanceTimersByTimeAsync(10_000);
+  test('wait no longer once the wrong ones are a minute old', async () => {
+    guessWrong(30);
     now = 60_001;
-    const answered = guess(20);
+    const had = come(100);
     await vi.advanceTimersByTimeAsync(0);
-    expect(answered()).toBe(20);
+    expect(had()).toBe(100);
   });
 });

@@ -43,17 +43,6 @@ describe('before a page', () => {
     expect(location.searchParams.get('next')).toBe('/sessions/a%2Fb?turn=1');
   });
 
-  test('a browser without a sign-in that came by a loopback address goes on to the name of its own', async () => {
-    const byHand = { 'sec-fetch-mode': 'navigate', 'user-agent': 'Mozilla/5.0 Chrome/156.0 Safari/537.36' };
-    const response = await visit('/sessions/a%2Fb?turn=1', byHand);
-    expect(response.headers.get('location')).toBe('http://interlude.localhost:4319/sessions/a%2Fb?turn=1');
-    const there = await visit('/', { ...byHand, host: 'interlude.localhost:4319' });
-    expect(new URL(there.headers.get('location') ?? '', ORIGIN).pathname).toBe('/signed-out');
-    const safari = await visit('/', { ...byHand, 'user-agent': 'Mozilla/5.0 Version/18.0 Safari/605.1.15' });
-    expect(new URL(safari.headers.get('location') ?? '', ORIGIN).pathname).toBe('/signed-out');
-    expect((await visit('/', { ...byHand, ...(await signedIn()) })).headers.get('x-middleware-next')).toBe('1');
-  });
-
   test('a bearer token opens no page: it is for programs', async () => {
     expect((await visit('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(307);
   });
