@@ -15,6 +15,8 @@ export interface Principal {
   expiresAt: number | null;
   /** The one origin whose pages may show an embed. */
   parentOrigin: string | null;
+  /** Whether secrets are taken out of whatever it is told. */
+  redacts: boolean;
 }
 
 /** Who has the installation's own token, INTERLUDE_TOKEN or the data folder's. */
@@ -27,6 +29,7 @@ export const OWNER: Principal = {
   credentialId: 'owner',
   expiresAt: null,
   parentOrigin: null,
+  redacts: false,
 };
 
 export function may({ role }: Pick<Principal, 'role'>, permission: Permission): boolean {

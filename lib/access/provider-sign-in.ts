@@ -97,6 +97,7 @@ const PROVIDER = {
   scope: EVERYTHING,
   expiresAt: null,
   parentOrigin: null,
+  redacts: false,
 } as const;
 
 /** @throws AppError `forbidden` for somebody whom an admin has shut out */

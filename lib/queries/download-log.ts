@@ -3,6 +3,7 @@ import type { Sight } from '@/lib/access/sight';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
+import { redactLine } from '@/lib/redaction/redact-model';
 import { agentKnown } from './agent-known';
 import { textLine } from './log-text-line';
 import { readTogether } from './read-together';
@@ -47,7 +48,9 @@ export async function downloadLog(
         });
         edge = searchedTo;
         if (lines.length > 0) {
-          controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));
+          controller.enqueue(
+            encoder.encode(lines.map((line) => `${textLine(sight.redacts ? redactLine(line) : line)}\n`).join('')),
+          );
         }
         if (end === 'log') controller.close();
         // the stream does not repeat a pull that enqueued nothing

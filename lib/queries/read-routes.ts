@@ -6,6 +6,7 @@ import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { AppError } from '@/lib/protocol/errors';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
@@ -176,13 +177,15 @@ export async function getLogDownload(
     downloadLog(seen(asked, server), agentId, filter, clientOf(request.headers)),
   );
   const name = `${agentId}.log`;
-  return new Response(body, {
-    headers: {
-      'content-type': 'text/plain; charset=utf-8',
-      'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
-      'cache-control': 'no-store',
-    },
-  });
+  return markRedacted(
+    new Response(body, {
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
+        'cache-control': 'no-store',
+      },
+    }),
+  );
 }
 
 export function getLogComponents(asked: Asked<'agentId'>, server: ServerContext) {
@@ -201,7 +204,7 @@ async function found<Model>(what: string, id: string, reading: Promise<Model | n
 
 /** The database as far as the sender may see it. */
 function seen({ principal }: Asked, { database }: ServerContext) {
-  return sightOf(database, principal.scope);
+  return sightOf(database, principal.scope, principal.redacts);
 }
 
 function inTurn<Model>({ request }: Asked, { database }: ServerContext, read: () => Promise<Model>): Promise<Model> {

@@ -64,7 +64,7 @@ export function seenText(text: string): string {
  * Where the secrets of a text are, whichever way it is read: with everything in it that is a text, such as titles of
  * windows, and as a terminal shows it.
  */
-function spansIn(text: string, find: (plain: string) => SecretSpan[]): SecretSpan[] {
+export function spansIn(text: string, find: (plain: string) => SecretSpan[]): SecretSpan[] {
   if (!UNSEEN.test(text)) return find(text);
   const bare = [...text.matchAll(SEQUENCES)].map(({ 0: sequence, index }) => ({
     from: index,

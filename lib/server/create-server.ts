@@ -1,6 +1,6 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
-import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
+import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { Guesses } from '@/lib/access/guesses';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
@@ -103,6 +103,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
         webhook,
         webhookProblem,
         sessionIdleMs: sessionIdleMs(env),
+        redactedRoles: redactedRoles(env),
       },
       logRetention(env),
     );

@@ -1,0 +1,56 @@
+import type { Reader } from '@/db/reader';
+import type { EventRow, Row } from '@/lib/event-log/rows';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EventRedactor, type Step, stepOf } from '@/lib/redaction/event-redactor';
+import { redactLine } from '@/lib/redaction/redact-model';
+import { redactValue, type Tally } from '@/lib/redaction/redact-value';
+import { readSoFar } from './read-so-far';
+import { frameOf, rowFrame } from './row-frame';
+
+/**
+ * Frames without secrets, for readers who are told none.
+ *
+ * Ordering: a session's rows come in order and without a hole, as long as it is not forgotten. A text that is met in its
+ * middle is read from its beginning first, so that nobody is told the second half of a secret.
+ * Failure: throws what the database throws; whoever waits for the frame has to resume.
+ */
+export class RowRedactor {
+  readonly #reader: Pick<Reader, 'execute'>;
+  readonly #sessions = new Map<string, EventRedactor>();
+
+  constructor(reader: Pick<Reader, 'execute'>) {
+    this.#reader = reader;
+  }
+
+  /** Nobody listens to it any more, so that its rows do not come. */
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+  }
+
+  /** A promise only where something has to be read first. */
+  frame(row: Row): string | Promise<string> {
+    const tally: Tally = { redacted: 0 };
+    if (row.kind === 'log') return rowFrame({ ...row, line: redactLine(row.line) });
+    if (row.kind === 'event') return this.#eventFrame(row, tally);
+    const { data, ...frame } = frameOf(row);
+    return rowFrame(row, { ...frame, data: redactValue(data, tally, false) } as ReturnType<typeof frameOf>);
+  }
+
+  #eventFrame(row: EventRow, tally: Tally): string | Promise<string> {
+    const event: AgUiEvent = JSON.parse(row.payload);
+    const known = this.#sessions.get(row.sessionId) ?? new EventRedactor(false);
+    this.#sessions.set(row.sessionId, known);
+    const step = stepOf(event);
+    if (step !== null && known.lacks(step)) return this.#readFirst(row, event, step, known, tally);
+    return framed(row, known.redact(event, row.occurredAt, tally));
+  }
+
+  async #readFirst(row: EventRow, event: AgUiEvent, step: Step, known: EventRedactor, tally: Tally): Promise<string> {
+    const soFar = await readSoFar(this.#reader, row, step);
+    return framed(row, known.redact(event, row.occurredAt, tally, soFar));
+  }
+}
+
+function framed(row: EventRow, event: AgUiEvent): string {
+  return rowFrame({ ...row, payload: JSON.stringify(event) });
+}
