@@ -48,7 +48,7 @@ export interface RowStatement {
   endOf: (found: readonly Columns[]) => number | null;
 }
 
-const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'receivedAt');
+const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'seq', 'occurredAt', 'receivedAt', 'turnId');
 const TOPICS = {
   session: {
     source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },

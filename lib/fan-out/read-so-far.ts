@@ -14,7 +14,7 @@ const PAGE = 500;
  */
 export async function readSoFar(
   reader: Pick<Reader, 'execute'>,
-  { sessionId, position }: Pick<EventRow, 'sessionId' | 'position'>,
+  { sessionId, position, turnId }: Pick<EventRow, 'sessionId' | 'position' | 'turnId'>,
   { key, id }: Step,
 ): Promise<TextSoFar | null> {
   const which = key.startsWith('output ')
@@ -25,8 +25,8 @@ export async function readSoFar(
   for (let after = 0; ; ) {
     const { rows } = await reader.execute({
       sql: `SELECT position, occurred_at, payload FROM events ${which} session_id = ? AND entity_id = ?
-        AND position > ? AND position <= ? ORDER BY position LIMIT ${PAGE}`,
-      args: [columnText(sessionId), columnText(id), after, position],
+        AND position > ? AND position <= ? AND turn_id IS ? ORDER BY position LIMIT ${PAGE}`,
+      args: [columnText(sessionId), columnText(id), after, position, turnId],
     });
     for (const row of rows) {
       soFar.add(JSON.parse(String(row.payload)), Number(row.occurred_at));

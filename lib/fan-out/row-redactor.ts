@@ -7,6 +7,9 @@ import { redactValue, type Tally } from '@/lib/redaction/redact-value';
 import { readSoFar } from './read-so-far';
 import { frameOf, rowFrame } from './row-frame';
 
+/** Most turns of a session that are followed at a time. */
+const MOST_TURNS = 64;
+
 /**
  * Frames without secrets, for readers who are told none.
  *
@@ -16,7 +19,8 @@ import { frameOf, rowFrame } from './row-frame';
  */
 export class RowRedactor {
   readonly #reader: Pick<Reader, 'execute'>;
-  readonly #sessions = new Map<string, EventRedactor>();
+  /** By session, and in it by turn: a message is shown where its turn is, and another turn may use its id again. */
+  readonly #sessions = new Map<string, Map<string | null, EventRedactor>>();
 
   constructor(reader: Pick<Reader, 'execute'>) {
     this.#reader = reader;
@@ -38,11 +42,22 @@ export class RowRedactor {
 
   #eventFrame(row: EventRow, tally: Tally): string | Promise<string> {
     const event: AgUiEvent = JSON.parse(row.payload);
-    const known = this.#sessions.get(row.sessionId) ?? new EventRedactor(false);
-    this.#sessions.set(row.sessionId, known);
+    const known = this.#of(row);
     const step = stepOf(event);
     if (step !== null && known.lacks(step)) return this.#readFirst(row, event, step, known, tally);
     return framed(row, known.redact(event, row.occurredAt, tally));
+  }
+
+  #of({ sessionId, turnId }: EventRow): EventRedactor {
+    const turns = this.#sessions.get(sessionId) ?? new Map<string | null, EventRedactor>();
+    this.#sessions.set(sessionId, turns);
+    const known = turns.get(turnId) ?? new EventRedactor(false);
+    turns.delete(turnId);
+    turns.set(turnId, known);
+    // what is forgotten is read again
+    const [oldest] = turns.keys();
+    if (turns.size > MOST_TURNS && oldest !== undefined) turns.delete(oldest);
+    return known;
   }
 
   async #readFirst(row: EventRow, event: AgUiEvent, step: Step, known: EventRedactor, tally: Tally): Promise<string> {

@@ -8,7 +8,7 @@ const WINDOW = 16 * 1024;
 /** The first line of a private key may begin at the end of the window. */
 const KEY_SIGN = 128;
 /** What came before counts where it gives a name to what comes. */
-const BEHIND = 1_024;
+const BEHIND = 160;
 /** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
 const MARKED_UP_TO = 64 * 1024;
 /** What goes on with a secret that is longer than the window. */
@@ -21,7 +21,7 @@ export interface Redacted {
   redacted: number;
 }
 
-const SHORTEST = 8;
+const SHORTEST = 3;
 
 /** A text without its secrets, and without what at its end may be the beginning of one. */
 export function redactedText(text: string): Redacted {
@@ -98,12 +98,11 @@ export class RedactedText {
     }
     const first = lineEnd(tail, 0);
     if (first > WINDOW) {
-      if (tail.length < WINDOW + KEY_SIGN) return false;
       const begin = keyIn(tail.slice(0, WINDOW + KEY_SIGN));
       if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
-      return this.#takeHalf();
+      return tail.length >= WINDOW + KEY_SIGN && this.#takeHalf();
     }
-    const begin = tail.includes('PRIVATE KEY') ? keyIn(tail) : null;
+    const begin = keyIn(tail);
     if (begin !== null && begin.index < first) return this.#watch(begin);
     let end = first;
     // whole lines, up to one that is very long or begins a key
@@ -180,7 +179,7 @@ export class RedactedText {
 }
 
 function keyIn(text: string): RegExpExecArray | null {
-  return new RegExp(KEY_BEGIN.source).exec(text);
+  return text.includes('PRIVATE KEY') ? new RegExp(KEY_BEGIN.source).exec(text) : null;
 }
 
 /** Behind the line break; beyond any window if there is none. */

@@ -81,6 +81,8 @@ const QUOTED: Readonly<Record<string, RegExp>> = {
   '`': /[^`\r\n]{1,8192}/y,
 };
 const UNQUOTED = /[^\s"'`,;&|(){}[\]<>]{1,8192}/y;
+/** The name of what is out already. */
+const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 const HINTS = ['pass', 'pwd', 'secret', 'token', 'credential', '_auth', 'key'];
 
 /** `--password hunter2`: an option and the argument behind it. */
@@ -99,7 +101,8 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
     let upTo = 0;
     for (const match of text.matchAll(NAMED)) {
       const { 0: before, 1: name = '', 2: closing = '', 3: sign = '', 4: quote, index } = match;
-      if (index < upTo) continue;
+      if (index < upTo || (closing.endsWith(']') && MARK_BEGUN.test(text.slice(Math.max(0, index - 48), index))))
+        continue;
       const values = quote === undefined ? UNQUOTED : (QUOTED[quote.at(-1) ?? ''] as RegExp);
       values.lastIndex = index + before.length;
       const found = values.exec(text);
