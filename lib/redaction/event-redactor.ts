@@ -7,6 +7,7 @@ import { RedactedText } from './redacted-text';
 
 /** Most texts that are followed at a time; what is evicted is read again. */
 const MOST_TEXTS = 256;
+const WITHOUT_BEGINNING = '…';
 
 const STREAMS: Record<string, { kind: string; id: string } | undefined> = {
   TEXT_MESSAGE: { kind: 'text', id: 'messageId' },
@@ -30,6 +31,8 @@ export interface Step {
   what: 'begins' | 'goes-on' | 'ends';
   /** It has all there is so far. */
   isWhole: boolean;
+  /** Nothing need have come before it. */
+  mayBegin: boolean;
 }
 
 /** @returns null for what is told at once */
@@ -38,21 +41,23 @@ export function stepOf(event: AgUiEvent): Step | null {
   const isWhole = whole === true;
   if (event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput) {
     const id = textOf(taskPosition);
-    return id === null ? null : { key: `output ${id}`, id, what: 'goes-on', isWhole };
+    return id === null ? null : { key: `output ${id}`, id, what: 'goes-on', isWhole, mayBegin: true };
   }
   const [, stream = '', step] = STEP.exec(event.type) ?? [];
   const known = STREAMS[stream];
   const id = known === undefined ? null : textOf(event[known.id]);
   if (known === undefined || id === null) return null;
   const what = step === 'START' ? 'begins' : step === 'END' ? 'ends' : 'goes-on';
-  return { key: `${known.kind} ${id}`, id, what, isWhole };
+  return { key: `${known.kind} ${id}`, id, what, isWhole, mayBegin: isWhole || step === 'CHUNK' };
 }
 
 /** What has come of something that streams, as it is: before anything is taken out. */
 export class TextSoFar {
   readonly #key: string;
-  text = '';
+  /** Null of a text that began somewhere else: what is here may be the second half of a secret. */
+  text: string | null = '';
   output: OutputDraft | null = null;
+  #isEmpty = true;
 
   constructor(key: string) {
     this.#key = key;
@@ -64,7 +69,13 @@ export class TextSoFar {
     if (this.#key.startsWith('output ')) {
       this.output ??= new OutputDraft(null);
       this.output.add(event, occurredAt);
-    } else this.text = step.what === 'begins' ? '' : step.isWhole ? deltaOf(event) : this.text + deltaOf(event);
+      return;
+    }
+    const isNew = this.#isEmpty && step.what === 'goes-on' && !step.mayBegin;
+    this.#isEmpty = false;
+    if (step.what === 'begins') this.text = '';
+    else if (step.isWhole) this.text = deltaOf(event);
+    else this.text = this.text === null || isNew ? null : this.text + deltaOf(event);
   }
 }
 
@@ -73,12 +84,16 @@ export class TextSoFar {
  * its events tell what `RedactedText` shows of it so far, by what is new, or `whole` where something else is shown now.
  *
  * Ordering: events come in the log's order, without a hole, from where a text began or from `resume` on.
- * Failure: of a text whose beginning is not known, nothing is told until an event has all of it.
+ * Failure: of a text whose beginning is not known, nothing is told until an event has all of it. One without a beginning
+ * where it stands is `…`.
  */
 export class EventRedactor {
-  readonly #texts = new Map<string, RedactedText>();
+  /** Null of a text without a beginning. */
+  readonly #texts = new Map<string, RedactedText | null>();
   readonly #outputs = new Map<string, OutputDraft>();
   readonly #knowsBeginnings: boolean;
+  /** What was followed and is not any more. */
+  readonly #forgotten = new Set<string>();
 
   /** @param knowsBeginnings whether what was not heard of yet begins with the first event that comes */
   constructor(knowsBeginnings: boolean) {
@@ -102,17 +117,22 @@ export class EventRedactor {
     if (step.key.startsWith('output ')) return this.#output(event, step, occurredAt, tally, soFar);
     const said = redactEvent(event, tally);
     if (step.what === 'ends') {
-      this.#texts.delete(step.key);
+      // more of it may come all the same, and then what came before has to be known
+      if (!this.#knowsBeginnings) this.#texts.delete(step.key);
       return said;
     }
     if (step.what === 'begins') {
       this.#keep(this.#texts, step.key, new RedactedText());
       return said;
     }
-    if (step.isWhole || soFar !== undefined || this.lacks(step)) {
-      return this.#anew(said, step, step.isWhole ? deltaOf(event) : (soFar?.text ?? null), event);
+    if (step.isWhole) return this.#anew(said, step, deltaOf(event));
+    const text = this.#texts.get(step.key);
+    if (soFar !== undefined) return soFar === null ? { ...said, delta: '' } : this.#anew(said, step, soFar.text);
+    if (text === undefined) {
+      if (!this.#knowsBeginnings || this.#forgotten.has(step.key)) return { ...said, delta: '' };
+      return this.#anew(said, step, step.mayBegin ? deltaOf(event) : null);
     }
-    const text = this.#texts.get(step.key) as RedactedText;
+    if (text === null) return { ...said, delta: '' };
     const more = text.more(deltaOf(event));
     this.#keep(this.#texts, step.key, text);
     return more === null
@@ -120,13 +140,13 @@ export class EventRedactor {
       : { ...said, delta: more };
   }
 
-  #anew(said: AgUiEvent, step: Step, known: string | null, event: AgUiEvent): AgUiEvent {
-    const begins = known ?? (this.#knowsBeginnings ? deltaOf(event) : null);
-    if (begins === null) return { ...said, delta: '' };
-    const text = new RedactedText();
-    text.more(begins);
+  /** @param known the text from its beginning; null for one without */
+  #anew(said: AgUiEvent, step: Step, known: string | null): AgUiEvent {
+    const whole = withInterlude(said, { whole: true });
+    const text = known === null ? null : new RedactedText();
+    text?.more(known ?? '');
     this.#keep(this.#texts, step.key, text);
-    return { ...withInterlude(said, { whole: true }), delta: text.shown().text };
+    return { ...whole, delta: text?.shown().text ?? WITHOUT_BEGINNING };
   }
 
   /** Told as a whole each time: what is kept of it is not much, and its places in the file stay true. */
@@ -151,9 +171,12 @@ export class EventRedactor {
   #keep<T>(texts: Map<string, T>, key: string, text: T): void {
     texts.delete(key);
     texts.set(key, text);
+    this.#forgotten.delete(key);
     if (texts.size <= MOST_TEXTS) return;
     const [oldest] = texts.keys();
-    if (oldest !== undefined) texts.delete(oldest);
+    if (oldest === undefined) return;
+    texts.delete(oldest);
+    if (this.#knowsBeginnings) this.#forgotten.add(oldest);
   }
 }
 
