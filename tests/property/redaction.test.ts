@@ -184,7 +184,8 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
           if (step === 'write') await writer.write(events.splice(0, size));
           if (step === 'come') readers.push(await Reader.come(fanOut));
           if (step === 'cut') await readers[index % Math.max(1, readers.length)]?.resume();
-          if (step === 'turn') {
+          // in chunks, an agent that goes on under the same id in another run begins a text of its own there
+          if (step === 'turn' && !events[0]?.type.endsWith('_CHUNK')) {
             const runId = `r${index}`;
             await writer.write([
               { type: 'RUN_FINISHED', threadId: 's1', runId: 'r0' },
