@@ -8,6 +8,7 @@ import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
 import { markRedacted } from '@/lib/redaction/redact-model';
 import { downloadLog } from './download-log';
+import { itemsFoundAgain, sessionsFoundAgain } from './found-again';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
 import { readActivity } from './read-activity';
@@ -45,7 +46,7 @@ export async function getSessions(asked: Asked<never, { query: SessionsQuery }>,
       return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
     }
     const page = { after: cursorOf(after, SESSION_STATES), limit };
-    return readSessionPage(sight, page, { agentId, states, words });
+    return sessionsFoundAgain(await readSessionPage(sight, page, { agentId, states, words }), words, sight);
   });
 }
 
@@ -65,7 +66,9 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
 export async function getInbox(asked: Asked<never, { query: InboxQuery }>, server: ServerContext) {
   const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
-  return inTurn(asked, server, () => readInbox(seen(asked, server), page, { kinds, agentId, sessionId, words }));
+  const sight = seen(asked, server);
+  const filter = { kinds, agentId, sessionId, words };
+  return inTurn(asked, server, async () => itemsFoundAgain(await readInbox(sight, page, filter), words, sight));
 }
 
 export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
