@@ -1,9 +1,11 @@
+import { Pace } from '@/db/next-turn';
 import type { Reader } from '@/db/reader';
 import type { EventRow, Row } from '@/lib/event-log/rows';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { EventRedactor, type Step, stepOf } from '@/lib/redaction/event-redactor';
+import { EventRedactor, isOutput, type Step, stepOf } from '@/lib/redaction/event-redactor';
 import { redactLine } from '@/lib/redaction/redact-model';
 import { redactValue, type Tally } from '@/lib/redaction/redact-value';
+import { LONG_TEXT, prepareTexts } from '@/lib/redaction/redacted-text';
 import { readSoFar } from './read-so-far';
 import { frameOf, rowFrame } from './row-frame';
 
@@ -44,8 +46,8 @@ export class RowRedactor {
     const event: AgUiEvent = JSON.parse(row.payload);
     const known = this.#of(row);
     const step = stepOf(event);
-    if (step !== null && known.lacks(step)) return this.#readFirst(row, event, step, known, tally);
-    return framed(row, known.redact(event, row.occurredAt, tally));
+    const takesTurns = row.payload.length >= LONG_TEXT || (step !== null && (known.lacks(step) || isOutput(step)));
+    return takesTurns ? this.#inTurns(row, event, step, known) : framed(row, known.redact(event, tally));
   }
 
   #of({ sessionId, turnId }: EventRow): EventRedactor {
@@ -60,9 +62,16 @@ export class RowRedactor {
     return known;
   }
 
-  async #readFirst(row: EventRow, event: AgUiEvent, step: Step, known: EventRedactor, tally: Tally): Promise<string> {
-    const soFar = await readSoFar(this.#reader, row, step);
-    return framed(row, known.redact(event, row.occurredAt, tally, soFar));
+  async #inTurns(row: EventRow, event: AgUiEvent, step: Step | null, known: EventRedactor): Promise<string> {
+    const tally: Tally = { redacted: 0 };
+    const pace = new Pace();
+    const rest = () => (pace.isDue ? pace.rest() : null);
+    const soFar = step !== null && known.lacks(step) ? await readSoFar(this.#reader, row, step) : undefined;
+    if (step !== null && isOutput(step)) {
+      return framed(row, await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, rest, soFar));
+    }
+    await prepareTexts([event, soFar?.text], rest);
+    return framed(row, known.redact(event, tally, soFar));
   }
 }
 

@@ -4,6 +4,7 @@ import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
+import type { EventEntry } from '@/lib/projections/event-entry';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
@@ -109,7 +110,8 @@ export async function readTask(
   if (task === undefined) return null;
   const pace = new Pace();
   const shown = new ShownEntries(sight, events.length < MAX_TASK_EVENTS);
-  const entries = await pace.map(events.toReversed(), (row) => shown.fromRow(row));
+  const entries: EventEntry[] = [];
+  await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
   let items: Item[] = [];
   for (let from = 0; from < ofRun.length; from += FOLDED_AT_ONCE) {

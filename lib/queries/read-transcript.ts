@@ -142,7 +142,7 @@ async function readTurn(
 }
 
 async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
-  await pace.each(rows, (row) => fold.take(entries.fromRow(row)));
+  await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
 async function settled(

@@ -5,6 +5,7 @@ import type { EventEntry } from '@/lib/projections/event-entry';
 import { EventRedactor } from '@/lib/redaction/event-redactor';
 import { markRedacted, redactModel } from '@/lib/redaction/redact-model';
 import type { Tally } from '@/lib/redaction/redact-value';
+import { LONG_TEXT, prepareTexts } from '@/lib/redaction/redacted-text';
 import { entryFromRow } from './turn-row';
 
 /**
@@ -25,7 +26,18 @@ export class ShownEntries {
   fromRow(row: Row): EventEntry {
     const entry = entryFromRow(row);
     if (this.#redactor === null) return entry;
-    return { ...entry, event: this.#redactor.redact(entry.event, entry.occurredAt, this.tally) };
+    return { ...entry, event: this.#redactor.redact(entry.event, this.tally) };
+  }
+
+  /** For many of them, in order. Others get their turns in between, however long an event is. */
+  async each(rows: Iterable<Row>, pace: Pace, take: (entry: EventEntry) => void): Promise<void> {
+    for (const row of rows) {
+      if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
+        await prepareTexts(entryFromRow(row).event, () => (pace.isDue ? pace.rest() : null));
+      }
+      take(this.fromRow(row));
+      if (pace.isDue) await pace.rest();
+    }
   }
 }
 

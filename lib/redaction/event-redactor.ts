@@ -3,7 +3,7 @@ import { fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
 import { OutputDraft, type TaskOutput } from '@/lib/protocol/task-output';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { redactField, redactValue, type Tally } from './redact-value';
-import { RedactedText } from './redacted-text';
+import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
 
 /** Most texts that are followed at a time; what is evicted is read again. */
 const MOST_TEXTS = 256;
@@ -49,6 +49,10 @@ export function stepOf(event: AgUiEvent): Step | null {
   if (known === undefined || id === null) return null;
   const what = step === 'START' ? 'begins' : step === 'END' ? 'ends' : 'goes-on';
   return { key: `${known.kind} ${id}`, id, what, isWhole, mayBegin: isWhole || step === 'CHUNK' };
+}
+
+export function isOutput({ key }: Step): boolean {
+  return key.startsWith('output ');
 }
 
 /** What has come of something that streams, as it is: before anything is taken out. */
@@ -108,13 +112,13 @@ export class EventRedactor {
   /**
    * @param soFar what has come of its text, this event included, if that was read; null if that is not there any more
    */
-  redact(event: AgUiEvent, occurredAt: number, tally: Tally, soFar?: TextSoFar | null): AgUiEvent {
+  redact(event: AgUiEvent, tally: Tally, soFar?: TextSoFar | null): AgUiEvent {
     const step = stepOf(event);
     if (step === null) {
       const lost = event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput;
       return redactEvent(lost ? withText(event, '') : withDelta(event, ''), tally);
     }
-    if (step.key.startsWith('output ')) return this.#output(event, step, occurredAt, tally, soFar);
+    if (isOutput(step)) return redactEvent(withText(event, ''), tally);
     const said = redactEvent(event, tally);
     if (step.what === 'ends') {
       // more of it may come all the same, and then what came before has to be known
@@ -143,29 +147,35 @@ export class EventRedactor {
   /** @param known the text from its beginning; null for one without */
   #anew(said: AgUiEvent, step: Step, known: string | null): AgUiEvent {
     const whole = withInterlude(said, { whole: true });
-    const text = known === null ? null : new RedactedText();
-    text?.more(known ?? '');
+    const text = known === null ? null : wholeText(known);
+    // from here on, what is new is told behind this
+    text?.more('');
     this.#keep(this.#texts, step.key, text);
     return { ...whole, delta: text?.shown().text ?? WITHOUT_BEGINNING };
   }
 
-  /** Told as a whole each time: what is kept of it is not much, and its places in the file stay true. */
-  #output(event: AgUiEvent, step: Step, occurredAt: number, tally: Tally, soFar?: TextSoFar | null): AgUiEvent {
+  /**
+   * The same for what a task writes. Told as a whole each time: what is kept of it is not much, and its places in the
+   * file stay true.
+   */
+  async redactOutput(
+    { event, occurredAt }: { event: AgUiEvent; occurredAt: number },
+    step: Step,
+    tally: Tally,
+    rest: Rest,
+    soFar?: TextSoFar | null,
+  ): Promise<AgUiEvent> {
     let draft = soFar?.output ?? this.#outputs.get(step.key);
     if (soFar?.output == null) {
-      if (draft === undefined && (soFar === null || !(this.#knowsBeginnings || step.isWhole)))
-        return withText(event, '');
+      if (draft === undefined && !step.isWhole) return redactEvent(withText(event, ''), tally);
       draft ??= new OutputDraft(null);
       draft.add(event, occurredAt);
     }
     this.#keep(this.#outputs, step.key, draft as OutputDraft);
     const { text, from, to, redacted, ended, error, written_at, output: _, ...about } = fieldsOf(event.value);
-    const output = redactOutputParts((draft as OutputDraft).result(), tally);
-    const value = redactValue({ ...about }, tally, false);
-    return {
-      ...withInterlude(redactEvent({ ...event, value: {} }, tally), { whole: true }),
-      value: { ...fieldsOf(value), output },
-    };
+    const output = await redactTaskOutput((draft as OutputDraft).result(), tally, rest);
+    const value = { ...fieldsOf(redactValue(about, tally, false)), output };
+    return { ...withInterlude(redactEvent({ ...event, value: {} }, tally), { whole: true }), value };
   }
 
   #keep<T>(texts: Map<string, T>, key: string, text: T): void {
@@ -181,7 +191,8 @@ export class EventRedactor {
 }
 
 /** What a task has written, without secrets, each of which is counted with those that its runner took out. */
-export function redactOutputParts(output: TaskOutput, tally: Tally): TaskOutput {
+export async function redactTaskOutput(output: TaskOutput, tally: Tally, rest: Rest): Promise<TaskOutput> {
+  await prepareTexts(output.parts, rest);
   const own: Tally = { redacted: 0 };
   const parts = output.parts.map((part) => ({ ...part, text: redactField('text', part.text, own, false) }));
   const error = output.error === null ? null : redactField('error', output.error, own, false);

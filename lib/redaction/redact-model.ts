@@ -1,5 +1,6 @@
 import { isObject } from '@/lib/protocol/fields';
 import { redactValue, type Tally } from './redact-value';
+import { prepareTexts, type Rest } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
 const REDACTED = new WeakSet<object>();
@@ -19,10 +20,7 @@ export function isRedacted(model: object): boolean {
  *
  * @param rest gives others their turns, when it is time to
  */
-export async function redactModel<Model extends object>(
-  model: Model,
-  rest: () => Promise<void> | null,
-): Promise<Model> {
+export async function redactModel<Model extends object>(model: Model, rest: Rest): Promise<Model> {
   if (REDACTED.has(model)) return model;
   const tally: Tally = { redacted: 0 };
   const next = await walk(model, tally, rest);
@@ -31,27 +29,31 @@ export async function redactModel<Model extends object>(
   return { ...next, redacted: before + tally.redacted } as Model & { redacted: number };
 }
 
-/** Piece by piece, as far as there are lists: each entry of one takes little time. */
-async function walk(value: object, tally: Tally, rest: () => Promise<void> | null): Promise<unknown> {
+/** As `redactValue`, in turns. */
+async function walk(value: object, tally: Tally, rest: Rest): Promise<unknown> {
   const due = rest();
   if (due !== null) await due;
   if (REDACTED.has(value)) return value;
   if (Array.isArray(value)) {
     const entries: unknown[] = [];
-    for (const entry of value)
-      entries.push(isBranch(entry) ? await walk(entry, tally, rest) : redactValue(entry, tally, false));
+    for (const entry of value) entries.push(await told('', entry, tally, rest));
     return entries;
   }
   const fields: [string, unknown][] = [];
   for (const [name, field] of Object.entries(value)) {
-    if (name === 'lines' && Array.isArray(field)) fields.push([name, await linesOf(field, tally, rest)]);
-    else if (isBranch(field)) fields.push([name, await walk(field, tally, rest)]);
-    else fields.push([name, (redactValue({ [name]: field }, tally, false) as Record<string, unknown>)[name]]);
+    const isLog = name === 'lines' && Array.isArray(field);
+    fields.push([name, isLog ? await linesOf(field, tally, rest) : await told(name, field, tally, rest)]);
   }
   return Object.fromEntries(fields);
 }
 
-async function linesOf(lines: readonly unknown[], tally: Tally, rest: () => Promise<void> | null): Promise<unknown[]> {
+async function told(name: string, field: unknown, tally: Tally, rest: Rest): Promise<unknown> {
+  if (isBranch(field)) return walk(field, tally, rest);
+  await prepareTexts(field, rest);
+  return (redactValue({ [name]: field }, tally, false) as Record<string, unknown>)[name];
+}
+
+async function linesOf(lines: readonly unknown[], tally: Tally, rest: Rest): Promise<unknown[]> {
   const next: unknown[] = [];
   for (const line of lines) {
     next.push(redactLine(line, tally));

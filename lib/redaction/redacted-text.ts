@@ -25,11 +25,48 @@ const SHORTEST = 3;
 
 /** A text without its secrets, and without what at its end may be the beginning of one. */
 export function redactedText(text: string): Redacted {
-  if (text.length < SHORTEST) return { text, redacted: 0 };
+  return text.length < SHORTEST ? { text, redacted: 0 } : wholeText(text).shown();
+}
+
+/** What was looked at in turns, for whoever asks for it next. */
+const PREPARED = new Map<string, RedactedText>();
+/** From this length on a text is looked at in turns. */
+export const LONG_TEXT = 32 * 1024;
+const AT_ONCE = 8 * 1024;
+const MOST_PREPARED = 32;
+
+/** The same as something that goes on. */
+export function wholeText(text: string): RedactedText {
+  const prepared = text.length < LONG_TEXT ? undefined : PREPARED.get(text);
+  PREPARED.delete(text);
+  if (prepared !== undefined) return prepared;
   const whole = new RedactedText();
   whole.add(text);
-  return whole.shown();
+  return whole;
 }
+
+/**
+ * Looks at the long texts in a value, so that they cost little when they are asked for next. Others get their turns
+ * meanwhile.
+ */
+export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
+  if (typeof value === 'object' && value !== null) {
+    for (const field of Object.values(value)) await prepareTexts(field, rest);
+  }
+  if (typeof value !== 'string' || value.length < LONG_TEXT) return;
+  const text = new RedactedText();
+  for (let at = 0; at < value.length; at += AT_ONCE) {
+    text.add(value.slice(at, at + AT_ONCE));
+    const due = rest();
+    if (due !== null) await due;
+  }
+  PREPARED.set(value, text);
+  const [oldest] = PREPARED.keys();
+  if (PREPARED.size > MOST_PREPARED && oldest !== undefined) PREPARED.delete(oldest);
+}
+
+/** Gives others their turns, when it is time to. */
+export type Rest = () => Promise<void> | null;
 
 /**
  * A text that comes in pieces, without its secrets. What may be the beginning of one is held back: `…` stands for it.
@@ -66,7 +103,7 @@ export class RedactedText {
    */
   more(piece: string): string | null {
     this.#fresh = '';
-    this.add(piece);
+    if (piece !== '') this.add(piece);
     const before = this.#open;
     this.#open = this.#undecidedText().text;
     const after = this.#fresh + this.#open;
