@@ -1,5 +1,5 @@
 import { isObject } from '@/lib/protocol/fields';
-import { redactValue, type Tally } from './redact-value';
+import { counted, FREE, redactValue, type Tally } from './redact-value';
 import { prepareTexts, type Rest } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
@@ -30,27 +30,30 @@ export async function redactModel<Model extends object>(model: Model, rest: Rest
 }
 
 /** As `redactValue`, in turns. */
-async function walk(value: object, tally: Tally, rest: Rest): Promise<unknown> {
+async function walk(value: object, tally: Tally, rest: Rest, isFree = false): Promise<unknown> {
   const due = rest();
   if (due !== null) await due;
   if (REDACTED.has(value)) return value;
   if (Array.isArray(value)) {
     const entries: unknown[] = [];
-    for (const entry of value) entries.push(await told('', entry, tally, rest));
+    for (const entry of value) entries.push(await told('', entry, tally, rest, isFree));
     return entries;
   }
   const fields: [string, unknown][] = [];
   for (const [name, field] of Object.entries(value)) {
-    const isLog = name === 'lines' && Array.isArray(field);
-    fields.push([name, isLog ? await linesOf(field, tally, rest) : await told(name, field, tally, rest)]);
+    const isLog = !isFree && name === 'lines' && Array.isArray(field);
+    const next = isLog
+      ? await linesOf(field, tally, rest)
+      : await told(name, field, tally, rest, isFree || FREE.has(name));
+    fields.push([isFree ? counted(name, tally) : name, next]);
   }
   return Object.fromEntries(fields);
 }
 
-async function told(name: string, field: unknown, tally: Tally, rest: Rest): Promise<unknown> {
-  if (isBranch(field)) return walk(field, tally, rest);
+async function told(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
+  if (isBranch(field)) return walk(field, tally, rest, isFree);
   await prepareTexts(field, rest);
-  return (redactValue({ [name]: field }, tally, false) as Record<string, unknown>)[name];
+  return redactValue(field, tally, isFree, name);
 }
 
 async function linesOf(lines: readonly unknown[], tally: Tally, rest: Rest): Promise<unknown[]> {

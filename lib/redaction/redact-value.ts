@@ -11,7 +11,15 @@ export interface Tally {
  * What an agent, a person or a runner filled in as they liked: the names in there are theirs, so an `id` is no id of
  * ours, and a name may be a secret or say that its value is one.
  */
-const FREE: ReadonlySet<string> = new Set(['args', 'input', 'status', 'record', 'content', 'rawEvent', 'snapshot']);
+export const FREE: ReadonlySet<string> = new Set([
+  'args',
+  'input',
+  'status',
+  'record',
+  'content',
+  'rawEvent',
+  'snapshot',
+]);
 
 /** Names of what has to stay as it is, or nothing could be asked for, put in order or found again. */
 const ADDRESS = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
@@ -50,7 +58,8 @@ export function redactField(name: string, text: string, tally: Tally, isFree: bo
   return `[redacted: ${kind}]`;
 }
 
-function counted(text: string, tally: Tally): string {
+/** A text without its secrets, which are counted. */
+export function counted(text: string, tally: Tally): string {
   const { text: shown, redacted } = redactedText(text);
   tally.redacted += redacted;
   return shown;
