@@ -589,6 +589,8 @@ export const credentials = sqliteTable(
     scope: json<Scope>('scope').notNull(),
     /** What an embed may be shown in: its one parent origin. */
     parentOrigin: text('parent_origin'),
+    /** Whoever comes in by it is told no secrets. */
+    redacts: boolean('redacts').notNull().default(false),
     /** Whose sign-in it is. */
     memberId: text('member_id'),
     /** The provider's own id of that sign-in, by which it ends it. */

@@ -18,6 +18,7 @@ export const MAY_IMPORT = {
   'lib/protocol': ['zod', '@ag-ui/core'],
   // No browser and no pure code loads its hashes.
   'lib/protocol/request-digest': ['lib/protocol', '@noble/hashes'],
+  'lib/redaction': ['lib/protocol'],
   'lib/adapters': ['lib/protocol'],
   'lib/projections': ['lib/protocol', 're2js'],
   db: ['lib/protocol', ...LIBSQL, 'libsql', 'drizzle-kit'],
@@ -36,10 +37,10 @@ export const MAY_IMPORT = {
     'zod',
   ],
   'lib/commands': ['lib/protocol', 'lib/protocol/request-digest', 'lib/ingest', 'lib/access', 'db', ...LIBSQL, 'zod'],
-  'lib/fan-out': ['lib/protocol', 'lib/event-log', 'lib/access', 'db', ...LIBSQL],
+  'lib/fan-out': ['lib/protocol', 'lib/redaction', 'lib/event-log', 'lib/access', 'db', ...LIBSQL],
   'lib/webhook': ['lib/protocol', 'lib/access', 'db', ...LIBSQL],
   'lib/log-store': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL],
-  'lib/queries': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
+  'lib/queries': ['lib/protocol', 'lib/redaction', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
   'lib/agui': [
     'lib/protocol',
     'lib/protocol/request-digest',
@@ -54,6 +55,7 @@ export const MAY_IMPORT = {
   ],
   'lib/server': [
     'lib/protocol',
+    'lib/redaction',
     'lib/agui',
     'lib/ingest',
     'lib/event-log',
@@ -70,6 +72,7 @@ export const MAY_IMPORT = {
   'lib/runner': [
     'lib/protocol',
     'lib/protocol/request-digest',
+    'lib/redaction',
     'lib/adapters',
     'lib/projections',
     '@libsql/client',
@@ -110,6 +113,7 @@ export const MAY_IMPORT = {
   ],
   app: [
     'lib/protocol',
+    'lib/redaction',
     'lib/server',
     'lib/ingest',
     'lib/commands',

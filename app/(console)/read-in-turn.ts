@@ -5,6 +5,7 @@ import type { Principal } from '@/lib/access/principal';
 import { type Sight, sightOf } from '@/lib/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { AppError } from '@/lib/protocol/errors';
+import { toldModel } from '@/lib/queries/told-model';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
@@ -22,9 +23,9 @@ export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise
 /** As `readInTurn`, but at once: for one row. */
 export async function readForPage<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
   try {
-    const { scope } = await visitor();
+    const { scope, redacts } = await visitor();
     const { database } = await theServer().parts();
-    return await read(sightOf(database, scope));
+    return await toldModel(await read(sightOf(database, scope, redacts)), { redacts });
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -14,6 +14,7 @@ import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';
 import { LookupNotice } from './lookup-notice';
 import type { Painted } from './painted';
+import { RedactedNote } from './redacted-note';
 import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
 import { LaidOutTurns, PaintedTurns } from './turn-list';
@@ -154,6 +155,7 @@ export function Transcript({
                 {START_AT_END}
               </script>
             )}
+            {state.redacts && <RedactedNote turns={turns} />}
             <LookupNotice lookup={lookup} turnCount={turns.length} onRetry={follow} onClose={closeLookup} />
             {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>

@@ -32,6 +32,7 @@ CREATE TABLE `credentials` (
 	`role` text NOT NULL,
 	`scope` text NOT NULL,
 	`parent_origin` text,
+	`redacts` integer DEFAULT false NOT NULL,
 	`member_id` text,
 	`provider_session_id` text,
 	`parent_id` text,

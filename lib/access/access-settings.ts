@@ -1,4 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
+import type { Role } from '@/lib/protocol/scope';
 import { numberSetting } from './number-setting';
 
 export const MIN_TOKEN_LENGTH = 16;
@@ -70,4 +71,25 @@ export function sessionIdleMs(env: Record<string, string | undefined>): number {
     otherwise: 'a sign-in lasts for a week without being used',
   });
   return hours * HOUR_MS;
+}
+
+const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
+
+/**
+ * Who is told no secrets, by role: `INTERLUDE_REDACT_ROLES`.
+ *
+ * @throws AppError `unavailable` for a role that is not one of them: left out, it would be told everything
+ */
+export function redactedRoles(env: Record<string, string | undefined>): Role[] {
+  const named = (env.INTERLUDE_REDACT_ROLES ?? '').split(',').map((name) => name.trim().toLowerCase());
+  return named
+    .filter((name) => name !== '')
+    .map((name) => {
+      const role = MAY_BE_REDACTED.find((known) => known === name);
+      if (role !== undefined) return role;
+      throw new AppError(
+        'unavailable',
+        `INTERLUDE_REDACT_ROLES names ${JSON.stringify(name)}. Give viewer, operator, or both with a comma between; admins see everything.`,
+      );
+    });
 }

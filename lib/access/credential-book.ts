@@ -2,6 +2,7 @@ import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
+import type { Role } from '@/lib/protocol/scope';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
 import { OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
@@ -39,6 +40,7 @@ export class CredentialBook {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #steady: () => number;
+  readonly #redactedRoles: readonly Role[];
   /** By the hash of the secret; null for one that lets nobody in. */
   readonly #entries = new Map<string, Entry | null>();
   readonly #liveIds = new Set<string>();
@@ -59,9 +61,17 @@ export class CredentialBook {
     database,
     now,
     steady,
-  }: { database: Database; now: () => number; steady?: (() => number) | undefined }) {
+    redactedRoles = [],
+  }: {
+    database: Database;
+    now: () => number;
+    steady?: (() => number) | undefined;
+    /** Who is told no secrets, whatever the credential. */
+    redactedRoles?: readonly Role[] | undefined;
+  }) {
     this.#database = database;
     this.#now = now;
+    this.#redactedRoles = redactedRoles;
     this.#steady = steady ?? (() => performance.now());
   }
 
@@ -238,7 +248,7 @@ export class CredentialBook {
     const endsAt = Math.min(endedAt, this.#steady() + leftMs);
     // a code lets nobody in: it is exchanged for a sign-in
     const lets = credential.kind !== 'code' && credential.revokedAt === null;
-    const entry = lets ? { credential: known, principal: principalOf(known), endsAt } : null;
+    const entry = lets ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
     this.#remember(hash, entry);
     if (entry !== null && this.#isLive(entry)) this.#liveIds.add(credential.id);
     return entry;
@@ -303,8 +313,9 @@ export class CredentialBook {
   }
 }
 
-export function principalOf(credential: Credential): Principal {
-  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind } = credential;
+/** @param redactedRoles who is told no secrets; an embed's own credential says that of it */
+export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
+  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
   return {
     id: memberId ?? id,
     name,
@@ -316,5 +327,6 @@ export function principalOf(credential: Credential): Principal {
     memberId,
     expiresAt,
     parentOrigin,
+    redacts: redacts || (kind !== 'embed' && redactedRoles.includes(role)),
   };
 }

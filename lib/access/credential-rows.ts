@@ -25,6 +25,7 @@ export interface NewCredential {
   idleMs?: number | null;
   parentId?: string | null;
   parentOrigin?: string | null;
+  redacts?: boolean;
   memberId?: string | null;
   providerSessionId?: string | null;
 }
@@ -39,6 +40,7 @@ export async function addCredential(
     idleMs: null,
     parentId: null,
     parentOrigin: null,
+    redacts: false,
     memberId: null,
     providerSessionId: null,
     ...fields,

@@ -15,7 +15,8 @@ export interface EmbedServer extends CredentialServer {
 /**
  * `POST /embed-tokens`: what a console's backend asks for, so that a frame in it can show one session, one log, or the
  * list of sessions. It reads, unless it is asked to act; it lasts for a quarter of an hour at most, and ends with the
- * credential that asked for it.
+ * credential that asked for it. Secrets are taken out of what it shows, unless it is asked not to: a console shows it to
+ * more people than come here.
  *
  * @throws AppError `invalid_argument`; `not_found` for a session that is not there
  */
@@ -23,7 +24,7 @@ export async function postEmbedToken(
   { body, principal }: Asked<never, { body: NewEmbedRequest }>,
   { database, now, credentials, embedOrigins = [] }: EmbedServer,
 ): Promise<NewEmbed> {
-  const { role, parentOrigin, ttlSeconds } = body;
+  const { role, parentOrigin, ttlSeconds, redact } = body;
   const scope = scopeOf(body, principal.scope);
   if (scope.kind !== 'session' && role === 'operator') {
     throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
@@ -57,6 +58,7 @@ export async function postEmbedToken(
       expiresAt,
       parentId: principal.credentialId,
       parentOrigin,
+      redacts: redact,
     });
   });
   await credentials.changed();

@@ -40,8 +40,8 @@ export async function getMe({ principal }: Asked): Promise<Me> {
 }
 
 export function meOf(principal: Principal): Me {
-  const { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin } = principal;
-  return { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin };
+  const { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin, redacts } = principal;
+  return { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin, redacts };
 }
 
 /** `GET /credentials`: tokens, sign-ins and embeds that are live or were revoked, the newest of each kind first. */
@@ -160,8 +160,9 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
 }
 
 export function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credential }: Credential): CredentialSummary {
-  const { id, kind, name, role, scope, parentOrigin, memberId, parentId, createdAt, expiresAt, revokedAt } = credential;
+  const { id, kind, name, role, scope, parentOrigin, redacts, memberId, parentId } = credential;
+  const { createdAt, expiresAt, revokedAt } = credential;
   const idleUntil = idleMs === null ? null : lastUsedAt + idleMs;
-  const about = { id, kind, name, role, scope, parentOrigin, memberId, parentId };
+  const about = { id, kind, name, role, scope, parentOrigin, redacts, memberId, parentId };
   return { ...about, createdAt, lastUsedAt, expiresAt, idleUntil, revokedAt };
 }

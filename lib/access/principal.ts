@@ -18,6 +18,8 @@ export interface Principal {
   expiresAt: number | null;
   /** The one origin whose pages may show an embed. */
   parentOrigin: string | null;
+  /** Whether secrets are taken out of whatever it is told. */
+  redacts: boolean;
 }
 
 /** Who has the installation's own token, INTERLUDE_TOKEN or the data folder's. */
@@ -32,6 +34,7 @@ export const OWNER: Principal = {
   memberId: null,
   expiresAt: null,
   parentOrigin: null,
+  redacts: false,
 };
 
 /** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */

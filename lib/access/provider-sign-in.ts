@@ -108,6 +108,7 @@ const PROVIDER = {
   scope: EVERYTHING,
   expiresAt: null,
   parentOrigin: null,
+  redacts: false,
 } as const;
 
 /** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */

@@ -1,4 +1,5 @@
 import type { Database } from '@/db/client';
+import type { Role } from '@/lib/protocol/scope';
 import type { AccessSettings } from './access-settings';
 import type { WebhookSettings } from './webhook-settings';
 
@@ -11,6 +12,8 @@ export interface ServerContext extends AccessSettings {
   streamMaxMs: number | null;
   /** The origins of consoles that may embed pages, exactly as browsers write them. */
   embedOrigins?: readonly string[];
+  /** Who is told no secrets. */
+  redactedRoles?: readonly Role[];
   /** How long a sign-in lasts without being used. */
   sessionIdleMs?: number;
   /** How long a reply may be owed before it is overdue. */

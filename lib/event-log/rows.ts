@@ -49,7 +49,17 @@ export interface RowStatement {
   endOf: (found: readonly Columns[]) => number | null;
 }
 
-const EVENT = shapeOf(events, 'position', 'sessionId', 'agentId', 'producerId', 'seq', 'occurredAt', 'receivedAt');
+const EVENT = shapeOf(
+  events,
+  'position',
+  'sessionId',
+  'agentId',
+  'producerId',
+  'seq',
+  'occurredAt',
+  'receivedAt',
+  'turnId',
+);
 const TOPICS = {
   session: {
     source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },

@@ -1,16 +1,24 @@
 import { Pace } from '@/db/next-turn';
 import type { RowPage, Wanted } from '@/lib/event-log/read-after';
+import type { Row } from '@/lib/event-log/rows';
 import { formatTopic, type Topic } from '@/lib/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@/lib/protocol/scope';
 import { isInScope } from './is-in-scope';
 import { rowFrame, topicOf } from './row-frame';
+import type { RowRedactor } from './row-redactor';
 import type { Subscriber } from './subscriber';
-import { encodeText, Tick } from './tick';
+import { encodeText, Tick, type TickFrame } from './tick';
 
-/** All subscribers of the same topics with the same scope, who get the same bytes. */
-interface Audience {
-  topics: readonly Topic[];
+/** What subscribers may be told, besides the topics that they ask for. */
+export interface Sees {
   scope: Scope;
+  /** No secrets. */
+  redacts: boolean;
+}
+
+/** All subscribers of the same topics that see the same, who get the same bytes. */
+interface Audience extends Sees {
+  topics: readonly Topic[];
   subscribers: Set<Subscriber>;
 }
 
@@ -26,6 +34,11 @@ export class Broadcast {
   readonly #audiencesByTopic = new Map<string, Set<Audience>>();
   #wanted: Wanted | null = null;
   #size = 0;
+  readonly #redactor: RowRedactor;
+
+  constructor(redactor: RowRedactor) {
+    this.#redactor = redactor;
+  }
 
   get size(): number {
     return this.#size;
@@ -36,9 +49,9 @@ export class Broadcast {
   }
 
   /** @returns how to remove it; calling that twice does no harm. */
-  add(topics: readonly Topic[], scope: Scope, subscriber: Subscriber): () => void {
-    const key = JSON.stringify([scopeKey(scope), ...topics.map(formatTopic).sort()]);
-    const audience = this.#audiences.get(key) ?? this.#newAudience(key, topics, scope);
+  add(topics: readonly Topic[], { scope, redacts }: Sees, subscriber: Subscriber): () => void {
+    const key = JSON.stringify([scopeKey(scope), redacts, ...topics.map(formatTopic).sort()]);
+    const audience = this.#audiences.get(key) ?? this.#newAudience(key, { topics, scope, redacts });
     audience.subscribers.add(subscriber);
     this.#size += 1;
     return () => {
@@ -63,18 +76,24 @@ export class Broadcast {
    */
   async publish({ rows, upTo }: RowPage, from: number): Promise<number> {
     const ticks = new Map<Audience, Tick>();
-    await new Pace().each(rows, (row) => {
+    const pace = new Pace();
+    for (const row of rows) {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
       // those who wanted it have left while it was read
-      if (audiences === undefined) return;
-      const frame = { position: row.position, bytes: encodeText(rowFrame(row)) };
+      if (audiences === undefined) continue;
+      const [all, some] = framesFor(audiences, row);
+      const told = some ? await this.#redacted(row, audiences) : null;
+      const frame = all ? { position: row.position, bytes: encodeText(rowFrame(row)) } : null;
       for (const audience of audiences) {
         if (!isInScope(row, audience.scope)) continue;
+        const own = audience.redacts ? told : frame;
+        if (own === null) continue;
         const tick = ticks.get(audience) ?? new Tick(from, upTo);
         ticks.set(audience, tick);
-        tick.frames.push(frame);
+        tick.frames.push(own);
       }
-    });
+      if (pace.isDue) await pace.rest();
+    }
     let count = 0;
     for (const [audience, tick] of ticks) {
       count += audience.subscribers.size;
@@ -83,10 +102,22 @@ export class Broadcast {
     return count;
   }
 
-  #newAudience(key: string, topics: readonly Topic[], scope: Scope): Audience {
-    const audience: Audience = { topics, scope, subscribers: new Set() };
+  /** Who can't be told what comes now has to resume. */
+  async #redacted(row: Row, audiences: ReadonlySet<Audience>): Promise<TickFrame | null> {
+    try {
+      return { position: row.position, bytes: encodeText(await this.#redactor.frame(row)) };
+    } catch (error) {
+      for (const { redacts, subscribers } of [...audiences]) {
+        if (redacts) for (const subscriber of [...subscribers]) subscriber.fail(error);
+      }
+      return null;
+    }
+  }
+
+  #newAudience(key: string, said: Omit<Audience, 'subscribers'>): Audience {
+    const audience: Audience = { ...said, subscribers: new Set() };
     this.#audiences.set(key, audience);
-    for (const topic of topics) {
+    for (const topic of audience.topics) {
       const name = formatTopic(topic);
       const audiences = this.#audiencesByTopic.get(name) ?? new Set();
       this.#audiencesByTopic.set(name, audiences.add(audience));
@@ -102,9 +133,23 @@ export class Broadcast {
       const audiences = this.#audiencesByTopic.get(name);
       audiences?.delete(audience);
       if (audiences?.size === 0) this.#audiencesByTopic.delete(name);
+      if (topic.kind === 'session' && ![...(audiences ?? [])].some(({ redacts }) => redacts)) {
+        this.#redactor.forget(topic.sessionId);
+      }
     }
     this.#wanted = null;
   }
+}
+
+/** Whether any of them is told everything, and any no secrets. */
+function framesFor(audiences: ReadonlySet<Audience>, row: Row): [all: boolean, some: boolean] {
+  let [all, some] = [false, false];
+  for (const { redacts, scope } of audiences) {
+    if (!isInScope(row, scope)) continue;
+    if (redacts) some = true;
+    else all = true;
+  }
+  return [all, some];
 }
 
 /** What one read for all of them has to reach: everything, unless they all have the same scope. */

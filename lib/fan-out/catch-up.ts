@@ -3,6 +3,7 @@ import { nextTurn, Pace, pause } from '@/db/next-turn';
 import { readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/event-log/read-after';
 import type { Row, RowLimits } from '@/lib/event-log/rows';
 import { rowFrame } from './row-frame';
+import type { RowRedactor } from './row-redactor';
 import type { Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
 import { encodeText } from './tick';
@@ -23,6 +24,7 @@ const REPLICA_PAUSE_MS = 20;
  * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
  *
  * @param client who is waiting: each page takes its turn among all heavy reads
+ * @param redactor of a subscriber that is told no secrets
  *
  * Failure: what the database throws ends the stream; the client resumes from the last row it has.
  */
@@ -34,6 +36,7 @@ export async function catchUp(
   after: number,
   limits: RowLimits,
   client: string,
+  redactor: RowRedactor | null = null,
 ): Promise<void> {
   let position = after;
   let told = after;
@@ -48,7 +51,7 @@ export async function catchUp(
     if (subscriber.isEnded) return 'joined';
     replay = replayBehind(replay, page);
     position = page.upTo;
-    await sendRows(subscriber, page.rows);
+    await sendRows(subscriber, page.rows, redactor);
     // to a reader with a scope, the counter would tell how busy others are
     told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
     if (page.complete && position >= mustReach) {
@@ -70,11 +73,11 @@ export async function catchUp(
 const CHUNK_LENGTH = 256 * 1024;
 
 /** Everybody else gets a turn between the chunks of a page. */
-async function sendRows(subscriber: Subscriber, rows: readonly Row[]): Promise<void> {
+async function sendRows(subscriber: Subscriber, rows: readonly Row[], redactor: RowRedactor | null): Promise<void> {
   const pace = new Pace();
   let chunk = '';
   for (const [index, row] of rows.entries()) {
-    chunk += rowFrame(row);
+    chunk += redactor === null ? rowFrame(row) : await redactor.frame(row);
     if (chunk.length < CHUNK_LENGTH && !pace.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';

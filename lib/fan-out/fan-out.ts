@@ -10,6 +10,7 @@ import type { Scope } from '@/lib/protocol/scope';
 import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import { Broadcast, wantedBy } from './broadcast';
 import { catchUp } from './catch-up';
+import { RowRedactor } from './row-redactor';
 import { Subscriber, type SubscriberLimits } from './subscriber';
 import { Tailer } from './tailer';
 import { encodeText } from './tick';
@@ -28,6 +29,8 @@ export interface FanOutOptions extends SubscriberLimits {
 export interface Subscription {
   topics: readonly Topic[];
   scope: Scope;
+  /** Whether it is told no secrets. */
+  redacts?: boolean;
   /** Where to resume; null for "from now". */
   after: number | null;
   /** Aborted when the reader is gone. */
@@ -62,7 +65,7 @@ const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
 export class FanOut {
   readonly #database: Database;
   readonly #options: FanOutOptions;
-  readonly #broadcast = new Broadcast();
+  readonly #broadcast: Broadcast;
   readonly #tailer: Tailer;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
@@ -71,6 +74,7 @@ export class FanOut {
   constructor(database: Database, options: Partial<FanOutOptions> = {}) {
     this.#database = database;
     this.#options = { ...DEFAULTS, ...options };
+    this.#broadcast = new Broadcast(new RowRedactor(database.tail));
     this.#tailer = new Tailer({
       database,
       limits: this.#options.tick,
@@ -94,7 +98,7 @@ export class FanOut {
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(wish: Subscription): Promise<Opener> {
-    const { topics, scope, after, client = '' } = wish;
+    const { topics, scope, redacts = false, after, client = '' } = wish;
     const start = resume(after, await readBounds(this.#database, scope));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
@@ -104,7 +108,9 @@ export class FanOut {
     return (sink) => {
       const subscriber = this.#begin(sink, wish, start);
       const { page } = this.#options;
-      catchUp(subscriber, this.#database, this.#tailer, wantedBy(topics, scope), start.after, page, client).then(
+      const wanted = wantedBy(topics, scope);
+      const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
+      catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, page, client, redactor).then(
         () => {
           this.#isBroken = false;
         },
@@ -119,13 +125,13 @@ export class FanOut {
   }
 
   #begin(sink: Sink, wish: Subscription, start: Start): Subscriber {
-    const { topics, scope, signal, maxMs = null, whenOver } = wish;
+    const { topics, scope, redacts = false, signal, maxMs = null, whenOver } = wish;
     const cleanUps: (() => void)[] = [];
     const subscriber = new Subscriber(sink, this.#options, () => {
       for (const cleanUp of cleanUps) cleanUp();
       if (this.#broadcast.size === 0) this.#rest();
     });
-    cleanUps.push(this.#broadcast.add(topics, scope, subscriber));
+    cleanUps.push(this.#broadcast.add(topics, { scope, redacts }, subscriber));
     if (whenOver !== undefined) cleanUps.push(whenOver(() => subscriber.close('unauthorized')));
     const abandon = () => subscriber.abandon();
     signal.addEventListener('abort', abandon);

@@ -10,6 +10,7 @@ import { MAX_TOPICS } from '@/lib/protocol/limits';
 import { isPosition, positionToNumber } from '@/lib/protocol/position';
 import type { Scope } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import type { FanOut } from './fan-out';
 
 export interface StreamServer extends ServerContext {
@@ -24,14 +25,14 @@ export interface StreamServer extends ServerContext {
 export async function getStream({ request, principal, whenOver }: Asked, server: StreamServer): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
-  const { scope } = principal;
+  const { scope, redacts } = principal;
   await requireTopics(server.database, scope, topics);
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const client = clientOf(request.headers);
   const { signal } = request;
-  const wish = { topics, scope, after, signal, maxMs: server.streamMaxMs, client, whenOver };
+  const wish = { topics, scope, redacts, after, signal, maxMs: server.streamMaxMs, client, whenOver };
   const open = await server.fanOut.subscribe(wish);
-  return new StreamAnswer(open, SSE_HEADERS);
+  return markRedacted(new StreamAnswer(open, SSE_HEADERS));
 }
 
 /** Of a session or a log out of scope, nobody is told that it is there. */

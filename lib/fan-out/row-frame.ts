@@ -1,7 +1,7 @@
 import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import type { EventRow, Row } from '@/lib/event-log/rows';
-import { formatTopic } from '@/lib/protocol/frames';
-import { positionFromNumber } from '@/lib/protocol/position';
+import { type Frame, formatTopic } from '@/lib/protocol/frames';
+import { type Position, positionFromNumber } from '@/lib/protocol/position';
 import { encodeFrame } from '@/lib/protocol/sse';
 
 /** The topic that carries a row. */
@@ -11,26 +11,36 @@ export function topicOf(row: Row): string {
   return 'fleet';
 }
 
-/** A row as the text of its frame. */
-export function rowFrame(row: Row): string {
+type RowFrame = Extract<Frame, { id?: Position }> & { event: Exclude<Row['kind'], 'event'> };
+
+/**
+ * A row as the text of its frame.
+ *
+ * @param told what to tell in place of a row of the fleet
+ */
+export function rowFrame(row: Row, told?: RowFrame): string {
   const id = positionFromNumber(row.position);
+  if (row.kind === 'event') return eventFrame(id, row);
+  return encodeFrame({ id, ...(told ?? frameOf(row)) });
+}
+
+/** A frame without its id. */
+export function frameOf(row: Exclude<Row, EventRow>): RowFrame {
   switch (row.kind) {
-    case 'event':
-      return eventFrame(id, row);
     case 'log': {
       const { position: _, ...line } = row.line;
-      return encodeFrame({ id, event: 'log', data: { agentId: row.agentId, ...line } });
+      return { event: 'log', data: { agentId: row.agentId, ...line } };
     }
     case 'session':
-      return encodeFrame({ id, event: 'session', data: sessionFromRow(row.columns) });
+      return { event: 'session', data: sessionFromRow(row.columns) };
     case 'agent':
-      return encodeFrame({ id, event: 'agent', data: agentFromRow(row.columns) });
+      return { event: 'agent', data: agentFromRow(row.columns) };
     case 'task':
-      return encodeFrame({ id, event: 'task', data: taskFromRow(row.columns) });
+      return { event: 'task', data: taskFromRow(row.columns) };
     case 'obligation':
-      return encodeFrame({ id, event: 'obligation', data: obligationFromRow(row.columns) });
+      return { event: 'obligation', data: obligationFromRow(row.columns) };
     case 'inbox':
-      return encodeFrame({ id, event: 'inbox', data: inboxItemFromRow(row.columns) });
+      return { event: 'inbox', data: inboxItemFromRow(row.columns) };
   }
 }
 

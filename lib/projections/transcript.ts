@@ -18,6 +18,8 @@ export interface TranscriptState extends LoadedTurns {
   /** There are older turns than `turns[0]` on the server. */
   hasMore: boolean;
   places: TurnPlaces;
+  /** Secrets are left out of what this reader is told. Left out if they are not. */
+  redacts?: true;
 }
 
 const NOTHING_AHEAD: ReadonlyMap<string, Position> = new Map();
@@ -34,8 +36,9 @@ export const EMPTY_TRANSCRIPT: TranscriptState = {
 
 /** @param page the newest page: the one read without `before` */
 export function transcriptFromPage(page: TranscriptPage): TranscriptState {
-  const { turns, position, hasMore, places = NO_PLACES } = page;
-  return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places };
+  const { turns, position, hasMore, places = NO_PLACES, redacted } = page;
+  const redacts = redacted === undefined ? {} : { redacts: true as const };
+  return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places, ...redacts };
 }
 
 /** To be called before an older page is asked for: from here on, what that page may lack is kept for it. */

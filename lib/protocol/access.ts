@@ -18,6 +18,8 @@ export interface Me {
   expiresAt: number | null;
   /** Of an embed: the one origin whose pages may show it. */
   parentOrigin: string | null;
+  /** Whether secrets are taken out of what it is told. */
+  redacts: boolean;
 }
 
 export interface CredentialSummary {
@@ -27,6 +29,7 @@ export interface CredentialSummary {
   role: Role;
   scope: Scope;
   parentOrigin: string | null;
+  redacts: boolean;
   memberId: string | null;
   parentId: string | null;
   createdAt: number;
@@ -78,6 +81,8 @@ export const newEmbedSchema = z.strictObject({
   role: z.enum(['viewer', 'operator']).default('viewer'),
   parentOrigin: z.string(),
   ttlSeconds: z.number().int().min(1).max(MAX_EMBED_SECONDS).default(300),
+  /** Whether secrets are taken out of what it shows. */
+  redact: z.boolean().default(true),
 });
 export type NewEmbedRequest = z.infer<typeof newEmbedSchema>;
 

@@ -419,6 +419,8 @@ export interface ParkedList {
 }
 
 export interface TranscriptPage {
+  /** How many secrets are left out. Missing for a reader who is told everything. */
+  redacted?: number;
   position: Position;
   /** There are older turns: read them with `before=<position of the first turn>`. */
   hasMore: boolean;
@@ -509,12 +511,16 @@ export interface TaskList {
 }
 /** One task with what its subagent said and did. */
 export interface TaskDetail {
+  /** How many secrets are left out. Missing for a reader who is told everything. */
+  redacted?: number;
   position: Position;
   task: Task;
   items: Item[];
 }
 /** What a run of a task has written. */
 export interface TaskOutputDetail {
+  /** How many secrets are left out. Missing for a reader who is told everything. */
+  redacted?: number;
   position: Position;
   /** The run's own: `Task.position`. */
   taskPosition: Position;
@@ -568,6 +574,8 @@ export interface SessionDetail {
 }
 /** `GET /sessions/:id/requests/:requestId`: what is asked, as its turn shows it. */
 export interface RequestDetail {
+  /** How many secrets are left out. Missing for a reader who is told everything. */
+  redacted?: number;
   position: Position;
   request: RequestItem;
   /** The turn it stands in. */

@@ -3,7 +3,9 @@ import type { Sight } from '@/lib/access/sight';
 import type { LogFilter } from '@/lib/projections/log-filter';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
+import { redactLine } from '@/lib/redaction/redact-model';
 import { agentKnown } from './agent-known';
+import { linesFoundAgain } from './found-again';
 import { textLine } from './log-text-line';
 import { readTogether } from './read-together';
 import { scanLog } from './scan-log';
@@ -41,13 +43,20 @@ export async function downloadLog(
       for (;;) {
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
         const scan = () => scanLog(reader, id, filter, { direction: 'newer', edge, ...range });
-        const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
+        const {
+          lines: all,
+          end,
+          searchedTo,
+        } = await reads.run(client, scan, { continues: true }).catch((error) => {
           // database failures are logged elsewhere
           throw error instanceof AppError ? brokenOff(error) : error;
         });
         edge = searchedTo;
+        const lines = linesFoundAgain(all, filter, sight);
         if (lines.length > 0) {
-          controller.enqueue(encoder.encode(lines.map((line) => `${textLine(line)}\n`).join('')));
+          controller.enqueue(
+            encoder.encode(lines.map((line) => `${textLine(sight.redacts ? redactLine(line) : line)}\n`).join('')),
+          );
         }
         if (end === 'log') controller.close();
         // the stream does not repeat a pull that enqueued nothing

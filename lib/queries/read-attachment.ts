@@ -9,6 +9,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { isHash, isImageType, isTextType } from '@/lib/protocol/attachments';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
+import { markRedacted } from '@/lib/redaction/redact-model';
 
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 
@@ -44,10 +45,16 @@ export async function getAttachment(
     throw new AppError('not_found', message);
   }
   const { name, mediaType, bytes } = attachment;
+  if (principal.redacts && !isImageType(mediaType)) {
+    throw new AppError(
+      'forbidden',
+      'Nobody takes secrets out of files, and this credential is told none. Ask with one that may see them.',
+    );
+  }
   // Asked for each time, so that nobody sees it who has signed out; sent once.
   const kept = { etag: `"${hash}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
-    return new Response(null, { status: 304, headers: kept });
+    return markRedacted(new Response(null, { status: 304, headers: kept }));
   const client = clientOf(request.headers);
   let part = 0;
   // one piece in memory at a time
@@ -67,14 +74,16 @@ export async function getAttachment(
       controller.enqueue(new Uint8Array(row.bytes as ArrayBuffer));
     },
   });
-  return new Response(cutShort(body, { whenOver }), {
-    headers: {
-      'content-type': shownType(mediaType),
-      'content-length': String(bytes),
-      'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(asked ?? name)}`,
-      ...kept,
-    },
-  });
+  return markRedacted(
+    new Response(cutShort(body, { whenOver }), {
+      headers: {
+        'content-type': shownType(mediaType),
+        'content-length': String(bytes),
+        'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(asked ?? name)}`,
+        ...kept,
+      },
+    }),
+  );
 }
 
 /** HTML, XML and scripts are text here. */

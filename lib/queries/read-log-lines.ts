@@ -4,6 +4,7 @@ import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
 import { agentKnown } from './agent-known';
+import { linesFoundAgain } from './found-again';
 import { readLinePosition } from './log-chunks';
 import { NO_LOG, selectExtent } from './log-extent';
 import { readTogether } from './read-together';
@@ -54,7 +55,8 @@ export async function readLogLines(
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
     // one more than wanted shows whether there are more
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
-    return part(await scanLog(reader, id, filter, range), most);
+    const found = await scanLog(reader, id, filter, range);
+    return part({ ...found, lines: linesFoundAgain(found.lines, filter, sight) }, most);
   };
 
   if (place.kind === 'after') {

@@ -5,8 +5,10 @@ import type { Sight } from '@/lib/access/sight';
 import { ShownFold } from '@/lib/projections/items';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { RequestDetail, RequestItem } from '@/lib/protocol/read-models';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import { asRead, query, readTogether } from './read-together';
-import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
+import { ShownEntries, withoutSecrets } from './shown-entries';
+import { ENTRY_COLUMNS } from './turn-row';
 
 /** Most answers that were sent to one request. */
 const MOST_ANSWERS = 100;
@@ -45,9 +47,12 @@ export async function readRequest(sight: Sight, sessionId: string, requestId: st
   const [[opened], told, answers] = found;
   if (opened === undefined) return null;
   const fold = new ShownFold({ items: [] }, false);
-  const entries = [...told, ...answers].map(entryFromRow);
-  for (const entry of entries.sort((a, b) => Number(a.position) - Number(b.position))) fold.take(entry);
+  const shown = new ShownEntries(sight);
+  const rows = [...told, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
+  for (const row of rows) fold.take(shown.fromRow(row));
   const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
   const turnId = opened.turn_id === null ? null : String(opened.turn_id);
-  return item === undefined ? null : { position, request: item, turnId };
+  if (item === undefined) return null;
+  const detail = await withoutSecrets(sight, { request: item }, { position, turnId });
+  return sight.redacts ? markRedacted({ ...detail, redacted: shown.tally.redacted }) : detail;
 }

@@ -7,7 +7,9 @@ import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { AppError } from '@/lib/protocol/errors';
 import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import { downloadLog } from './download-log';
+import { itemsFoundAgain, sessionsFoundAgain } from './found-again';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
 import { readActivity } from './read-activity';
@@ -45,7 +47,7 @@ export async function getSessions(asked: Asked<never, { query: SessionsQuery }>,
       return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
     }
     const page = { after: cursorOf(after, SESSION_STATES), limit };
-    return readSessionPage(sight, page, { agentId, states, words });
+    return sessionsFoundAgain(await readSessionPage(sight, page, { agentId, states, words }), words, sight);
   });
 }
 
@@ -65,7 +67,9 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
 export async function getInbox(asked: Asked<never, { query: InboxQuery }>, server: ServerContext) {
   const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
-  return inTurn(asked, server, () => readInbox(seen(asked, server), page, { kinds, agentId, sessionId, words }));
+  const sight = seen(asked, server);
+  const filter = { kinds, agentId, sessionId, words };
+  return inTurn(asked, server, async () => itemsFoundAgain(await readInbox(sight, page, filter), words, sight));
 }
 
 export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
@@ -177,13 +181,15 @@ export async function getLogDownload(
     downloadLog(seen(asked, server), agentId, filter, clientOf(request.headers)),
   );
   const name = `${agentId}.log`;
-  return new Response(cutShort(body, asked), {
-    headers: {
-      'content-type': 'text/plain; charset=utf-8',
-      'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
-      'cache-control': 'no-store',
-    },
-  });
+  return markRedacted(
+    new Response(cutShort(body, asked), {
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
+        'cache-control': 'no-store',
+      },
+    }),
+  );
 }
 
 export function getLogComponents(asked: Asked<'agentId'>, server: ServerContext) {
@@ -202,7 +208,7 @@ async function found<Model>(what: string, id: string, reading: Promise<Model | n
 
 /** The database as far as the sender may see it. */
 function seen({ principal }: Asked, { database }: ServerContext) {
-  return sightOf(database, principal.scope);
+  return sightOf(database, principal.scope, principal.redacts);
 }
 
 function inTurn<Model>({ request }: Asked, { database }: ServerContext, read: () => Promise<Model>): Promise<Model> {

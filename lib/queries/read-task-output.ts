@@ -4,6 +4,8 @@ import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
 import type { TaskOutputDetail } from '@/lib/protocol/read-models';
 import { OutputDraft } from '@/lib/protocol/task-output';
+import { redactTaskOutput } from '@/lib/redaction/event-redactor';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import { asRead, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
@@ -42,7 +44,12 @@ export async function readTaskOutput(
     const { event, occurredAt } = entryFromRow(row);
     draft.add(event, occurredAt);
   });
-  return { position, taskPosition, output: rows.length === 0 ? null : draft.result() };
+  const output = rows.length === 0 ? null : draft.result();
+  if (!sight.redacts || output === null) return { position, taskPosition, output };
+  const tally = { redacted: 0 };
+  const pace = new Pace();
+  const told = await redactTaskOutput(output, tally, () => (pace.isDue ? pace.rest() : null));
+  return markRedacted({ position, taskPosition, output: told, redacted: tally.redacted });
 }
 
 const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2

@@ -4,12 +4,15 @@ import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
+import type { EventEntry } from '@/lib/projections/event-entry';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Item, Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
+import { markRedacted } from '@/lib/redaction/redact-model';
 import { asRead, type Query, query, readTogether } from './read-together';
-import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
+import { ShownEntries, withoutSecrets } from './shown-entries';
+import { ENTRY_COLUMNS } from './turn-row';
 
 const COLUMNS = TASK_ROW.columns();
 /** Most tasks that are listed. */
@@ -106,14 +109,17 @@ export async function readTask(
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
-  const entries = await pace.map(events.toReversed(), entryFromRow);
+  const shown = new ShownEntries(sight, events.length < MAX_TASK_EVENTS);
+  const entries: EventEntry[] = [];
+  await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
   let items: Item[] = [];
   for (let from = 0; from < ofRun.length; from += FOLDED_AT_ONCE) {
     items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
     await pace.rest();
   }
-  return { position, task, items };
+  const detail = await withoutSecrets(sight, { items }, { position, task }, pace);
+  return sight.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
 /** The runs of a task, in the order in which they began. */

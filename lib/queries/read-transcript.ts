@@ -6,6 +6,7 @@ import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/access/sight';
+import { countRedacted } from '@/lib/projections/count-redacted';
 import { textOfItems } from '@/lib/projections/item-draft';
 import { ShownFold } from '@/lib/projections/items';
 import { settleTurn } from '@/lib/projections/turn-page';
@@ -14,8 +15,11 @@ import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import { markRedacted } from '@/lib/redaction/redact-model';
+import { redactValue } from '@/lib/redaction/redact-value';
 import { asRead, type Query, query, readTogether } from './read-together';
-import { ENTRY_COLUMNS, entryFromRow, headerFromRow } from './turn-row';
+import { ShownEntries, withoutSecrets } from './shown-entries';
+import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
 
 export interface TranscriptRange {
   /** A turn's id or a position: the page ends before it. Null for the newest page. */
@@ -56,10 +60,10 @@ export async function readTranscript(
   const turns: Turn[] = [];
   for (const header of headers.reverse()) {
     const fold = new ShownFold({ items: [] }, header.kind === 'none');
-    await takeRows(fold, rows.get(header.id) ?? [], pace);
-    turns.push(await settled(header, fold, pace));
+    await takeRows(fold, rows.get(header.id) ?? [], new ShownEntries(sight), pace);
+    turns.push(await settled(sight, header, fold, pace));
   }
-  return { ...page.head, hasMore: page.hasMore, turns };
+  return pageOfTurns(sight, page, turns, pace);
 }
 
 /** The same for more than is read in one go: in one snapshot, with turns for others in between. */
@@ -80,12 +84,12 @@ async function readLarge(sight: Sight, sessionId: string, before: string | null,
         args: [sessionId, turnId],
       });
       const header = headerFromRow(rows[0] as Row);
-      const turn = await readTurn(snapshot, sessionId, header, pace);
+      const turn = await readTurn(sight, snapshot, sessionId, header, pace);
       text += namesIn(header) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
-      if (turns.length > 0 && text > MAX_TURN_TEXT) return { ...page.head, hasMore: true, turns };
+      if (turns.length > 0 && text > MAX_TURN_TEXT) return pageOfTurns(sight, { ...page, hasMore: true }, turns, pace);
       turns.unshift(turn);
     }
-    return { ...page.head, hasMore: page.hasMore, turns };
+    return pageOfTurns(sight, page, turns, pace);
   } finally {
     snapshot.close();
   }
@@ -96,9 +100,27 @@ function namesIn({ userMessageIds, trigger }: TurnHeader): number {
   return JSON.stringify([userMessageIds, trigger]).length;
 }
 
-async function readTurn(snapshot: Snapshot, sessionId: string, header: TurnHeader, pace: Pace): Promise<Turn> {
+/** With how many secrets are left out of it, for a reader who is told none. */
+async function pageOfTurns(
+  sight: Sight,
+  { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
+  turns: Turn[],
+  pace: Pace,
+): Promise<TranscriptPage> {
+  const page = await withoutSecrets(sight, { turns }, { ...head, hasMore }, pace);
+  return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
+}
+
+async function readTurn(
+  sight: Sight,
+  snapshot: Snapshot,
+  sessionId: string,
+  header: TurnHeader,
+  pace: Pace,
+): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
+  const entries = new ShownEntries(sight);
   let after = 0;
   for (;;) {
     const { rows: sizes } = await snapshot.execute({
@@ -107,25 +129,31 @@ async function readTurn(snapshot: Snapshot, sessionId: string, header: TurnHeade
       args: [sessionId, turnId, after],
     });
     const upTo = endOfPiece(sizes);
-    if (upTo === null) return settled(header, fold, pace);
+    if (upTo === null) return settled(sight, header, fold, pace);
     const { rows } = await snapshot.execute({
       sql: `SELECT ${ENTRY_COLUMNS} FROM events
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    await takeRows(fold, rows, pace);
+    await takeRows(fold, rows, entries, pace);
     await pace.rest();
     after = upTo;
   }
 }
 
-async function takeRows(fold: ShownFold, rows: readonly Row[], pace: Pace): Promise<void> {
-  await pace.each(rows, (row) => fold.take(entryFromRow(row)));
+async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
+  await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
-async function settled(header: TurnHeader, fold: ShownFold, pace: Pace): Promise<Turn> {
+async function settled(
+  { redacts }: Pick<Sight, 'redacts'>,
+  header: TurnHeader,
+  fold: ShownFold,
+  pace: Pace,
+): Promise<Turn> {
   for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
-  return settleTurn({ ...header, ...fold.shown() });
+  const told = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
+  return settleTurn({ ...told, ...fold.shown() });
 }
 
 /** As many as fit a piece, at least one; null after the last. */

@@ -9,6 +9,8 @@ import { readBody } from '@/lib/ingest/read-body';
 import { AppError } from '@/lib/protocol/errors';
 import { wellFormed } from '@/lib/protocol/well-formed';
 import { answer } from '@/lib/queries/answer';
+import { toldModel } from '@/lib/queries/told-model';
+import { isRedacted } from '@/lib/redaction/redact-model';
 import type { ApiRoute, Ids, Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
@@ -25,6 +27,7 @@ export async function answerRoute(
   ids: Ids,
   principal: Principal,
 ): Promise<Response> {
+  if (principal.redacts && TELLS_ALL.test(pattern)) throw tellsAll();
   const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
   const bytes = takes.bodies === undefined ? null : await readBody(request);
   const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
@@ -33,7 +36,7 @@ export async function answerRoute(
   const asked = { ids, query, body, request, principal, whenOver };
   if (action === null) {
     await requireReach(server.database, principal.scope, ids, of);
-    return responseOf(await handler(asked, server), status);
+    return responseOf(await handler(asked, server), status, principal);
   }
   const act = actOf(request, principal, action, ids, bytes);
   try {
@@ -42,7 +45,7 @@ export async function answerRoute(
     const model = await handler(asked, { ...server, database });
     // some acts write nothing themselves
     if (noted.count === 0) await database.writes.run(async () => undefined);
-    return await responseOf(model, status);
+    return await responseOf(model, status, principal);
   } catch (error) {
     await noteRefusal(server.database, act, error, server.now());
     throw error;
@@ -51,8 +54,24 @@ export async function answerRoute(
 
 const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 
-async function responseOf(model: object, status: ApiRoute['status']): Promise<Response> {
-  return model instanceof Response ? model : answer(model, status);
+/** Routes that answer in words of their own, which nobody takes secrets out of. */
+const TELLS_ALL = /\/agui\//;
+
+/** Whoever is told no secrets is answered only what they were taken out of: what a route forgets is refused. */
+async function responseOf(model: object, status: ApiRoute['status'], principal: Principal): Promise<Response> {
+  if (model instanceof Response) {
+    if (!principal.redacts || isRedacted(model)) return model;
+    await model.body?.cancel();
+    throw tellsAll();
+  }
+  return answer(await toldModel(model, principal), status);
+}
+
+function tellsAll(): AppError {
+  return new AppError(
+    'forbidden',
+    'This answer can’t be cleared of secrets, and this credential is told none. Ask with one that may see them.',
+  );
 }
 
 function readQuery(url: string, schema: Schema): unknown {

@@ -1,6 +1,6 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
-import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
+import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
 import { actOf, noteRefusal } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { embedOrigins } from '@/lib/access/embed-origins';
@@ -108,6 +108,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
         webhookProblem,
         sessionIdleMs: sessionIdleMs(env),
         embedOrigins: embedOrigins(env),
+        redactedRoles: redactedRoles(env),
       },
       logRetention(env),
     );

@@ -38,10 +38,14 @@ export interface InProcessServer extends ServerTarget {
  * The whole server in this process, without HTTP.
  *
  * @param databaseUrl of a libSQL server with nothing in it; by default the database is a file
+ * @param settings what else the environment says
  */
-export async function inProcessServer(databaseUrl?: string): Promise<InProcessServer> {
+export async function inProcessServer(
+  databaseUrl?: string,
+  settings: Record<string, string> = {},
+): Promise<InProcessServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'interlude-test-'));
-  const env = { INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
+  const env = { ...settings, INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
   if (databaseUrl !== undefined) await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
   const server = createServer(env);
   const { database } = await server.parts();

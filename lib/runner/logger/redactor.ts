@@ -1,8 +1,8 @@
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { utf8Length } from '@/lib/protocol/log-text';
-import { findSecrets } from './find-secrets';
+import { findSecrets } from '@/lib/redaction/find-secrets';
+import type { SecretSpan } from '@/lib/redaction/secret-span';
 import { plainText } from './log-line';
-import type { SecretSpan } from './secret-span';
 
 /** Shorter ones would take ordinary words out of every line. */
 const SHORTEST_KNOWN = 12;

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
-import { findKeys } from '@/lib/runner/logger/find-secrets';
+import { findKeys } from '@/lib/redaction/find-secrets';
+import { SECRET_SHAPES } from '@/lib/redaction/secret-shapes';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { SECRET_SHAPES } from '@/lib/runner/logger/secret-shapes';
 import { placedSecret, SECRETS_BY_KIND } from '../../support/secrets';
 
 const redact = (message: string) => {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { seenText } from '@/lib/runner/logger/redact-output';
+import { seenText } from '@/lib/redaction/redact-output';
 import { AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
 import { JsonLines } from '@/lib/runner/wire/json-lines';
 import type { CodexLink, LinkListener } from './codex-link';

@@ -11,3 +11,6 @@ const PLACEHOLDER = /^(?:\$[{(A-Za-z_]|\{\{|<|%[a-z]$|\*+$|\.{2,}|\[redacted)/i;
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER.test(value);
 }
+
+/** The kind of what reaches the end of a text and may become a secret if the text goes on. */
+export const BEGUN = 'begun';

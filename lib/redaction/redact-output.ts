@@ -1,6 +1,5 @@
 import { findEscapes } from '@/lib/protocol/ansi-escapes';
 import { findKeys, mergeSpans } from './find-secrets';
-import type { Redactor } from './redactor';
 import type { SecretSpan } from './secret-span';
 
 /** A piece of what a command writes, and what stands around it. */
@@ -12,6 +11,11 @@ export interface OutputWindow {
   ahead: string;
 }
 
+/** Whoever knows where the secrets of a text are. */
+export interface SecretFinder {
+  find(text: string): SecretSpan[];
+}
+
 /** How far a secret may reach, private keys apart. */
 const REACH = 16 * 1024;
 
@@ -20,7 +24,7 @@ const REACH = 16 * 1024;
  * in the middle of a secret.
  */
 export function redactOutput(
-  redactor: Redactor,
+  redactor: SecretFinder,
   { behind, piece, ahead }: OutputWindow,
 ): { text: string; redacted: number } {
   const text = behind + piece + ahead;
@@ -60,7 +64,7 @@ export function seenText(text: string): string {
  * Where the secrets of a text are, whichever way it is read: with everything in it that is a text, such as titles of
  * windows, and as a terminal shows it.
  */
-function spansIn(text: string, find: (plain: string) => SecretSpan[]): SecretSpan[] {
+export function spansIn(text: string, find: (plain: string) => SecretSpan[]): SecretSpan[] {
   if (!UNSEEN.test(text)) return find(text);
   const bare = [...text.matchAll(SEQUENCES)].map(({ 0: sequence, index }) => ({
     from: index,

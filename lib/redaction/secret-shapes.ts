@@ -51,10 +51,7 @@ const apart = (kind: string, hint: string, { source }: RegExp): SecretShape =>
 
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
-  // our own: see lib/access/secret.ts
-  ...['ilt_', 'ils_', 'ile_', 'ilc_'].map((hint) =>
-    apart('interlude-token', hint, new RegExp(`${hint}[A-Za-z0-9_-]{30,}`)),
-  ),
+  apart('interlude-token', 'il', /il[tsec]_[A-Za-z0-9_-]{32,}/),
   shape('anthropic-key', 'sk-ant-', /sk-ant-[A-Za-z0-9_-]{16,}/),
   apart('openai-key', 'sk-', /sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{16,}/),
   shape('openrouter-key', 'sk-or-', /sk-or-[A-Za-z0-9_-]{16,}/),

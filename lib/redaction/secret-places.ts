@@ -1,4 +1,4 @@
-import { isPlaceholder, type SecretSpan } from './secret-span';
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 
 /** Secrets that are known by where they stand: in a header, behind a name and a sign of assignment, behind an option. */
 
@@ -26,8 +26,12 @@ const COOKIE = new RegExp(
 const SAID_OF_IT =
   /^(?:auth|authentication|authorization|credentials?|expected|header|invalid|is|missing|not|or|required|scheme|tokens?|was)[.,:;!?)]*$/i;
 
-/** The headers that carry credentials. */
-export function credentialHeaders(text: string, lower: string, spans: SecretSpan[]): void {
+/**
+ * The headers that carry credentials.
+ *
+ * @param isOpen whether the text may go on: then a value at its end is not known for a word
+ */
+export function credentialHeaders(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   if (lower.includes('authorization')) {
     let upTo = 0;
     for (const { 0: before, index } of text.matchAll(AUTHORIZATION)) {
@@ -40,7 +44,10 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       values.lastIndex = start + (scheme?.[0].length ?? 0);
       const value = values.exec(text);
       if (value === null || isPlaceholder(value[0])) continue;
-      if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) continue;
+      if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
+        if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(span(value.index, value[0], BEGUN));
+        continue;
+      }
       upTo = value.index + value[0].length;
       spans.push(span(value.index, value[0], name === 'bearer' ? 'bearer-token' : 'authorization'));
     }
@@ -49,6 +56,7 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(BEARER)) {
       if (!isWord(value)) spans.push(span(index + before.length, value, 'bearer-token'));
     }
+    if (isOpen) addBegun(text, BEARER_BEGUN, spans);
   }
   if (lower.includes('cookie')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(COOKIE)) {
@@ -73,6 +81,8 @@ const QUOTED: Readonly<Record<string, RegExp>> = {
   '`': /[^`\r\n]{1,8192}/y,
 };
 const UNQUOTED = /[^\s"'`,;&|(){}[\]<>]{1,8192}/y;
+/** The name of what is out already. */
+const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 const HINTS = ['pass', 'pwd', 'secret', 'token', 'credential', '_auth', 'key'];
 
 /** `--password hunter2`: an option and the argument behind it. */
@@ -81,13 +91,18 @@ const SECRET_OPTION = /(?:password|passwd|passphrase|token|secret|api-?key|acces
 /** `?sig=…`: what signs a URL opens what it points to. */
 const SIGNED = /([?&](?:sig|signature|x-amz-signature|x-goog-signature|key|auth)=)([^&\s"'`<>#]{16,4096})/gi;
 
-/** What is given a secret's name. */
-export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]): void {
+/**
+ * What is given a secret's name.
+ *
+ * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
+ */
+export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   if (HINTS.some((hint) => lower.includes(hint))) {
     let upTo = 0;
     for (const match of text.matchAll(NAMED)) {
       const { 0: before, 1: name = '', 2: closing = '', 3: sign = '', 4: quote, index } = match;
-      if (index < upTo) continue;
+      if (index < upTo || (closing.endsWith(']') && MARK_BEGUN.test(text.slice(Math.max(0, index - 48), index))))
+        continue;
       const values = quote === undefined ? UNQUOTED : (QUOTED[quote.at(-1) ?? ''] as RegExp);
       values.lastIndex = index + before.length;
       const found = values.exec(text);
@@ -95,7 +110,11 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
       // an escaped quote closes with its backslashes
       const value = quote === undefined ? found[0] : found[0].replace(/\\{1,4}$/, '');
       const isProse = quote === undefined && closing === '' && (sign.includes(':') || /\s/.test(sign));
-      if (!isSecretValue(value, name.toLowerCase(), isProse)) continue;
+      if (!isSecretValue(value, name.toLowerCase(), isProse)) {
+        const mayBecome = !isPlaceholder(value) && !FILE.test(value) && !value.startsWith('=');
+        if (isOpen && mayBecome && isUnfinished(text, found.index, value)) spans.push(span(found.index, value, BEGUN));
+        continue;
+      }
       spans.push(span(found.index, value, kindOf(name)));
       upTo = found.index + value.length;
     }
@@ -104,13 +123,49 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
         if (!SECRET_OPTION.test(before) || isPlaceholder(value) || isWord(value)) continue;
         spans.push(span(index + before.length, value, 'secret'));
       }
+      if (isOpen) addBegun(text, OPTION_BEGUN, spans);
     }
   }
   if (lower.includes('sig') || lower.includes('key=') || lower.includes('auth=')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(SIGNED)) {
       spans.push(span(index + before.length, value, 'signature'));
     }
+    if (isOpen) addBegun(text, SIGNED_BEGUN, spans);
   }
+}
+
+/** The same as above at the end of a text, however little there is of them. */
+const BEARER_BEGUN = /(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{1,8192})$/i;
+const OPTION_BEGUN =
+  /(\s--?[a-z-]{0,40}(?:password|passwd|passphrase|token|secret|api-?key|access-key)\s{1,3}["'`]?)([^-\s"'`][^\s"'`]{0,4095})$/i;
+const SIGNED_BEGUN = /([?&](?:sig|signature|x-amz-signature|x-goog-signature|key|auth)=)([^&\s"'`<>#]{1,4096})$/i;
+/** How far back one of them can begin. */
+const BEGUN_WITHIN = 8_300;
+
+function addBegun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
+  const from = Math.max(0, text.length - BEGUN_WITHIN);
+  const found = pattern.exec(text.slice(from));
+  if (found === null) return;
+  const { 1: before = '', 2: value = '', index } = found;
+  const start = from + index + before.length;
+  if (!isPlaceholder(value) && isUnfinished(text, start, value)) spans.push(span(start, value, BEGUN));
+}
+
+/** Whether a value goes up to the end of a text, and not as the last word of a sentence. */
+function isUnfinished(text: string, start: number, value: string): boolean {
+  return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
+}
+
+/** What a value is, by the name it is given; null for a name that says nothing. */
+export function namedKind(name: string, value: string): string | null {
+  const found = [...`${name}=`.matchAll(NAMED)].at(-1);
+  const word = found?.[1];
+  if (word === undefined || found === undefined || found.index + found[0].length !== name.length + 1) {
+    return /^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name) && value.length > 3 && !isPlaceholder(value)
+      ? 'authorization'
+      : null;
+  }
+  return isSecretValue(value, word.toLowerCase(), false) ? kindOf(word) : null;
 }
 
 const NOTHING = /^(?:null|none|nil|undefined|true|false|yes|no|unset|empty|missing|string|object|\[?redacted\]?)$/i;

@@ -1,6 +1,7 @@
+import { begunShapes } from './begun-shapes';
 import { assignedSecrets, credentialHeaders } from './secret-places';
 import { SECRET_SHAPES } from './secret-shapes';
-import { isPlaceholder, type SecretSpan } from './secret-span';
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.
@@ -30,19 +31,49 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
   return mergeSpans(spans);
 }
 
+/**
+ * The same for a text that may go on: with what reaches its end and may become a secret (`BEGUN`). So no part of one is
+ * ever told, wherever a text is cut.
+ */
+export function findSecretsSoFar(text: string): SecretSpan[] {
+  const spans = findSecrets(text);
+  const lower = text.toLowerCase();
+  begunShapes(text, spans);
+  begunUrl(text, spans);
+  const placed: SecretSpan[] = [];
+  credentialHeaders(text, lower, placed, true);
+  assignedSecrets(text, lower, placed, true);
+  for (const span of placed) if (span.kind === BEGUN) spans.push(span);
+  return mergeSpans(spans);
+}
+
+/** A URL in which an `@` may still come. What can only be a port is shown. */
+const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;
+const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512})$/;
+
+function begunUrl(text: string, spans: SecretSpan[]): void {
+  const tail = text.slice(-1_024);
+  if (!tail.includes('://')) return;
+  for (const pattern of [BEGUN_PASSWORD, BEGUN_URL_TOKEN]) {
+    const secret = pattern.exec(tail)?.[1];
+    if (secret === undefined || isPlaceholder(secret) || /^\d{1,5}[.,;:!?)]?$/.test(secret)) continue;
+    spans.push({ start: text.length - secret.length, end: text.length, kind: BEGUN });
+  }
+}
+
 /** How the first line of a private key ends, however it is called. */
-const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
+export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
 /** No key is longer, whatever stands on its lines besides. */
-const LONGEST_KEY = 128 * 1024;
+export const LONGEST_KEY = 128 * 1024;
 /** A line of base64, which is no word; one of the headers before it. Blank lines stand between. */
-const KEY_LINE = /^(?:[A-Za-z0-9+/=]{24,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|MessageID): .*)$/;
+export const KEY_LINE = /^(?:[A-Za-z0-9+/=]{24,}|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|MessageID): .*)$/;
 /** Behind the first of those a line is as short as it likes. */
-const KEY_REST = /^[A-Za-z0-9+/=]+$/;
+export const KEY_REST = /^[A-Za-z0-9+/=]+$/;
 /** What of a line can be part of a key where other things stand on it: a number, a time, quotes. */
-const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
-const LONG_LINE = 1_024;
+export const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
+export const LONG_LINE = 1_024;
 /** So many lines in a row that are no key's, and it has broken off. */
-const ODD_LINES = 3;
+export const ODD_LINES = 3;
 
 /** Private keys: to their last line, or as far as their lines look like a key's where that is missing. */
 export function findKeys(text: string): SecretSpan[] {

@@ -1,0 +1,88 @@
+import { isObject } from '@/lib/protocol/fields';
+import { counted, FREE, redactValue, type Tally } from './redact-value';
+import { prepareTexts, type Rest } from './redacted-text';
+
+/** What was redacted where it was read, with more knowledge of it than its texts tell. */
+const REDACTED = new WeakSet<object>();
+
+export function markRedacted<Model extends object>(model: Model): Model {
+  REDACTED.add(model);
+  return model;
+}
+
+export function isRedacted(model: object): boolean {
+  return REDACTED.has(model);
+}
+
+/**
+ * A read model without secrets, and how many were taken out: in `redacted` of the model itself, and of each line of a
+ * log. Whatever it is of, every text in it is looked at, but for what was marked as redacted.
+ *
+ * @param rest gives others their turns, when it is time to
+ */
+export async function redactModel<Model extends object>(model: Model, rest: Rest): Promise<Model> {
+  if (REDACTED.has(model)) return model;
+  const tally: Tally = { redacted: 0 };
+  const next = await walk(model, tally, rest);
+  if (!isObject(next)) return next as Model;
+  const before = typeof next.redacted === 'number' ? next.redacted : 0;
+  return { ...next, redacted: before + tally.redacted } as Model & { redacted: number };
+}
+
+/** As `redactValue`, in turns. */
+async function walk(value: object, tally: Tally, rest: Rest, isFree = false): Promise<unknown> {
+  const due = rest();
+  if (due !== null) await due;
+  if (REDACTED.has(value)) return value;
+  if (Array.isArray(value)) {
+    const entries: unknown[] = [];
+    for (const entry of value) entries.push(await told('', entry, tally, rest, isFree));
+    return entries;
+  }
+  const fields: [string, unknown][] = [];
+  for (const [name, field] of Object.entries(value)) {
+    const isLog = !isFree && name === 'lines' && Array.isArray(field);
+    const next = isLog
+      ? await linesOf(field, tally, rest)
+      : await told(name, field, tally, rest, isFree || FREE.has(name));
+    fields.push([isFree ? counted(name, tally) : name, next]);
+  }
+  return Object.fromEntries(fields);
+}
+
+async function told(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
+  if (isBranch(field)) return walk(field, tally, rest, isFree);
+  await prepareTexts(field, rest);
+  return redactValue(field, tally, isFree, name);
+}
+
+async function linesOf(lines: readonly unknown[], tally: Tally, rest: Rest): Promise<unknown[]> {
+  const next: unknown[] = [];
+  for (const line of lines) {
+    next.push(redactLine(line, tally));
+    const due = rest();
+    if (due !== null) await due;
+  }
+  return next;
+}
+
+/** A line of a log: it says itself how many secrets were taken out of it. */
+export function redactLine<Line>(line: Line, tally: Tally = { redacted: 0 }): Line {
+  const own: Tally = { redacted: 0 };
+  const next = redactValue(line, own, false);
+  if (own.redacted === 0 || !isObject(next)) return next as Line;
+  tally.redacted += own.redacted;
+  const before = typeof next.redacted === 'number' ? next.redacted : 0;
+  return { ...next, redacted: before + own.redacted } as Line;
+}
+
+/** Whether there may be a list in it that is worth pauses. */
+function isBranch(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  if (REDACTED.has(value)) return true;
+  return Array.isArray(value) ? value.some(isPart) : Object.values(value).some(Array.isArray);
+}
+
+function isPart(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}

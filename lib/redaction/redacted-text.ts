@@ -1,0 +1,230 @@
+import { findSecrets, findSecretsSoFar, KEY_BEGIN } from './find-secrets';
+import { KeyWatch } from './key-watch';
+import { spansIn } from './redact-output';
+import { BEGUN, type SecretSpan } from './secret-span';
+
+/** Of a very long line, this much is looked at at once, and half of it is then decided. */
+const WINDOW = 16 * 1024;
+/** The first line of a private key may begin at the end of the window. */
+const KEY_SIGN = 128;
+/** What came before counts where it gives a name to what comes. */
+const BEHIND = 160;
+/** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
+const MARKED_UP_TO = 64 * 1024;
+/** What goes on with a secret that is longer than the window. */
+const RUN = /^[A-Za-z0-9_.~+/=-]*/;
+const UNDECIDED = '…';
+
+export interface Redacted {
+  text: string;
+  /** How many secrets were taken out. */
+  redacted: number;
+}
+
+const SHORTEST = 3;
+
+/** A text without its secrets, and without what at its end may be the beginning of one. */
+export function redactedText(text: string): Redacted {
+  return text.length < SHORTEST ? { text, redacted: 0 } : wholeText(text).shown();
+}
+
+/** What was looked at in turns, for whoever asks for it next. */
+const PREPARED = new Map<string, RedactedText>();
+/** From this length on a text is looked at in turns. */
+export const LONG_TEXT = 32 * 1024;
+const AT_ONCE = 8 * 1024;
+const MOST_PREPARED = 32;
+
+/** The same as something that goes on. */
+export function wholeText(text: string): RedactedText {
+  const prepared = text.length < LONG_TEXT ? undefined : PREPARED.get(text);
+  PREPARED.delete(text);
+  if (prepared !== undefined) return prepared;
+  const whole = new RedactedText();
+  whole.add(text);
+  return whole;
+}
+
+/**
+ * Looks at the long texts in a value, so that they cost little when they are asked for next. Others get their turns
+ * meanwhile.
+ */
+export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
+  if (typeof value === 'object' && value !== null) {
+    for (const field of Object.values(value)) await prepareTexts(field, rest);
+  }
+  if (typeof value !== 'string' || value.length < LONG_TEXT) return;
+  const text = new RedactedText();
+  for (let at = 0; at < value.length; at += AT_ONCE) {
+    text.add(value.slice(at, at + AT_ONCE));
+    const due = rest();
+    if (due !== null) await due;
+  }
+  PREPARED.set(value, text);
+  const [oldest] = PREPARED.keys();
+  if (PREPARED.size > MOST_PREPARED && oldest !== undefined) PREPARED.delete(oldest);
+}
+
+/** Gives others their turns, when it is time to. */
+export type Rest = () => Promise<void> | null;
+
+/**
+ * A text that comes in pieces, without its secrets. What may be the beginning of one is held back: `…` stands for it.
+ *
+ * Ordering: what is shown depends on the text alone, and not on how it was cut into pieces. So whoever followed it, came
+ * in the middle, or reads all of it later is shown the same.
+ * Failure: nothing throws, and each piece takes time in proportion to its length and to that of its line.
+ */
+export class RedactedText {
+  /** Decided, whatever comes. */
+  #done = '';
+  /** What of it was decided since the last `more`. */
+  #fresh = '';
+  /** What was shown behind it then. */
+  #open = '';
+  #redacted = 0;
+  /** The end of what is decided, as it came. */
+  #behind = '';
+  #tail = '';
+  /** The last of what is decided is a secret that goes on. */
+  #isInside = false;
+  #key: KeyWatch | null = null;
+
+  add(piece: string): void {
+    this.#tail += piece;
+    const decides = piece.includes('\n') || this.#tail.length >= WINDOW + KEY_SIGN || this.#key !== null;
+    if (decides || piece.includes('-')) while (this.#decide());
+  }
+
+  /**
+   * Adds a piece.
+   *
+   * @returns what is now shown behind what was; null where something else is shown in place of that
+   */
+  more(piece: string): string | null {
+    this.#fresh = '';
+    if (piece !== '') this.add(piece);
+    const before = this.#open;
+    this.#open = this.#undecidedText().text;
+    const after = this.#fresh + this.#open;
+    return after.startsWith(before) ? after.slice(before.length) : null;
+  }
+
+  shown(): Redacted {
+    const { text, redacted } = this.#undecidedText();
+    return { text: this.#done + text, redacted: this.#redacted + redacted };
+  }
+
+  #undecidedText(): Redacted {
+    if (this.#tail === '') return { text: '', redacted: 0 };
+    const key = this.#key === null ? -1 : this.#key.at;
+    const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
+    const { text, redacted } = this.#without(open, key < 0 ? findSecretsSoFar : findSecrets, open.length);
+    const marker = key < 0 ? '' : '[redacted: private-key]';
+    return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
+  }
+
+  /** @returns false when only what comes can decide more */
+  #decide(): boolean {
+    const tail = this.#tail;
+    if (this.#key !== null) {
+      const end = this.#key.end(tail);
+      if (end === null) return false;
+      this.#key = null;
+      return this.#take(end);
+    }
+    const first = lineEnd(tail, 0);
+    if (first > WINDOW) {
+      const begin = keyIn(tail.slice(0, WINDOW + KEY_SIGN));
+      if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
+      return tail.length >= WINDOW + KEY_SIGN && this.#takeHalf();
+    }
+    const begin = keyIn(tail);
+    if (begin !== null && begin.index < first) return this.#watch(begin);
+    let end = first;
+    // whole lines, up to one that is very long or begins a key
+    for (let next = lineEnd(tail, end); next <= end + WINDOW; next = lineEnd(tail, end)) {
+      if (begin !== null && begin.index < next) break;
+      end = next;
+    }
+    return this.#take(end);
+  }
+
+  #watch({ 0: sign, index }: RegExpExecArray): boolean {
+    this.#key = new KeyWatch(index, sign);
+    return true;
+  }
+
+  #take(end: number): boolean {
+    const { text, redacted } = this.#without(this.#tail.slice(0, end), findSecrets, end);
+    this.#done += text;
+    this.#fresh += text;
+    this.#redacted += redacted;
+    this.#goOn(end);
+    return this.#tail !== '';
+  }
+
+  /** Half of a window, or up to where a secret ends that reaches beyond it. */
+  #takeHalf(): boolean {
+    const open = this.#tail.slice(0, WINDOW);
+    const behind = this.#behind.length;
+    const across = this.#spans(open, findSecretsSoFar).find(
+      ({ start, end }) => start - behind < WINDOW / 2 && end - behind > WINDOW / 2,
+    );
+    const half = isInsidePair(open, WINDOW / 2) ? WINDOW / 2 - 1 : WINDOW / 2;
+    const end = across === undefined ? half : across.end - behind;
+    const { text, redacted } = this.#without(open, findSecretsSoFar, end);
+    this.#done += text;
+    this.#fresh += text;
+    this.#redacted += redacted;
+    this.#goOn(end);
+    this.#isInside = end === WINDOW;
+    return true;
+  }
+
+  #goOn(end: number): void {
+    this.#behind = (this.#behind + this.#tail.slice(0, end)).slice(-BEHIND);
+    this.#tail = this.#tail.slice(end);
+    this.#isInside = false;
+  }
+
+  #spans(text: string, find: (text: string) => SecretSpan[]): SecretSpan[] {
+    return spansIn(this.#behind + text, find);
+  }
+
+  #without(text: string, find: (text: string) => SecretSpan[], upTo: number): Redacted {
+    const behind = this.#behind.length;
+    const parts: string[] = [];
+    let at = this.#isInside ? (RUN.exec(text)?.[0].length ?? 0) : 0;
+    let redacted = 0;
+    for (const span of this.#spans(text, find)) {
+      const start = span.start - behind;
+      if (span.end - behind <= at) continue;
+      if (start >= upTo) break;
+      const isBegun = span.kind === BEGUN;
+      parts.push(text.slice(at, Math.max(at, start)), isBegun ? this.#undecided() : `[redacted: ${span.kind}]`);
+      if (!isBegun) redacted += 1;
+      at = isBegun ? text.length : span.end - behind;
+    }
+    parts.push(text.slice(at, upTo));
+    return { text: parts.join(''), redacted };
+  }
+
+  #undecided(): string {
+    return this.#done.length > MARKED_UP_TO ? '' : UNDECIDED;
+  }
+}
+
+function keyIn(text: string): RegExpExecArray | null {
+  return text.includes('PRIVATE KEY') ? new RegExp(KEY_BEGIN.source).exec(text) : null;
+}
+
+/** Behind the line break; beyond any window if there is none. */
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  return at < 0 ? Number.POSITIVE_INFINITY : at + 1;
+}
+
+function isInsidePair(text: string, at: number): boolean {
+  return /[\ud800-\udbff]/.test(text.charAt(at - 1));
+}

@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { redactedRoles } from '@/lib/access/access-settings';
+import { CredentialBook } from '@/lib/access/credential-book';
+import { postEmbedToken } from '@/lib/access/embed-tokens';
+import { OWNER } from '@/lib/access/principal';
+import { newEmbedSchema } from '@/lib/protocol/access';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+
+const CONSOLE = 'https://console.example';
+
+describe('who is told no secrets', () => {
+  it('is set by role, for viewers and operators', () => {
+    expect(redactedRoles({})).toEqual([]);
+    expect(redactedRoles({ INTERLUDE_REDACT_ROLES: ' Viewer,operator, ' })).toEqual(['viewer', 'operator']);
+  });
+
+  it('is never left open by a role that is written wrong', () => {
+    for (const INTERLUDE_REDACT_ROLES of ['viewers', 'admin', 'viewer operator']) {
+      expect(() => redactedRoles({ INTERLUDE_REDACT_ROLES })).toThrow('INTERLUDE_REDACT_ROLES names');
+    }
+  });
+
+  describe('in an embed', () => {
+    let database: TestDatabase;
+    let credentials: CredentialBook;
+    beforeEach(async () => {
+      database = await temporaryDatabase();
+      credentials = new CredentialBook({ database, now: Date.now });
+    });
+    afterEach(async () => {
+      credentials.close();
+      await database.dispose();
+    });
+
+    async function principalOf(asked: object) {
+      const body = newEmbedSchema.parse({ fleet: true, parentOrigin: CONSOLE, ...asked });
+      const { token } = await postEmbedToken(
+        { body, principal: OWNER, ids: {}, request: new Request(CONSOLE), whenOver: () => () => {} },
+        { database, now: Date.now, credentials, embedOrigins: [CONSOLE] },
+      );
+      return credentials.find(token);
+    }
+
+    it('is whoever looks, unless the console asks for all of it', async () => {
+      expect(await principalOf({})).toMatchObject({ kind: 'embed', redacts: true });
+      expect(await principalOf({ redact: true, role: 'operator' })).toMatchObject({ redacts: true });
+      expect(await principalOf({ redact: false })).toMatchObject({ redacts: false });
+    });
+  });
+});

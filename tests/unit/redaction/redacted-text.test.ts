@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RedactedText, redactedText } from '@/lib/redaction/redacted-text';
+import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
+
+const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
+const shown = (text: string) => redactedText(text).text;
+
+/** What a reader has who was told each piece as it came. */
+function told(pieces: readonly string[]): { text: string; after: string[] } {
+  const redacted = new RedactedText();
+  const after: string[] = [];
+  let text = '';
+  for (const piece of pieces) {
+    const more = redacted.more(piece);
+    text = more === null ? redacted.shown().text : text + more;
+    after.push(text);
+  }
+  return { text, after };
+}
+
+describe('a text without secrets', () => {
+  it('leaves everything else as it is', () => {
+    for (const text of [
+      'Use a bearer token.',
+      'see http://localhost:3000',
+      'the token: expected and more',
+      'task-',
+      '',
+      '😀',
+    ]) {
+      expect(shown(text)).toBe(text);
+    }
+  });
+
+  it('names what it takes out, and counts it', () => {
+    expect(redactedText(`use ${TOKEN} or ${TOKEN}.`)).toEqual({
+      text: 'use [redacted: github-token] or [redacted: github-token]',
+      redacted: 2,
+    });
+  });
+
+  it('holds back what may be the beginning of a secret, however little of it there is', () => {
+    expect(shown(`use ${TOKEN.slice(0, 9)}`)).toBe('use …');
+    expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
+    expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
+    expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
+  });
+
+  it('shows what was held back once it is known to be none', () => {
+    expect(told(['the token: exp', 'ected was', ' there']).after).toEqual([
+      'the token: …',
+      'the token: expected was',
+      'the token: expected was there',
+    ]);
+  });
+
+  it('takes a private key out to its end, and shows what follows', () => {
+    const sign = (word: string) => `-----${word} ${['PRIVATE', 'KEY'].join(' ')}-----`;
+    const lines = [sign('BEGIN'), 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC', 'BKcwggSjAgEAAoIBAQC7', sign('END'), 'done'];
+    const { after, text } = told(lines.map((line) => `${line}\n`));
+    expect(after.slice(0, 3)).toEqual(Array(3).fill('[redacted: private-key]'));
+    expect(text).toBe('[redacted: private-key]\ndone\n');
+  });
+
+  it('gives up on a private key that breaks off, so that what follows is shown', () => {
+    const begin = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
+    expect(shown(`a ${begin} line\nis how\nit all begins,\nI think\nand so on`)).toContain('and so on');
+  });
+
+  it('tells no part of a secret, wherever the text is cut', () => {
+    fc.assert(
+      fc.property(secretText, fc.nat(), ({ text, secrets }, cut) => {
+        const end = cut % (text.length + 1);
+        expect(leakedIn(shown(text.slice(0, end)), secrets)).toBeNull();
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('shows the same whoever followed it and whoever reads all of it, at every moment', () => {
+    fc.assert(
+      fc.property(secretText, fc.array(fc.nat(), { maxLength: 12 }), ({ text, secrets }, cuts) => {
+        const pieces = inPieces(text, cuts);
+        const { after } = told(pieces);
+        for (const [index, now] of after.entries()) {
+          expect(now).toBe(shown(pieces.slice(0, index + 1).join('')));
+          expect(leakedIn(now, secrets)).toBeNull();
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('does so in lines of any length, too', { timeout: 60_000 }, () => {
+    const filler = fc.constantFrom('a', 'ab ', 'key ', '"x":1,', '\u001b[0m', 'Az0/');
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(filler, fc.integer({ min: 1, max: 9_000 }), secretText), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.nat(), { maxLength: 8 }),
+        (parts, cuts) => {
+          const text = parts
+            .map(([fill, times, { text }]) => `${fill.repeat(times)} ${text.replaceAll('\n', ' ')}`)
+            .join('');
+          const pieces = inPieces(text, cuts);
+          expect(told(pieces).text === shown(text)).toBe(true);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it('finds nothing new in what it has shown', () => {
+    fc.assert(
+      fc.property(secretText, ({ text }) => {
+        const once = shown(text);
+        expect(shown(once)).toBe(once);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('takes time in proportion to a text, in however many pieces it comes', { timeout: 60_000 }, () => {
+    const timeOf = (pieces: number) => {
+      const text = new RedactedText();
+      const began = performance.now();
+      for (let at = 0; at < pieces; at += 1) text.more(at % 8 === 0 ? 'the key is not\n' : 'some words of prose ');
+      return performance.now() - began;
+    };
+    timeOf(2_000);
+    expect(timeOf(40_000) / timeOf(10_000)).toBeLessThan(12);
+  });
+});
