@@ -1,9 +1,9 @@
-import { KEY_LINE, KEY_REST, KEY_RUN, LONG_LINE, LONGEST_KEY, ODD_LINES } from './find-secrets';
+import { KEY_BEGIN, KEY_LINE, KEY_REST, KEY_RUN, LONG_LINE, LONGEST_KEY, ODD_LINES } from './find-secrets';
 
 /**
  * A private key while it comes: where it is decided how far it goes. Each of its lines is looked at once.
  *
- * Ordering: decided by the first of these: its last line, so many lines in a row that are no key's, its length.
+ * Ordering: decided by the first of these: its last line, the beginning of another, so many lines in a row that are no key's, its length.
  */
 export class KeyWatch {
   /** Where its first line begins in the text. */
@@ -29,6 +29,9 @@ export class KeyWatch {
       const lineEnd = newline < 0 ? text.length : newline + 1;
       const last = text.slice(this.#looked, lineEnd).indexOf(this.#last);
       if (last >= 0) return Math.min(this.#looked + last + this.#last.length, most);
+      // another key begins, which has to be looked at from its own beginning
+      const next = text.slice(this.#looked, lineEnd).search(KEY_BEGIN.source);
+      if (next >= 0) return this.#isFirst ? this.#looked + next : this.#looked;
       if (lineEnd >= most) return most;
       if (newline < 0) return null;
       this.#takeLine(text.slice(this.#looked, newline));

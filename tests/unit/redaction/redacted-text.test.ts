@@ -68,6 +68,18 @@ describe('a text without secrets', () => {
     expect(shown(`a ${begin} line\nis how\nit all begins,\nI think\nand so on`)).toContain('and so on');
   });
 
+  it('tells no part of a private key that begins where another one broke off', () => {
+    const begin = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
+    const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';
+    for (const between of ['\n', '\nGreen.\n', '\nGreen.\nGreen.\n', '\nGreen.\nGreen.\nGreen.\n', ' ']) {
+      const text = `${begin}\n${body}${between} ${begin}\n${body}\n`;
+      for (let end = 1; end <= text.length; end += 1)
+        expect(shown(text.slice(0, end))).not.toContain(body.slice(0, 12));
+      const { after } = told([...text]);
+      expect(after.at(-1)).toBe(shown(text));
+    }
+  });
+
   it('tells no part of a secret, wherever the text is cut', () => {
     fc.assert(
       fc.property(secretText, fc.nat(), ({ text, secrets }, cut) => {
