@@ -41,8 +41,8 @@ export function originOf(headers: Headers): string {
 }
 
 /**
- * The database for whoever does `act`: each transaction that it writes has its entry in the audit, and is refused if the
- * sender's credential has ended, or lost its role, while the request was on its way.
+ * The database for whoever does `act`: the first transaction that it writes has its entry in the audit, and each is
+ * refused if the sender's credential has ended, or lost its role, while the request was on its way.
  */
 export function audited(
   database: Database,
@@ -50,15 +50,19 @@ export function audited(
   now: () => number,
 ): { database: Database; noted: { count: number } } {
   const { writes } = database;
-  const run = <T>(job: WriteJob<T>, bytes?: number): Promise<T> =>
-    writes.run(async (transaction) => {
+  const noted = { count: 0 };
+  const run = async <T>(job: WriteJob<T>, bytes?: number): Promise<T> => {
+    // what takes many transactions is one act, noted with the first of them
+    const isFirst = noted.count === 0;
+    const done = await writes.run(async (transaction) => {
       await requireStanding(transaction, act.principal, now());
       const value = await job(transaction);
-      await noteAct(transaction, withOutcome(act, value), 'done', now());
-      noted.count += 1;
+      if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());
       return value;
     }, bytes);
-  const noted = { count: 0 };
+    noted.count += 1;
+    return done;
+  };
   const queue = Object.create(writes, { run: { value: run } }) as WriteQueue;
   return { database: { ...database, writes: queue }, noted };
 }
