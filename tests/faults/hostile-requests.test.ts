@@ -118,8 +118,12 @@ test('an upgrade that is not offered is a request like any other', async () => {
 
 test('five hundred random requests leave the server up and nothing stored', { timeout: 120_000 }, async () => {
   const random = seededRandom('requests');
-  const paths = [...apiPaths(), '/', '/sign-in', '/sign-out', '/healthz', '/readyz', '/sessions/s', '/agents/a'];
-  const before = await server.dump();
+  const pages = ['/', '/sign-in', '/sign-out', '/healthz', '/readyz', '/sessions/s', '/agents/a'];
+  // what needs no words to be done is done
+  const paths = [...apiPaths().filter((path) => !path.endsWith('/sign-in-codes')), ...pages];
+  // that somebody was refused something is noted
+  const stored = async () => ({ ...(await server.dump()), audit: [] });
+  const before = await stored();
   for (let count = 0; count < 500; count += 20) {
     const sent = Array.from({ length: 20 }, () => randomRequest(random, paths));
     const answers = await Promise.all(sent.map((parts) => rawRequest(port, ...parts)));
@@ -134,7 +138,7 @@ test('five hundred random requests leave the server up and nothing stored', { ti
       if (isWire) expect(headers['content-type'], what).toMatch(/^application\/json/);
     }
   }
-  expect(await server.dump()).toEqual(before);
+  expect(await stored()).toEqual(before);
   expect((await get('/readyz')).status).toBe(200);
 });
 
