@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NewEmbed } from '@/lib/protocol/access';
+import { AccessStage, type Headers } from '../support/access-stage';
+import { type BusyAgent, busyAgent } from '../support/busy-agent';
+
+const CONSOLE = 'https://console.example.com';
+
+let stage: AccessStage;
+let agent: BusyAgent;
+beforeAll(async () => {
+  stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
+  agent = await busyAgent(stage, 'a');
+});
+afterAll(() => stage.close());
+
+/** Sends a request whose body comes only once it is let go. */
+function held(path: string, body: object, as: Headers) {
+  let letGo = () => {};
+  const bytes = new ReadableStream<Uint8Array>({
+    start(controller) {
+      letGo = () => {
+        controller.enqueue(new TextEncoder().encode(JSON.stringify(body)));
+        controller.close();
+      };
+    },
+  });
+  const headers = { host: '127.0.0.1:4319', 'content-type': 'application/json', ...as };
+  const init = { method: 'POST', headers, body: bytes, duplex: 'half' } as RequestInit;
+  const answer = stage.server.handle(new Request(`http://127.0.0.1:4319/api/v1${path}`, init));
+  return { answer, letGo: () => letGo() };
+}
+
+const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE' });
+
+describe('what was on its way when its credential ended', () => {
+  test.each([
+    ['a token that would outlast it', '/tokens', { role: 'admin' }, { role: 'admin' }],
+    ['a message', 'messages', { text: 'Still here', clientId: 'late' }, { role: 'operator' }],
+  ] as const)('is not done: %s', async (_what, path, body, who) => {
+    const { id, ...as } = await stage.token(who);
+    const to = path === 'messages' ? `/sessions/${agent.sessionId}/messages` : path;
+    const request = held(to, body, as);
+    await revoke(id);
+    request.letGo();
+    expect((await request.answer).status).toBe(401);
+  });
+
+  test('is not taken: records of a runner', async () => {
+    const { id, ...as } = await stage.token({ agent: 'late' });
+    const event = { type: 'CUSTOM', name: 'marker', value: 1 };
+    const records = [{ seq: 1, kind: 'event', agentId: 'late', sessionId: 'late', occurredAt: 1, event }];
+    const request = held('/events', { producer: { id: 'late', epoch: 1 }, records }, as);
+    await revoke(id);
+    request.letGo();
+    expect((await request.answer).status).toBe(401);
+    expect((await stage.send('/api/v1/sessions/late')).status).toBe(404);
+  });
+});
+
+describe('an embed', () => {
+  const embed = (body: object, as: Headers = stage.owner) =>
+    stage.send('/api/v1/embed-tokens', { method: 'POST', as, body: { parentOrigin: CONSOLE, ...body } });
+
+  test('does not outlast what made it', async () => {
+    const expiresAt = Date.now() + 60_000;
+    const { id: _, ...issuer } = await stage.token({ role: 'issuer', expiresAt });
+    const made = (await (await embed({ fleet: true, ttlSeconds: 900 }, issuer)).json()) as NewEmbed;
+    expect(made.expiresAt).toBe(expiresAt);
+  });
+
+  test('acts in one session at most', async () => {
+    expect((await embed({ fleet: true, role: 'operator' })).status).toBe(400);
+    expect((await embed({ agentId: agent.agentId, role: 'operator' })).status).toBe(400);
+    expect((await embed({ sessionId: agent.sessionId, role: 'operator' })).status).toBe(201);
+  });
+
+  test('shows no more than who made it may see', async () => {
+    const other = await busyAgent(stage, 'b');
+    const { id: _, ...issuer } = await stage.token({ role: 'issuer', agent: agent.agentId });
+    expect((await embed({ sessionId: agent.sessionId }, issuer)).status).toBe(201);
+    const foreign = await embed({ sessionId: other.sessionId }, issuer);
+    const missing = await embed({ sessionId: 'none' }, issuer);
+    expect([foreign.status, missing.status]).toEqual([404, 404]);
+    expect((await embed({ agentId: other.agentId }, issuer)).status).toBe(404);
+    const fleet = (await (await embed({ fleet: true }, issuer)).json()) as NewEmbed;
+    const seen = await stage.send('/api/v1/agents', { as: { authorization: `Bearer ${fleet.token}` } });
+    expect(((await seen.json()) as { agents: { id: string }[] }).agents.map(({ id }) => id)).toEqual([agent.agentId]);
+  });
+
+  test('approves nothing, whoever holds its token', async () => {
+    const { token } = (await (await embed({ sessionId: agent.sessionId, role: 'operator' })).json()) as NewEmbed;
+    const answer = await stage.send(`/api/v1/sessions/${agent.sessionId}/requests/${agent.requestId}`, {
+      method: 'POST',
+      as: { authorization: `Bearer ${token}` },
+      body: { behavior: 'allow' },
+    });
+    expect(answer.status).toBe(403);
+  });
+});
+
+describe('a stranger', () => {
+  test('writes nothing, whatever codes are made up', async () => {
+    const before = await stage.ask<{ entries: number }>('/audit/check');
+    for (let count = 0; count < 50; count += 1) {
+      const code = `ilc_${String(count).padStart(43, 'x')}`;
+      const answer = await stage.send(`/sign-in?token=${code}`, { as: {} });
+      expect(answer.headers.get('location')).toBe('/signed-out?reason=old-link');
+    }
+    expect(await stage.ask('/audit/check')).toEqual(before);
+  });
+
+  test('is told the own name of the dashboard by nothing but a good code', async () => {
+    const named = await AccessStage.start({ env: { INTERLUDE_LOCAL_NAME: 'interlude-k3v9' } });
+    const browser = { 'sec-fetch-mode': 'navigate', 'user-agent': 'Mozilla/5.0 Chrome/156.0 Safari/537.36' };
+    const visit = (token: string) => named.send(`/sign-in?token=${token}`, { as: {}, headers: browser });
+    const made = await visit(`ilc_${'x'.repeat(43)}`);
+    expect(JSON.stringify([...made.headers]) + (await made.text())).not.toContain('k3v9');
+    const { code } = await named.ask<{ code: string }>('/sign-in-codes', { method: 'POST' });
+    expect((await visit(code)).headers.get('location')).toContain(
+      'http://interlude-k3v9.localhost:4319/sign-in?token=',
+    );
+    await named.close();
+  });
+});
