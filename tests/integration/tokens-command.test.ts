@@ -86,11 +86,16 @@ describe('tokens create', () => {
     [['create', 'a'], /"create" takes options only/],
     [['revoke'], /name the ids of the tokens/],
     [[], /say create, list or revoke/],
-    [['list', '--token', 'a-secret'], /--token shows the token to everybody on this machine; put it into a file/],
   ])('%j is a usage error that says what to do', async (args, says) => {
     const { exitCode, stdout, stderr } = await callCli(['tokens', ...args], env);
     expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([2, '', 1]);
     expect(stderr).toMatch(says);
+  });
+
+  test('takes a token from the arguments of an old script, and says where else to put it', async () => {
+    const { exitCode, stderr } = await callCli(['tokens', 'list', '--token', 'a-secret-of-some-length'], env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^interlude: --token shows the token to everybody on this machine; put it into a file/);
     expect(stderr).not.toContain('a-secret');
   });
 

@@ -28,13 +28,7 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
   flags: Flags,
   env: Record<string, string | undefined>,
 ) {
-  // It was a flag once. By now it stands in the list of processes, so it is good for nothing.
-  if ('token-file' in flags && argv.some((one) => one === '--token' || one.startsWith('--token='))) {
-    throw usageError(
-      '--token shows the token to everybody on this machine; put it into a file for --token-file, or into INTERLUDE_TOKEN',
-      command,
-    );
-  }
+  const args = 'token-file' in flags ? withoutToken(argv, env) : argv;
   const parsed = parse();
   const values = parsed.values as Record<string, unknown>;
   for (const name of ID_FLAGS) {
@@ -51,9 +45,32 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
 
   function parse() {
     try {
-      return parseArgs({ args: argv, options: flags, allowPositionals: true });
+      return parseArgs({ args, options: flags, allowPositionals: true });
     } catch (error) {
       throw usageError((error as Error).message.split('. ')[0] ?? '', command);
     }
   }
+}
+
+/**
+ * `--token` is in no help: what stands in the arguments stands in the list of processes. Scripts that were written for it
+ * go on, and are told.
+ *
+ * @param env gets the token, which counts for more than what else it says of one
+ */
+function withoutToken(argv: string[], env: Record<string, string | undefined>): string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  const at = argv.findIndex((one, index) => index < end && (one === '--token' || one.startsWith('--token=')));
+  if (at < 0) return argv;
+  const [flag = '', next] = argv.slice(at);
+  const isApart = flag === '--token';
+  const token = isApart ? next : flag.slice('--token='.length);
+  if (token) {
+    env.INTERLUDE_TOKEN = token;
+    delete env.INTERLUDE_TOKEN_FILE;
+  }
+  process.stderr.write(
+    'interlude: --token shows the token to everybody on this machine; put it into a file for --token-file, or into INTERLUDE_TOKEN\n',
+  );
+  return argv.toSpliced(at, isApart ? 2 : 1);
 }

@@ -5,7 +5,7 @@ import { errorCode } from '@/lib/runner/system-error.mjs';
 import { CliError, EXIT } from './exit';
 
 /**
- * Where the token of a command comes from. Never from its arguments: those stand in the list of processes, which
+ * Where the token of a command comes from. Not from its arguments: those stand in the list of processes, which
  * everybody on the machine may read, and in the shell's history.
  */
 export type TokenSource =
