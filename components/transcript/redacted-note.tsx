@@ -1,4 +1,5 @@
 import { memo } from 'react';
+import { OVER } from '@/components/ui/in-view';
 import { countRedacted } from '@/lib/projections/count-redacted';
 import type { Turn } from '@/lib/protocol/read-models';
 
@@ -7,6 +8,7 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
   const count = countRedacted(turns);
   return (
     <p
+      {...OVER}
       role="status"
       aria-label="Secrets"
       className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"

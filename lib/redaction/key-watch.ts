@@ -28,10 +28,10 @@ export class KeyWatch {
       const newline = text.indexOf('\n', this.#looked);
       const lineEnd = newline < 0 ? text.length : newline + 1;
       const last = text.slice(this.#looked, lineEnd).indexOf(this.#last);
-      if (last >= 0) return Math.min(this.#looked + last + this.#last.length, most);
       // another key begins, which has to be looked at from its own beginning
       const next = text.slice(this.#looked, lineEnd).search(KEY_BEGIN.source);
-      if (next >= 0) return this.#isFirst ? this.#looked + next : this.#looked;
+      if (next >= 0 && (last < 0 || next < last)) return this.#isFirst ? this.#looked + next : this.#looked;
+      if (last >= 0) return Math.min(this.#looked + last + this.#last.length, most);
       if (lineEnd >= most) return most;
       if (newline < 0) return null;
       this.#takeLine(text.slice(this.#looked, newline));

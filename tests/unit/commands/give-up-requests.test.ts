@@ -9,6 +9,7 @@ import { COMMAND_EXPIRY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@/lib/protocol/li
 import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
 import { readTranscript } from '@/lib/queries/read-transcript';
+import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 
@@ -141,9 +142,12 @@ describe('a request whose runner does not come back', () => {
     const asked = page?.turns.flatMap(({ items }) => items).findLast(({ id }) => id === 'q1');
     expect(asked).toMatchObject({ kind: 'request', outcome: null, toolName: 'Bash', input: { id: 'q1' } });
     const answered = await postRequestAnswer(
-      { ids: { sessionId: 's1', requestId: 'q1' }, body: { behavior: 'allow' } } as Parameters<
-        typeof postRequestAnswer
-      >[0],
+      {
+        ids: { sessionId: 's1', requestId: 'q1' },
+        body: { behavior: 'allow' },
+        request: new Request('http://localhost'),
+        ...byOwner,
+      },
       target.context,
     );
     expect(answered).toMatchObject({ state: 'queued' });
