@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { errorCode } from '../runner/system-error.mjs';
-import { LaunchError } from './say.mjs';
 
 const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const LENGTH = 8;
@@ -26,7 +25,8 @@ export function readOrMakeLocalName(dataDir, env) {
     // `wx`: of two that start at once, one makes it and both read it
     writeFileSync(file, `interlude-${letters}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
+    // where nothing can be kept there is no such name: whoever has to write there says what to do
+    if (errorCode(error) !== 'EEXIST') return '';
   }
   return readFileSync(file, 'utf8').trim();
 }
