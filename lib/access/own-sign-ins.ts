@@ -55,12 +55,12 @@ export async function deleteOwnSignIns(
  * A condition on `credentials`. Who came in on this machine is no member: there the name says who it is. Of what is no
  * person's sign-in there are none.
  */
-function ofSamePerson({ id, name, credentialId }: Principal): { sql: string; args: string[] } {
-  return id === credentialId
+function ofSamePerson({ memberId, name, credentialId }: Principal): { sql: string; args: string[] } {
+  return memberId === null
     ? {
         sql: `kind = 'session' AND member_id IS NULL AND name = ?
           AND EXISTS (SELECT 1 FROM credentials WHERE id = ? AND kind = 'session')`,
         args: [name, credentialId],
       }
-    : { sql: `kind = 'session' AND member_id = ?`, args: [id] };
+    : { sql: `kind = 'session' AND member_id = ?`, args: [memberId] };
 }

@@ -4,10 +4,10 @@ import { EVERYTHING } from '@/lib/protocol/scope';
 import { noteAct } from './audit-entry';
 import { actOf } from './audited';
 import { authenticate, type Doorkeeper, signedIn } from './authenticate';
-import type { CredentialBook } from './credential-book';
-import { principalOf } from './credential-book';
+import { type CredentialBook, principalOf } from './credential-book';
 import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
+import { formText } from './form-text';
 import { checkHost } from './host';
 import { nextPath } from './next-path';
 import { isSecure, ownAddress } from './own-address';
@@ -69,7 +69,7 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
 /** `POST /sign-in`: the same from a form, so that a token can be pasted. */
 export async function signInByForm(request: Request, server: SignInServer): Promise<Response> {
   checkHost(request, server.settings());
-  const form = new URLSearchParams(await shortText(request));
+  const form = new URLSearchParams(await formText(request, 'sign-in', MAX_FORM_BYTES));
   return enter(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
@@ -89,8 +89,7 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   });
   await credentials.changed();
   // whose sign-in is the provider's is signed out there, too
-  const isMember = principal.id !== principal.credentialId && principal.role !== 'owner';
-  const elsewhere = isMember ? await server.endAtProvider() : null;
+  const elsewhere = principal.memberId === null ? null : await server.endAtProvider();
   const cleared = clearedCookie(isSecure(request));
   return elsewhere === null
     ? goTo(signedOutPath('/', 'ended'), { 'set-cookie': cleared })
@@ -130,14 +129,14 @@ async function enter(request: Request, server: SignInServer, token: string, next
   if (!isOwner && !(await isGoodCode(server, token))) return goTo(signedOutPath(next, 'old-link'));
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
-    const granted = isOwner ? { principal: OWNER, id: null } : await spendCode(transaction, token, now());
+    const granted = isOwner ? OWNER : await spendCode(transaction, token, now());
     if (granted === null) return null;
     const made = await addCredential(transaction, {
       kind: 'session',
-      name: isOwner ? LOCAL_ADMIN : granted.principal.name,
+      name: isOwner ? LOCAL_ADMIN : granted.name,
       // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
-      role: isOwner ? 'admin' : granted.principal.role,
-      scope: isOwner ? EVERYTHING : granted.principal.scope,
+      role: isOwner ? 'admin' : granted.role,
+      scope: isOwner ? EVERYTHING : granted.scope,
       now: now(),
       expiresAt: null,
       idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
@@ -163,38 +162,16 @@ async function isGoodCode(server: SignInServer, code: string): Promise<boolean> 
 const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`;
 
 /** @returns whose code it is; null for one that is spent, too old, or none */
-async function spendCode(
-  transaction: WriteTransaction,
-  code: string,
-  now: number,
-): Promise<{ principal: Principal; id: string } | null> {
+async function spendCode(transaction: WriteTransaction, code: string, now: number): Promise<Principal | null> {
   const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
   const [row] = rows;
   if (row === undefined) return null;
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
-  return { principal: principalOf(credential), id: credential.id };
+  return principalOf(credential);
 }
 
 export function goTo(path: string, headers: Record<string, string> = {}): Response {
   return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store', ...headers } });
-}
-
-/** The body, of which a stranger may not make us keep more than a form's worth. */
-async function shortText(request: Request): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  try {
-    for await (const chunk of request.body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_FORM_BYTES) break;
-      text += decoder.decode(chunk, { stream: true });
-    }
-  } catch (cause) {
-    throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
-  }
-  if (bytes > MAX_FORM_BYTES) throw new AppError('too_large', `A sign-in form has at most ${MAX_FORM_BYTES} bytes.`);
-  return text + decoder.decode();
 }
