@@ -4,7 +4,6 @@ import { clsx } from 'clsx';
 import { useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useOutgoing } from '@/components/composer/use-outgoing';
-import { TaskPanel } from '@/components/tasks/task-panel';
 import { setAddressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { SessionFoot } from './session-foot';
@@ -12,6 +11,7 @@ import { SessionHeader } from './session-header';
 import { SessionLog } from './session-log';
 import { useSessionScope } from './session-scope';
 import type { SessionParts } from './session-stores';
+import { TaskPane } from './task-pane';
 import { TranscriptOnDemand } from './transcript-on-demand';
 import { useLogPanel } from './use-log-panel';
 import { useNamedTasks } from './use-named-tasks';
@@ -60,27 +60,13 @@ export function SessionPanes(props: SessionParts & { nonce: string | undefined }
               />
             </JumpProvider>
           </div>
-          {tasks.length > 0 && (
-            <div
-              className={clsx(
-                'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
-                showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
-              )}
-            >
-              {showsTasks && (
-                <button
-                  type="button"
-                  onClick={() => setShowsTasks(false)}
-                  className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
-                >
-                  Back to the transcript
-                </button>
-              )}
-              <JumpProvider jump={jump}>
-                <TaskPanel tasks={tasks} omitted={omitted} />
-              </JumpProvider>
-            </div>
-          )}
+          <TaskPane
+            tasks={tasks}
+            omitted={omitted}
+            isShown={showsTasks}
+            onClose={() => setShowsTasks(false)}
+            jump={jump}
+          />
         </div>
       </SessionLog>
     </main>

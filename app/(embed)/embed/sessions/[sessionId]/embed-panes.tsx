@@ -7,12 +7,12 @@ import { SessionFacts } from '@/app/(console)/sessions/[sessionId]/session-facts
 import { SessionFoot } from '@/app/(console)/sessions/[sessionId]/session-foot';
 import { useSessionScope } from '@/app/(console)/sessions/[sessionId]/session-scope';
 import type { SessionParts } from '@/app/(console)/sessions/[sessionId]/session-stores';
+import { TaskPane } from '@/app/(console)/sessions/[sessionId]/task-pane';
 import { TranscriptOnDemand } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
 import { useNamedTasks } from '@/app/(console)/sessions/[sessionId]/use-named-tasks';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { useSession } from '@/components/sessions/use-sessions';
-import { TaskPanel } from '@/components/tasks/task-panel';
 import { setAddressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 
@@ -66,27 +66,13 @@ export function EmbedPanes({ nonce, actions, toast, say }: SessionParts & { nonc
             />
           </JumpProvider>
         </div>
-        {tasks.length > 0 && (
-          <div
-            className={clsx(
-              'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
-              showsTasks ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
-            )}
-          >
-            {showsTasks && (
-              <button
-                type="button"
-                onClick={() => setShowsTasks(false)}
-                className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
-              >
-                Back to the transcript
-              </button>
-            )}
-            <JumpProvider jump={jump}>
-              <TaskPanel tasks={tasks} omitted={omitted} />
-            </JumpProvider>
-          </div>
-        )}
+        <TaskPane
+          tasks={tasks}
+          omitted={omitted}
+          isShown={showsTasks}
+          onClose={() => setShowsTasks(false)}
+          jump={jump}
+        />
       </div>
     </main>
   );
