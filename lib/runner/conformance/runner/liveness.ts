@@ -5,9 +5,6 @@ import { agree, type Check, hold, NotDone } from '../check';
 import { everyMsOf, type RunnerStage } from './runner-stage';
 
 const WHY = '3, What status may say, and 7, Commands, 9';
-/** For what comes a little late on a busy machine. */
-const SLACK_MS = 3_000;
-
 export const LIVENESS: readonly Check<RunnerStage>[] = [
   {
     group: 'liveness',
@@ -36,7 +33,7 @@ export const LIVENESS: readonly Check<RunnerStage>[] = [
       const everyMs = everyMsOf(stage.status) ?? 0;
       const count = () => stage.fake.ledger.statuses().length;
       const before = count();
-      const withinMs = everyMs + SLACK_MS;
+      const withinMs = everyMs + stage.patience.withinMs;
       const todo = 'Send a status record every everyMs, whether or not anything has changed.';
       await stage.until('the next status record', () => count() > before, todo, { withinMs });
     },
@@ -48,7 +45,7 @@ export const LIVENESS: readonly Check<RunnerStage>[] = [
     async run(stage) {
       if (!('openTurnId' in stage.status)) throw new NotDone('its status record does not speak of the open turn');
       const { id } = await stage.begun('hang');
-      const withinMs = (everyMsOf(stage.status) ?? 0) + SLACK_MS;
+      const withinMs = (everyMsOf(stage.status) ?? 0) + stage.patience.withinMs;
       const seen = () => stage.status.openTurnId;
       const names = (turn: unknown) => () => stage.status.openTurnId === turn;
       await stage.until(`openTurnId ${id}`, names(id), 'Report within everyMs that a turn is open.', {

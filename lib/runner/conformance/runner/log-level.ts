@@ -13,7 +13,7 @@ const set = (stage: RunnerStage, level: string | null, requestId: string, ttlSec
   });
 
 async function says(stage: RunnerStage, level: unknown): Promise<void> {
-  const withinMs = (everyMsOf(stage.status) ?? 0) + stage.patience.withinMs / 2;
+  const withinMs = (everyMsOf(stage.status) ?? 0) + stage.patience.withinMs;
   const todo = 'Say logLevel in the status record, soon after it changed.';
   const isSaid = () => stage.status.logLevel === level;
   await stage.until(`a status record with logLevel ${level}`, isSaid, todo, {

@@ -9,7 +9,7 @@ import type { ServerStage } from './server-stage';
 const WHY = '8, Invariants, 12';
 const READERS = 20;
 /** Far more than a healthy server takes, and less than anybody would wait for: the checks run on busy machines too. */
-const BOUND_MS = 2_000;
+const BOUND_MS = 5_000;
 const BATCHES = 30;
 const BATCH_TEXT = 'x'.repeat(40_000);
 
@@ -56,7 +56,7 @@ export const NEVER_IN_THE_WAY: readonly Check<ServerStage>[] = [
         const todo = 'Let go of a reader that leaves its backlog unread; wait for none.';
         hold(slowest < BOUND_MS, `every request within ${BOUND_MS} ms`, `${slowest} ms`, todo);
         const heard = () => reader.named('session-event').length >= BATCHES;
-        await stage.until('all of it at the one who reads', heard, todo, { withinMs: 2 * BOUND_MS });
+        await stage.until('all of it at the one who reads', heard, todo);
         const alive = await timed(() => stage.send('/healthz'));
         hold(alive < BOUND_MS, `healthz within ${BOUND_MS} ms`, `${alive} ms`, todo);
       } finally {
