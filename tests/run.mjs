@@ -96,10 +96,7 @@ const STAGES = {
  * way to them.
  */
 const LANES = [
-  [
-    ['lint', 'types', 'build'],
-    ['unit', 'ui'],
-  ],
+  [['lint', 'types', 'build', 'ui'], ['unit']],
   [
     ['e2e', 'contract'],
     ['agents', 'integration'],

@@ -403,8 +403,9 @@ async function open(agentId: string, rest = ''): Promise<Page> {
   return page;
 }
 
+/** Not what the server's markup has in its place, which goes when the browser takes over. */
 function logOf(page: Page): Locator {
-  return page.getByRole('log', { name: 'Agent log' });
+  return page.getByRole('log', { name: 'Agent log' }).and(page.locator(':not([aria-busy])'));
 }
 
 function line(page: Page, text: string | RegExp): Locator {

@@ -26,6 +26,7 @@ let it: Visit;
 let line: SwallowingProxy;
 beforeAll(async () => {
   it = await visit({
+    chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
     origin: async (server) => {
       line = await swallowingProxy(server.url);
