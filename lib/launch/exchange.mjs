@@ -112,6 +112,8 @@ async function pipe(reader, response) {
     drained();
     reader.cancel().catch(() => {});
   });
+  // also while nobody fetches what was written before
+  reader.closed.catch(() => response.destroy());
   try {
     for (;;) {
       const { done, value } = await reader.read();

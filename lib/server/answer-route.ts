@@ -21,7 +21,7 @@ import type { ServerParts } from './server-parts';
  *   and what the handler throws
  */
 export async function answerRoute(
-  { handler, takes, status, action, pattern }: ApiRoute,
+  { access, handler, takes, status, action, pattern }: ApiRoute,
   request: Request,
   server: ServerParts,
   ids: Ids,
@@ -32,7 +32,7 @@ export async function answerRoute(
   const bytes = takes.bodies === undefined ? null : await readBody(request);
   const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
   const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
-  const whenOver = (onEnd: () => void) => server.credentials.watch(principal.credentialId, onEnd);
+  const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
   const asked = { ids, query, body, request, principal, whenOver };
   if (action === null) {
     await requireReach(server.database, principal.scope, ids, of);
