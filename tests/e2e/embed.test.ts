@@ -352,7 +352,7 @@ test('only embeds, and what is the same for everybody, may be framed or read fro
   expect(Object.fromEntries(embed)).toMatchObject({
     'cross-origin-resource-policy': 'cross-origin',
     'cross-origin-embedder-policy': 'require-corp',
-    'referrer-policy': 'no-referrer',
+    'referrer-policy': 'same-origin',
     'x-content-type-options': 'nosniff',
   });
   for (const name of ['x-frame-options', 'cross-origin-opener-policy', 'access-control-allow-origin', 'set-cookie']) {
