@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
-import { actOf, audited, noteRefusal } from '@/lib/access/audited';
+import { actOf, audited } from '@/lib/access/audited';
 import type { Principal } from '@/lib/access/principal';
 import { requireReach } from '@/lib/access/require-reach';
 import { parseJson } from '@/lib/ingest/parse-json';
@@ -47,7 +47,7 @@ export async function answerRoute(
     if (noted.count === 0) await database.writes.run(async () => undefined);
     return await responseOf(model, status, principal);
   } catch (error) {
-    await noteRefusal(server.database, act, error, server.now());
+    await server.refusals.note(act, error);
     throw error;
   }
 }

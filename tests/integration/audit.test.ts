@@ -230,7 +230,9 @@ describe('one transaction', () => {
     const statuses = await Promise.all(asked);
     const made = (await entries(stage)).filter(({ number }) => number > before);
     expect(made.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
-    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(statuses.filter((one) => one === 404).length);
+    // the first of them; the others are counted
+    expect(statuses.filter((one) => one === 404).length).toBeGreaterThan(1);
+    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(1);
     expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => before + made.length - at));
     expect((await check(stage)).brokenAt).toBeNull();
   });
@@ -267,12 +269,13 @@ describe('the chain', () => {
     digest: 0,
     origin: 0,
     result: 0,
+    times: 0,
     hash: 0,
   });
   test.each(COLUMNS)('whoever changes %s all the same is found out', async (column) => {
     const stage = await chained();
     await sql(stage, 'DROP TRIGGER audit_is_kept');
-    await sql(stage, `UPDATE audit SET ${column} = '1' WHERE number = 3`);
+    await sql(stage, `UPDATE audit SET ${column} = '2' WHERE number = 3`);
     expect((await check(stage)).brokenAt).toBe(3);
   });
 
