@@ -1,4 +1,10 @@
-import { DATA_POLICY, EMBED_HEADERS, PUBLIC_HEADERS, SECURITY_HEADERS } from './lib/access/response-headers.mjs';
+import {
+  DATA_POLICY,
+  EMBED_HEADERS,
+  FORM_POLICY,
+  PUBLIC_HEADERS,
+  SECURITY_HEADERS,
+} from './lib/access/response-headers.mjs';
 
 /** As in lib/access/embed-path.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
@@ -22,7 +28,8 @@ const config = {
     { source: `/(${EMBEDS})`, headers: headerList(EMBED_HEADERS) },
     { source: '/_next/static/:path*', headers: headerList(PUBLIC_HEADERS) },
     { source: '/embed.js', headers: headerList(PUBLIC_HEADERS) },
-    { source: '/(api|healthz|readyz|sign-in|sign-out)/:path*', headers: headerList(DATA_POLICY) },
+    { source: '/(api|healthz|readyz)/:path*', headers: headerList(DATA_POLICY) },
+    { source: '/(sign-in|sign-out)/:path*', headers: headerList(FORM_POLICY) },
   ],
 };
 

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
+import type { NewAuditEntry } from '@/lib/protocol/audit';
 import type { CommandState, CommandType, WakeRule } from '@/lib/protocol/commands';
 import type { LogMarker } from '@/lib/protocol/envelope';
 import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
@@ -660,6 +661,8 @@ export const audit = sqliteTable(
     /** Where from: the page's origin, or the address of a program. */
     origin: text('origin').notNull(),
     result: text('result').notNull(),
+    /** How many it stands for. */
+    times: integer('times').notNull().default(1),
     /** SHA-256 over this entry and the hash of the one before. */
     hash: text('hash').notNull(),
   },
@@ -668,6 +671,26 @@ export const audit = sqliteTable(
     index('audit_by_credential').on(table.credentialId, table.number),
     index('audit_by_session').on(table.sessionId, table.number).where(sql`session_id IS NOT NULL`),
     index('audit_by_agent').on(table.agentId, table.number).where(sql`agent_id IS NOT NULL`),
+  ],
+);
+
+/** What a credential was refused again soon after it was noted, until the audit tells how often. */
+export const refusals = sqliteTable(
+  'refusals',
+  {
+    credentialId: text('credential_id').notNull(),
+    action: text('action').notNull(),
+    result: text('result').notNull(),
+    /** When the audit tells. */
+    dueAt: integer('due_at').notNull(),
+    /** How often since the audit told of it last. */
+    times: integer('times').notNull(),
+    /** The newest of them, as its entry tells it. */
+    entry: json<NewAuditEntry>('entry').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.credentialId, table.action, table.result] }),
+    index('refusals_by_due').on(table.dueAt),
   ],
 );
 

@@ -13,7 +13,7 @@ import { ROLE_WORD } from './role-words';
 
 /** One entry on a line, and all of it beneath. */
 export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
-  const { number, at, actor, action, agentId, sessionId, target, result } = entry;
+  const { number, at, actor, action, agentId, sessionId, target, result, times } = entry;
   const isDone = result === 'done';
   const about = sessionId ?? agentId ?? target.replace(API_BASE, '');
   return (
@@ -35,6 +35,7 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
             className={clsx('truncate @max-3xl:order-4 @max-3xl:text-right', isDone ? 'text-ink-3' : 'text-failed')}
           >
             {resultWord(result)}
+            {times > 1 && `, ${times} times`}
           </span>
         </summary>
         <Whole entry={entry} onOnly={onOnly} />
@@ -44,7 +45,8 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
 }
 
 function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
-  const { number, actor, actorKind, role, credentialId, agentId, sessionId, target, digest, origin, hash } = entry;
+  const { number, actor, actorKind, role, credentialId, agentId, sessionId } = entry;
+  const { target, digest, origin, times, hash } = entry;
   return (
     <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
       <Fact name="Entry">{number}</Fact>
@@ -64,6 +66,7 @@ function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFiel
           <Name text={sessionId} />
         </Fact>
       )}
+      {times > 1 && <Fact name="Times">{times}, and this is the newest of them</Fact>}
       <Fact name="Asked for">
         <code>
           <Name text={target} />

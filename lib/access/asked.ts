@@ -10,6 +10,6 @@ export type Asked<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
-  /** Calls back once if the sender may no longer come in, while the answer lasts. @returns how to stop that */
+  /** Calls back once if the sender may no longer come in, or ask for this, while the answer lasts. @returns how to stop that */
   whenOver: (onEnd: () => void) => () => void;
 };

@@ -1,9 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { columnText } from '@/db/column-text';
 import { audit } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
-import type { AuditEntry } from '@/lib/protocol/audit';
+import type { AuditEntry, NewAuditEntry } from '@/lib/protocol/audit';
 import type { Principal } from './principal';
 
 /**
@@ -12,7 +13,8 @@ import type { Principal } from './principal';
  * Ordering: numbered without a hole, in the order of the commits.
  * Failure: an entry is written in the transaction of the act, so that there is no act without its entry and no entry
  * without its act. Each has a hash over itself and the hash before it: an entry that is changed or taken out breaks
- * the chain from there on. Runners write none: what they say is in the event log.
+ * the chain from there on. Runners write none: what they say is in the event log. What is refused again and again is
+ * told of together: see refusals.ts.
  */
 
 /** Something that somebody asks for, before it is known what comes of it. */
@@ -36,16 +38,12 @@ const AUDIT = new RowWriter(audit);
 export const AUDIT_COLUMNS = ROW.columns();
 export const auditFromRow = ROW.read;
 
-export async function noteAct(
-  transaction: WriteTransaction,
-  { principal, ...act }: Act,
-  result: string,
-  now: number,
-): Promise<void> {
-  const { rows } = await transaction.execute('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1');
-  const [last] = rows;
-  const entry = {
-    number: Number(last?.number ?? 0) + 1,
+export function noteAct(transaction: WriteTransaction, act: Act, result: string, now: number): Promise<void> {
+  return addEntry(transaction, entryOf(act, result, now));
+}
+
+export function entryOf({ principal, ...act }: Act, result: string, now: number): NewAuditEntry {
+  return {
     at: now,
     actor: principal.name,
     actorKind: principal.kind,
@@ -53,16 +51,33 @@ export async function noteAct(
     credentialId: principal.credentialId,
     ...act,
     result,
+    times: 1,
   };
+}
+
+export async function addEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
+  const { rows } = await transaction.execute('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1');
+  const [last] = rows;
+  const entry = { number: Number(last?.number ?? 0) + 1, ...asKept(added) };
   await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? NO_HASH)) }));
 }
 
-/** Over every field, in a fixed order. */
+/** The hash is over what is read back: a path may name what no column keeps as it is. */
+function asKept(entry: NewAuditEntry): NewAuditEntry {
+  const fields = Object.entries(entry).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? columnText(value.toWellFormed()) : value,
+  ]);
+  return Object.fromEntries(fields) as NewAuditEntry;
+}
+
+/** Over every field, in a fixed order. `times` counts from 2 on: entries from before it was there have their hash. */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
   const { number, at, actor, actorKind, role, credentialId, action } = entry;
-  const { agentId, sessionId, target, digest, origin, result } = entry;
+  const { agentId, sessionId, target, digest, origin, result, times } = entry;
   const fields = [before, number, at, actor, actorKind, role, credentialId, action];
-  return textDigest(JSON.stringify([...fields, agentId, sessionId, target, digest, origin, result]));
+  const more = times === 1 ? [] : [times];
+  return textDigest(JSON.stringify([...fields, agentId, sessionId, target, digest, origin, result, ...more]));
 }
 
 export function textDigest(text: string): string {

@@ -10,8 +10,6 @@ import type { Principal } from './principal';
 
 /** How much is kept of what a program calls itself. */
 const MAX_ORIGIN = 200;
-/** What nobody was refused: the request made no sense, or the server could not say. */
-const NO_RESULT: readonly string[] = ['malformed', 'invalid_argument', 'too_large', 'unavailable', 'internal'];
 
 /** What a request asks for. */
 export function actOf(
@@ -91,10 +89,4 @@ async function requireStanding(
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();
   if (credential.role === role) return;
   throw new AppError('forbidden', 'Your role changed while this was on its way. Look again, and repeat it if you may.');
-}
-
-/** Notes what somebody was refused. Never rejects: the refusal stands without it. */
-export async function noteRefusal(database: Database, act: Act, error: unknown, now: number): Promise<void> {
-  if (!(error instanceof AppError) || NO_RESULT.includes(error.code)) return;
-  await database.writes.run((transaction) => noteAct(transaction, act, error.code, now)).catch(() => {});
 }

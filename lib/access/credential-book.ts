@@ -2,9 +2,9 @@ import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
-import type { Role } from '@/lib/protocol/scope';
+import type { Permission, Role } from '@/lib/protocol/scope';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
-import { OWNER, type Principal } from './principal';
+import { may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
 
 /** How often to look whether any credential changed, while somebody uses one here. */
@@ -28,11 +28,19 @@ interface Entry {
   endsAt: number;
 }
 
+/** What goes on by a credential, as long as that lets it. */
+interface Watcher {
+  needs: Permission;
+  /** Whether secrets are taken out of what it tells. */
+  redacts: boolean;
+  onEnd: () => void;
+}
+
 /**
  * The credentials that are in use in this process, so that knowing one again needs no query.
  *
  * Ordering: a credential that was revoked, here or by another process, lets nobody in two seconds later, and its
- * streams have ended by then.
+ * streams have ended by then. So have those of one that may less than they need.
  * Failure: while the database does not answer, what is remembered stops counting after a moment: nobody comes in by a
  * credential that may have been revoked.
  */
@@ -43,8 +51,9 @@ export class CredentialBook {
   readonly #redactedRoles: readonly Role[];
   /** By the hash of the secret; null for one that lets nobody in. */
   readonly #entries = new Map<string, Entry | null>();
-  readonly #liveIds = new Set<string>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  /** By the credential's id. */
+  readonly #live = new Map<string, Principal>();
+  readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #used = new Map<string, number>();
   #version: number | null = null;
   /** How often everything was read again. */
@@ -106,19 +115,23 @@ export class CredentialBook {
   }
 
   /**
-   * Calls back once when a credential ends, also by its time.
+   * Calls back once when a credential ends, also by its time, or does not permit any more what goes on by it. Who was
+   * told secrets and is to be told none counts as such.
+   *
+   * @param principal as it was when that began
    * @returns how to stop waiting for that
    */
-  watch(credentialId: string, onEnd: () => void): () => void {
+  watch({ credentialId, redacts }: Principal, needs: Permission, onEnd: () => void): () => void {
     // the owner's token is of this process's environment
     if (credentialId === OWNER.credentialId) return () => {};
-    // it may have ended since it was found
-    if (!this.#liveIds.has(credentialId)) this.#version = null;
+    const watcher = { needs, redacts, onEnd };
+    // it may have changed since it was found
+    if (!lets(this.#live.get(credentialId), watcher)) this.#version = null;
     const watchers = this.#watchers.get(credentialId) ?? new Set();
-    this.#watchers.set(credentialId, watchers.add(onEnd));
+    this.#watchers.set(credentialId, watchers.add(watcher));
     this.#keep();
     return () => {
-      watchers.delete(onEnd);
+      watchers.delete(watcher);
       if (watchers.size === 0 && this.#watchers.get(credentialId) === watchers) this.#watchers.delete(credentialId);
     };
   }
@@ -210,14 +223,12 @@ export class CredentialBook {
     // those that were asked for meanwhile are read by whoever asked
     const before = new Map(this.#entries);
     this.#entries.clear();
-    this.#liveIds.clear();
-    const live = new Set<string>();
+    this.#live.clear();
     for (const row of rows) {
       const { hash, ...credential } = credentialFromRow(row);
-      const entry = this.#take(hash, credential, before.get(hash)?.endsAt);
-      if (entry !== null && this.#isLive(entry)) live.add(credential.id);
+      this.#take(hash, credential, before.get(hash)?.endsAt);
     }
-    for (const id of watched) if (!live.has(id)) this.#end(id);
+    for (const id of watched) this.#end(id, this.#live.get(id));
   }
 
   async #read(hash: string): Promise<Principal | null> {
@@ -250,7 +261,7 @@ export class CredentialBook {
     const lets = credential.kind !== 'code' && credential.revokedAt === null;
     const entry = lets ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
     this.#remember(hash, entry);
-    if (entry !== null && this.#isLive(entry)) this.#liveIds.add(credential.id);
+    if (entry !== null && this.#isLive(entry)) this.#live.set(credential.id, entry.principal);
     return entry;
   }
 
@@ -268,7 +279,7 @@ export class CredentialBook {
       // whoever listens by it must hear of its end
       const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
       if (isWatched) this.#entries.set(oldest, forgotten);
-      else if (forgotten) this.#liveIds.delete(forgotten.credential.id);
+      else if (forgotten) this.#live.delete(forgotten.credential.id);
     }
   }
 
@@ -287,10 +298,15 @@ export class CredentialBook {
     }
   }
 
-  #end(credentialId: string): void {
-    const watchers = this.#watchers.get(credentialId);
-    this.#watchers.delete(credentialId);
-    for (const onEnd of watchers ?? []) onEnd();
+  /** @param principal what it lets somebody do now; what it does not, ends */
+  #end(credentialId: string, principal?: Principal): void {
+    const watchers = this.#watchers.get(credentialId) ?? new Set();
+    for (const watcher of [...watchers]) {
+      if (lets(principal, watcher)) continue;
+      watchers.delete(watcher);
+      watcher.onEnd();
+    }
+    if (watchers.size === 0) this.#watchers.delete(credentialId);
   }
 
   /** Writes down when each was last used. It is no change of what anybody may. */
@@ -311,6 +327,10 @@ export class CredentialBook {
         // the next time tells of a later use
       });
   }
+}
+
+function lets(principal: Principal | undefined, { needs, redacts }: Watcher): boolean {
+  return principal !== undefined && may(principal, needs) && (redacts || !principal.redacts);
 }
 
 /** @param redactedRoles who is told no secrets; an embed's own credential says that of it */

@@ -30,6 +30,10 @@ export interface NewCredential {
   providerSessionId?: string | null;
 }
 
+/** For how long embeds and codes are kept that are over: they last for minutes, and there is one for every look. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+const MOST_REMOVED = 100;
+
 /** @returns the secret, which nobody can read again, and what is kept */
 export async function addCredential(
   transaction: WriteTransaction,
@@ -49,6 +53,11 @@ export async function addCredential(
     lastUsedAt: now,
     revokedAt: null,
   };
+  await transaction.execute({
+    sql: `DELETE FROM credentials WHERE id IN (
+      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
+    args: [now - KEPT_MS],
+  });
   await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
   await moveVersion(transaction);
   return { secret, credential };

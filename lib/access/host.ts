@@ -10,8 +10,9 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  * @throws AppError `misdirected_host`
  */
 export function checkHost(request: Request, settings: AccessSettings): void {
-  const name = hostName(request.headers.get('host') ?? new URL(request.url).host);
-  if (LOOPBACK.includes(name) || name === settings.localName) return;
+  const host = request.headers.get('host') ?? new URL(request.url).host;
+  if (isLocalName(host, settings)) return;
+  const name = hostName(host);
   if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
   // An address can't be rebound: only names are looked up.
   if (settings.allowAddresses && isAddress(name)) return;
@@ -19,6 +20,12 @@ export function checkHost(request: Request, settings: AccessSettings): void {
     'misdirected_host',
     `This server does not answer under the name ${JSON.stringify(name)}. Use http://localhost, or add the name to INTERLUDE_ALLOWED_HOSTS and start again.`,
   );
+}
+
+/** Whether a Host is a name of this machine, which leads nobody else here. */
+export function isLocalName(host: string, { localName }: Pick<AccessSettings, 'localName'>): boolean {
+  const name = hostName(host);
+  return LOOPBACK.includes(name) || name === localName;
 }
 
 /** `Host` without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */

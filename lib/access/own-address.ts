@@ -18,7 +18,12 @@ function isSafari(userAgent: string): boolean {
 }
 
 /** Whether the browser reached us over TLS, be it through a proxy. A liar only hardens its own cookie. */
-export function isSecure(request: Request): boolean {
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
-  return (forwarded ?? new URL(request.url).protocol.replace(':', '')) === 'https';
+export function isSecure({ headers, url }: Request): boolean {
+  return saysSecure(headers) ?? new URL(url).protocol === 'https:';
+}
+
+/** What a proxy says of it; null where there is none, or it says nothing. */
+export function saysSecure(headers: Pick<Headers, 'get'>): boolean | null {
+  const forwarded = headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
+  return forwarded === undefined ? null : forwarded === 'https';
 }

@@ -35,7 +35,11 @@ export async function readOwnSignIns(
   };
 }
 
-/** `DELETE /me/sign-ins`: ends all of them but the one that asks. */
+/**
+ * `DELETE /me/sign-ins`: ends all of them but the one that asks.
+ *
+ * @throws AppError `forbidden`; `conflict` if there is no other: what ends nothing is no act for the audit
+ */
 export async function deleteOwnSignIns(
   { principal }: Asked,
   { database, now, credentials }: CredentialServer,
@@ -44,9 +48,11 @@ export async function deleteOwnSignIns(
     throw new AppError('forbidden', 'Only somebody who is signed in has other sign-ins.');
   }
   const { sql, args } = ofSamePerson(principal);
-  await database.writes.run((transaction) =>
-    revokeCredentials(transaction, { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] }, now()),
-  );
+  await database.writes.run(async (transaction) => {
+    const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
+    const ended = await revokeCredentials(transaction, which, now());
+    if (ended.length === 0) throw new AppError('conflict', 'You are signed in nowhere else: there is nothing to end.');
+  });
   await credentials.changed();
   return readOwnSignIns(database, principal, now());
 }

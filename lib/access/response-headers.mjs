@@ -1,7 +1,8 @@
 /** On every response. Pages get their content policy, with a nonce, from proxy.ts. */
 const EVERYWHERE = {
   'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
+  // others are told nothing; to us it proves, where browsers say no more, that a form or a download is of our own pages
+  'referrer-policy': 'same-origin',
   'permissions-policy':
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
 };
@@ -32,3 +33,8 @@ export const PUBLIC_HEADERS = {
 
 /** On what is not a page: should a browser ever be made to show it, it can do nothing. */
 export const DATA_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox" };
+
+/** On pages of text and a form, which are made without Next. Sandboxed, a form could not be sent. */
+export const FORM_POLICY = {
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+};

@@ -22,6 +22,21 @@ export function checkSameOrigin(request: Request): void {
   );
 }
 
+/**
+ * Refuses a form that a page of another site sent. Whoever proves nothing is a program: every browser says of a form where
+ * it comes from.
+ *
+ * @throws AppError `cross_origin`
+ */
+export function checkOwnForm(request: Request): void {
+  const { headers } = request;
+  if (isOwn(request) || (headers.get('sec-fetch-site') ?? headers.get('origin')) === null) return;
+  throw new AppError(
+    'cross_origin',
+    'This form was sent by a page of another site. Open Interlude by its own address, and sign in there.',
+  );
+}
+
 function isOwn({ headers, method, url }: Request): boolean {
   const isRead = READS.includes(method);
   const site = headers.get('sec-fetch-site');

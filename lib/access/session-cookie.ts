@@ -1,3 +1,5 @@
+import { saysSecure } from './own-address';
+
 /**
  * What a browser holds: a random secret that says nothing by itself. Over TLS the name keeps other hosts and plain
  * http from setting it.
@@ -9,10 +11,13 @@ const SECURE_NAME = '__Host-interlude';
 /** The browser's own limit. The server forgets a sign-in sooner: see `sessionIdleMs`. */
 const LIFETIME_SECONDS = 400 * 24 * 60 * 60;
 
-/** The secret a request carries, or null. The secure name counts for more, and the first of a name, as in browsers. */
+/**
+ * The secret a request carries, or null: the first of a name, as in browsers. The secure name counts for more, and over
+ * TLS nothing else does: the other can be set by any host of the same domain, and by whoever is on the network.
+ */
 export function sessionOf(headers: Headers): string | null {
   const cookies = headers.get('cookie') ?? '';
-  return cookieOf(cookies, SECURE_NAME) ?? cookieOf(cookies, NAME);
+  return cookieOf(cookies, SECURE_NAME) ?? (saysSecure(headers) ? null : cookieOf(cookies, NAME));
 }
 
 function cookieOf(cookies: string, name: string): string | null {

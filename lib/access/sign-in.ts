@@ -4,6 +4,7 @@ import { EVERYTHING } from '@/lib/protocol/scope';
 import { noteAct } from './audit-entry';
 import { actOf } from './audited';
 import { authenticate, type Doorkeeper, signedIn } from './authenticate';
+import { begunBy, isForPage } from './begun-by';
 import { type CredentialBook, principalOf } from './credential-book';
 import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
@@ -14,6 +15,7 @@ import { isSecure, ownAddress } from './own-address';
 import { LOCAL_ADMIN } from './person-of';
 import { plainPage } from './plain-page';
 import { OWNER, type Principal } from './principal';
+import { checkOwnForm } from './same-origin';
 import { isSecret, secretHash } from './secret';
 import type { ServerContext } from './server-context';
 import { clearedCookie, sessionCookie, sessionOf } from './session-cookie';
@@ -21,6 +23,9 @@ import { clearedCookie, sessionCookie, sessionOf } from './session-cookie';
 /**
  * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting
  * the installation's token into a form.
+ *
+ * A link signs in at once only whoever opened it themselves: otherwise any page could have a browser act in the name of
+ * whoever made the link, or use the link up. Where a page led to it, one press of a button says that it is meant.
  *
  * Failure: a code that was used, or is too old, leads to the page that says how to get another.
  */
@@ -45,11 +50,12 @@ export interface SignInServer extends Doorkeeper {
 export type SignInTrouble = 'wrong-token' | 'old-link' | 'ended';
 
 /**
- * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in. What is in the link is
- * a code that is spent by this; the installation's own token is taken, too, and printed nowhere.
+ * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in, or asks first. What is in
+ * the link is a code that is spent by this; the installation's own token is taken, too, and printed nowhere.
  */
 export async function signIn(request: Request, server: SignInServer): Promise<Response> {
-  checkHost(request, server.settings());
+  const settings = server.settings();
+  checkHost(request, settings);
   const url = new URL(request.url);
   const token = url.searchParams.get('token');
   const next = nextPath(url.searchParams.get('next'));
@@ -57,18 +63,35 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
     if ((await signedIn(request.headers, server)) !== null) return goTo(next);
     return goTo(signedOutPath(next, wasSignedIn(request.headers) ? 'ended' : undefined));
   }
+  const who = begunBy(request, settings);
   // programs may not know such names
-  const isBrowser = request.headers.get('sec-fetch-mode') === 'navigate';
-  const { localName } = server.settings();
-  const own = ownAddress(request.headers, { localName, isSecure: isSecure(request) });
+  const isBrowser = who !== 'ahead' && isForPage(request.headers);
+  const own = ownAddress(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // to nobody without a code that is good: who knows the name can have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isGoodCode(server, token))) return goTo(`${own}${url.pathname}${url.search}`);
-  return enter(request, server, token, next);
+  return who === 'person' ? enter(request, server, token, next) : askFirst(request, server, { token, next }, who);
+}
+
+/** Tells nothing of the code: what it says is the same for one that is made up. */
+async function askFirst(
+  request: Request,
+  server: SignInServer,
+  fields: { token: string; next: string },
+  who: 'ahead' | 'elsewhere',
+): Promise<Response> {
+  const host = request.headers.get('host') ?? new URL(request.url).host;
+  const current = await signedIn(request.headers, server);
+  const instead = current === null ? '' : ` It is signed in as “${current.name}” now, and would be no more.`;
+  const text = `A link would sign this browser in at ${host} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
+  // what was fetched ahead and failed is asked for again by whoever goes there
+  const status = who === 'ahead' ? 503 : 200;
+  return plainPage('Sign in?', text, { action: '/sign-in', fields, text: 'Sign in' }, status);
 }
 
 /** `POST /sign-in`: the same from a form, so that a token can be pasted. */
 export async function signInByForm(request: Request, server: SignInServer): Promise<Response> {
   checkHost(request, server.settings());
+  checkOwnForm(request);
   const form = new URLSearchParams(await formText(request, 'sign-in', MAX_FORM_BYTES));
   return enter(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }

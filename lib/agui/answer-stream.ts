@@ -175,7 +175,7 @@ class Answer implements Source {
       planned: 'This server ends long streams after a while. The agent goes on: connect to see what comes.',
       slow: 'The client did not read fast enough. The agent goes on: connect to see what it has done.',
       unauthorized:
-        'The credential of this client was revoked or has expired. The agent goes on: connect with another.',
+        'The credential of this client was revoked, has expired or may less now. The agent goes on: connect with another.',
       shutdown: 'Interlude is being stopped. The agent goes on: connect again in a moment.',
     };
     course.fail(words[reason], `stream_${reason}`);

@@ -7,7 +7,8 @@ import { DATA_POLICY, SECURITY_HEADERS } from '../access/response-headers.mjs';
 /** Below this a packed body is hardly shorter, and packing costs more than it saves. */
 const LEAST_PACKED_BYTES = 1024;
 
-const ALWAYS = Object.entries({ ...SECURITY_HEADERS, ...DATA_POLICY }).flat();
+const ALWAYS = Object.entries(SECURITY_HEADERS).flat();
+const OF_DATA = [...ALWAYS, ...Object.entries(DATA_POLICY).flat()];
 
 const packed = promisify(gzip);
 
@@ -28,7 +29,7 @@ export async function exchange(handle, incoming, response) {
   const answer = await handle(requestOf(incoming, response));
   if (response.destroyed || response.headersSent) return void answer.body?.cancel().catch(() => {});
   const { headers, status } = answer;
-  const list = [...ALWAYS];
+  const list = [...(headers.has('content-security-policy') ? ALWAYS : OF_DATA)];
   for (const [name, value] of headers) list.push(name, value);
   const type = headers.get('content-type') ?? '';
   const isPackable =
@@ -112,6 +113,8 @@ async function pipe(reader, response) {
     drained();
     reader.cancel().catch(() => {});
   });
+  // also while nobody fetches what was written before
+  reader.closed.catch(() => response.destroy());
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -19,9 +19,14 @@ export interface AuditEntry {
   origin: string;
   /** `done`, or the code of the refusal. */
   result: string;
+  /** How many it stands for: more than 1 where the same was refused again and again, the newest of which it tells. */
+  times: number;
   /** SHA-256 over this entry and the hash before it, in hex. */
   hash: string;
 }
+
+/** One before its place in the chain. */
+export type NewAuditEntry = Omit<AuditEntry, 'number' | 'hash'>;
 
 export interface AuditPage {
   /** The newest first. */

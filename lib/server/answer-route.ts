@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
-import { actOf, audited, noteRefusal } from '@/lib/access/audited';
+import { actOf, audited } from '@/lib/access/audited';
 import type { Principal } from '@/lib/access/principal';
 import { requireReach } from '@/lib/access/require-reach';
 import { parseJson } from '@/lib/ingest/parse-json';
@@ -21,7 +21,7 @@ import type { ServerParts } from './server-parts';
  *   and what the handler throws
  */
 export async function answerRoute(
-  { handler, takes, status, action, pattern }: ApiRoute,
+  { access, handler, takes, status, action, pattern }: ApiRoute,
   request: Request,
   server: ServerParts,
   ids: Ids,
@@ -32,7 +32,7 @@ export async function answerRoute(
   const bytes = takes.bodies === undefined ? null : await readBody(request);
   const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
   const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
-  const whenOver = (onEnd: () => void) => server.credentials.watch(principal.credentialId, onEnd);
+  const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
   const asked = { ids, query, body, request, principal, whenOver };
   if (action === null) {
     await requireReach(server.database, principal.scope, ids, of);
@@ -47,7 +47,7 @@ export async function answerRoute(
     if (noted.count === 0) await database.writes.run(async () => undefined);
     return await responseOf(model, status, principal);
   } catch (error) {
-    await noteRefusal(server.database, act, error, server.now());
+    await server.refusals.note(act, error);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { databaseOptions, openDatabase } from '@/db/client';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
-import { actOf, noteRefusal } from '@/lib/access/audited';
+import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { Guesses } from '@/lib/access/guesses';
@@ -116,6 +116,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
       all.commands.keep();
       all.logs.keep();
       all.webhooks.keep();
+      all.refusals.keep();
     }
     return all;
   }
@@ -143,9 +144,8 @@ export function createServer(env: Record<string, string | undefined>): Server {
   /** Of what is decided, it is noted who tried; of what is only read, and of what runners try, it is not. */
   async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
     if (action === null || principal.kind === 'runner') return;
-    const { database, now } = await parts();
-    const error = new AppError('forbidden', action);
-    await noteRefusal(database, actOf(request, principal, action, ids, null), error, now());
+    const { refusals } = await parts();
+    await refusals.note(actOf(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
   const answered = withErrors(answer);
@@ -168,6 +168,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
     all.logs.close();
     all.webhooks.close();
     all.credentials.close();
+    all.refusals.close();
     if (farewellMs > 0) await pause(farewellMs);
     await all.database.close();
   }

@@ -1,4 +1,5 @@
 import { CredentialBook } from '@/lib/access/credential-book';
+import { Refusals } from '@/lib/access/refusals';
 import type { ServerContext } from '@/lib/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
 import { FanOut } from '@/lib/fan-out/fan-out';
@@ -14,6 +15,7 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
   webhooks: WebhookSender;
   credentials: CredentialBook;
+  refusals: Refusals;
 }
 
 /** None of them does anything yet: streams open by themselves, and `commands` and `logs` begin with `keep`. */
@@ -26,5 +28,6 @@ export function serverParts(context: ServerContext, retention: Retention): Serve
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
     credentials: new CredentialBook(context),
+    refusals: new Refusals(context),
   };
 }

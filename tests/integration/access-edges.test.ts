@@ -122,3 +122,24 @@ describe('a stranger', () => {
     await named.close();
   });
 });
+
+test('over TLS a sign-in is known by the cookie that no other host can set, and by no other', async () => {
+  const { cookie = '', ...own } = await stage.browser();
+  const tls = { ...own, 'x-forwarded-proto': 'https' };
+  expect(await stage.status('/me', { as: { ...own, cookie } })).toBe(200);
+  expect(await stage.status('/me', { as: { ...tls, cookie } })).toBe(401);
+  expect(await stage.status('/me', { as: { ...tls, cookie: `__Host-${cookie}` } })).toBe(200);
+});
+
+test('what let somebody in for minutes is not kept for ever', async () => {
+  const dayMs = 24 * 3_600_000;
+  const [old, fresh] = [
+    await stage.credential({ kind: 'embed', expiresAt: Date.now() - 31 * dayMs }),
+    await stage.credential({ kind: 'embed', expiresAt: Date.now() - 29 * dayMs }),
+  ];
+  const token = await stage.credential({ kind: 'token', expiresAt: Date.now() - 31 * dayMs });
+  await stage.code();
+  const { rows } = await stage.parts.database.reader.execute('SELECT id FROM credentials');
+  const ids = rows.map(({ id }) => id);
+  expect([old, fresh, token].map(({ id }) => ids.includes(id))).toEqual([false, true, true]);
+});

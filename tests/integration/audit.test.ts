@@ -6,6 +6,7 @@ import type { MessageAnswer } from '@/lib/protocol/commands';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
+import { lengthenAudit } from '../support/long-audit';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -229,7 +230,9 @@ describe('one transaction', () => {
     const statuses = await Promise.all(asked);
     const made = (await entries(stage)).filter(({ number }) => number > before);
     expect(made.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
-    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(statuses.filter((one) => one === 404).length);
+    // the first of them; the others are counted
+    expect(statuses.filter((one) => one === 404).length).toBeGreaterThan(1);
+    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(1);
     expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => before + made.length - at));
     expect((await check(stage)).brokenAt).toBeNull();
   });
@@ -266,12 +269,13 @@ describe('the chain', () => {
     digest: 0,
     origin: 0,
     result: 0,
+    times: 0,
     hash: 0,
   });
   test.each(COLUMNS)('whoever changes %s all the same is found out', async (column) => {
     const stage = await chained();
     await sql(stage, 'DROP TRIGGER audit_is_kept');
-    await sql(stage, `UPDATE audit SET ${column} = '1' WHERE number = 3`);
+    await sql(stage, `UPDATE audit SET ${column} = '2' WHERE number = 3`);
     expect((await check(stage)).brokenAt).toBe(3);
   });
 
@@ -335,7 +339,7 @@ describe('reading it', () => {
   test('an export has every entry, in order, while others act', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
-    await many(stage, 1_600);
+    await lengthenAudit(stage, 1_600);
     const before = (await check(stage)).entries;
     let isOver = false;
     const acting = (async () => {
@@ -412,7 +416,7 @@ describe('reading it', () => {
 
   test('ten thousand entries are checked in a moment, and others go on meanwhile', async () => {
     const stage = await stageOf();
-    await many(stage, 10_000);
+    await lengthenAudit(stage, 10_000);
     const since = performance.now();
     const checking = checkAudit(stage.parts.database);
     const asked = performance.now();
@@ -423,33 +427,4 @@ describe('reading it', () => {
     expect(checkedMs).toBeLessThan(5_000);
     expect(askedMs).toBeLessThan(1_000);
   });
-
-  /** Entries as they would be after a long time. */
-  async function many(stage: AccessStage, count: number): Promise<void> {
-    const newest = (await entries(stage))[0];
-    let [number, head] = [newest?.number ?? 0, newest?.hash ?? NO_HASH];
-    const rows: object[] = [];
-    for (let made = 0; made < count; made += 1) {
-      number += 1;
-      const who = {
-        actor: 'Ada',
-        actorKind: 'human',
-        role: 'operator',
-        credentialId: 'token-1',
-        action: 'send message',
-      };
-      const what = { agentId: null, sessionId: `s${number % 7}`, target: '/x', digest: '', origin: '', result: 'done' };
-      const entry = { number, at: number, ...who, ...what };
-      head = hashOf(entry, head);
-      rows.push({ ...entry, hash: head });
-    }
-    await stage.parts.database.writes.run((transaction) =>
-      transaction.execute({
-        sql: `INSERT INTO audit SELECT value->>'number', value->>'at', value->>'actor', value->>'actorKind',
-          value->>'role', value->>'credentialId', value->>'action', value->>'agentId', value->>'sessionId',
-          value->>'target', value->>'digest', value->>'origin', value->>'result', value->>'hash' FROM json_each(?)`,
-        args: [JSON.stringify(rows)],
-      }),
-    );
-  }
 });

@@ -51,6 +51,31 @@ test('a streamed file is packed as it comes', async () => {
   expect(gunzipSync(body).toString()).toBe(text);
 });
 
+test('an answer that breaks off ends its connection, also where nobody fetches what came before', async () => {
+  let breakOff = () => {};
+  let isOver = false;
+  const ask = await serving(async ({ signal }) => {
+    signal.addEventListener('abort', () => {
+      isOver = true;
+    });
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new Uint8Array(64_000_000));
+        breakOff = () => controller.error(new DOMException('over', 'AbortError'));
+      },
+    });
+    return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } });
+  });
+  const sent = ask();
+  sent.on('error', () => {});
+  sent.end();
+  const [head] = (await once(sent, 'response')) as [IncomingMessage];
+  head.on('error', () => {});
+  await once(head, 'readable');
+  breakOff();
+  await vi.waitUntil(() => isOver);
+});
+
 test('HEAD is answered without a body, and each cookie is a header of its own', async () => {
   const ask = await serving(async () => {
     const headers = new Headers({ 'content-type': 'application/json' });
@@ -69,7 +94,7 @@ test('every answer carries the headers that keep it from being framed, sniffed o
     location: '/',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
     'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
+    'referrer-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'cross-origin-opener-policy': 'same-origin',
   });

@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { moveVersion } from '@/lib/access/credential-rows';
 import { makeSecret, secretHash } from '@/lib/access/secret';
+import type { Me } from '@/lib/protocol/access';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { AccessStage, bearer, type Headers, secretOf } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 import { FrameReader } from '../support/frames';
+import { lengthenAudit } from '../support/long-audit';
 import { startTypescript } from '../support/typescript-process';
 
 const WITHIN_MS = 2_000;
@@ -27,8 +29,8 @@ interface Place {
   hash: string;
 }
 
-async function placeOf(isSecond: boolean): Promise<Place> {
-  const first = await stageOf();
+async function placeOf(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
+  const first = await stageOf({ env });
   const busy = await busyAgent(first, 'a');
   await fillLog(first, busy.agentId);
   const { hash } = await first.ask<{ hash: string }>(`/sessions/${busy.sessionId}/attachments?name=b.txt`, {
@@ -36,7 +38,7 @@ async function placeOf(isSecond: boolean): Promise<Place> {
     body: new Uint8Array(4_000_000).fill(97),
     headers: { 'content-type': 'text/plain' },
   });
-  return { first, busy, hash, here: isSecond ? await stageOf({ dataDir: first.dataDir }) : first };
+  return { first, busy, hash, here: isSecond ? await stageOf({ dataDir: first.dataDir, env }) : first };
 }
 
 /** The ways in which it ends what somebody may, each with whom it ends. */
@@ -231,6 +233,58 @@ function expectedOf(role: 'operator' | 'runner'): Record<string, string> {
   const goingOn = Object.entries(GOING_ON).filter(([, { of }]) => of === role);
   return Object.fromEntries(goingOn.map(([what, { ends }]) => [what, ends]));
 }
+
+describe.each([
+  ['here', false],
+  ['in another server on the same file', true],
+])('within two seconds, %s, of whoever may less from then on', (_, isSecond) => {
+  /** Somebody whom an admin makes a viewer. */
+  async function demoted({ first, here }: Place) {
+    await first.parts.database.writes.run((transaction) =>
+      transaction.execute(`INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)
+        VALUES ('ada', 'https://id.example', 'ada', 'Ada', 'admin', 1, 1)`),
+    );
+    const { secret } = await first.credential({ kind: 'session', role: 'admin', memberId: 'ada', idleMs: 3_600_000 });
+    const headers = { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' };
+    const end = async () => {
+      await first.ask('/members/ada', { method: 'PUT', body: { role: 'viewer' } });
+      await vi.waitUntil(async () => (await here.ask<Me>('/me', { as: headers })).role === 'viewer', WITHIN_MS);
+    };
+    return { headers, end };
+  }
+
+  const ending = async (
+    going: Record<string, (place: Place, as: Headers) => Promise<() => Promise<string>>>,
+    place: Place,
+  ) => {
+    const { headers, end } = await demoted(place);
+    const hows: [string, () => Promise<string>][] = [];
+    for (const [what, begin] of Object.entries(going)) hows.push([what, await begin(place, headers)]);
+    await end();
+    return Object.fromEntries(await Promise.all(hows.map(async ([what, how]) => [what, await inTime(how())])));
+  };
+
+  test('what they may not ask for any more breaks off, and what they may goes on', async () => {
+    const place = await placeOf(isSecond);
+    await lengthenAudit(place.first, 6_000);
+    const exported = async ({ here }: Place, as: Headers) => read(await here.send(`${api}/audit/export`, { as }));
+    const answered = (GOING_ON['an AG-UI client that follows'] as GoingOn).begin;
+    const watched = (GOING_ON['a stream of the dashboard'] as GoingOn).begin;
+    expect(await ending({ exported, answered, watched }, place)).toEqual({
+      exported: CUT,
+      answered: 'told to its end',
+      watched: 'not in time',
+    });
+  });
+
+  test('what tells them secrets ends, where their role is told none', async () => {
+    const place = await placeOf(isSecond, { INTERLUDE_REDACT_ROLES: 'viewer' });
+    const going = Object.entries(GOING_ON).filter(([what, { of }]) => of === 'operator' && !what.includes('AG-UI'));
+    expect(await ending(Object.fromEntries(going.map(([what, { begin }]) => [what, begin])), place)).toEqual(
+      Object.fromEntries(going.map(([what, { ends }]) => [what, ends])),
+    );
+  });
+});
 
 /** Waits until somebody does not come in any more, which is soon. */
 async function refusedTo(stage: AccessStage, headers: Headers): Promise<Response> {

@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { OWNER } from '@/lib/access/principal';
+import { Refusals } from '@/lib/access/refusals';
+import type { Me } from '@/lib/protocol/access';
+import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
+import { AppError } from '@/lib/protocol/errors';
+import { AccessStage, type Headers } from '../support/access-stage';
+
+const WINDOW_MS = 10 * 60_000;
+
+afterEach(() => void vi.restoreAllMocks());
+
+async function stageOf(dataDir?: string): Promise<AccessStage> {
+  const stage = await AccessStage.start(dataDir === undefined ? {} : { dataDir });
+  onTestFinished(() => stage.close());
+  return stage;
+}
+
+/** The wall clock, which only this moves. */
+function clock(): { passes(ms: number): void } {
+  let now = Date.now();
+  vi.spyOn(Date, 'now').mockImplementation(() => now);
+  return {
+    passes(ms) {
+      now += ms;
+    },
+  };
+}
+
+/** @returns the entries of this credential, the oldest first, once the chain was found whole */
+async function entriesOf(stage: AccessStage, { id }: { id: string }): Promise<AuditEntry[]> {
+  expect((await stage.ask<AuditCheck>('/audit/check')).brokenAt).toBeNull();
+  return (await stage.ask<AuditPage>(`/audit?limit=1000&credential=${id}`)).entries.toReversed();
+}
+
+async function interrupts(
+  stage: AccessStage,
+  { id: _, ...as }: Headers & { id: string },
+  times: number,
+  session = 's',
+) {
+  const path = (at: number) => `/sessions/${session}${at}/interrupt`;
+  await Promise.all(
+    Array.from({ length: times }, (_, at) => stage.status(path(at + 1), { method: 'POST', as, body: {} })),
+  );
+}
+
+const told = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
+
+describe('what is refused again and again', () => {
+  test('is one entry at once, and one that says how often ten minutes later', async () => {
+    const time = clock();
+    const stage = await stageOf();
+    const viewer = await stage.token({ role: 'viewer' });
+    await interrupts(stage, viewer, 300);
+    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    time.passes(WINDOW_MS - 1);
+    await stage.parts.refusals.tellDue();
+    expect(await entriesOf(stage, viewer)).toHaveLength(1);
+    const lastAt = Date.now();
+    await interrupts(stage, viewer, 1, 'newest-');
+    time.passes(1);
+    await stage.parts.refusals.tellDue();
+    const all = await entriesOf(stage, viewer);
+    expect(told(all)).toEqual([
+      ['interrupt', 'forbidden', 1],
+      ['interrupt', 'forbidden', 300],
+    ]);
+    expect(all[1]).toMatchObject({ at: lastAt, sessionId: 'newest-1', target: '/api/v1/sessions/newest-1/interrupt' });
+  });
+
+  test('is one entry every ten minutes as long as it goes on, and is told at once after a pause', async () => {
+    const time = clock();
+    const stage = await stageOf();
+    const viewer = await stage.token({ role: 'viewer' });
+    for (let minutes = 0; minutes < 60; minutes += 1) {
+      await interrupts(stage, viewer, 5);
+      time.passes(60_000);
+    }
+    await stage.parts.refusals.tellDue();
+    const all = await entriesOf(stage, viewer);
+    expect(all).toHaveLength(7);
+    expect(all.reduce((sum, { times }) => sum + times, 0)).toBe(300);
+    time.passes(WINDOW_MS);
+    await interrupts(stage, viewer, 1);
+    expect((await entriesOf(stage, viewer)).at(-1)).toMatchObject({ number: (all.at(-1)?.number ?? 0) + 1, times: 1 });
+  });
+
+  test('is told apart by who, what and why, and what is done is an entry each time', async () => {
+    const stage = await stageOf();
+    const [viewer, other] = [await stage.token({ role: 'viewer' }), await stage.token({ role: 'viewer' })];
+    const operator = await stage.token({ role: 'operator' });
+    await interrupts(stage, viewer, 3);
+    await interrupts(stage, other, 3);
+    await interrupts(stage, operator, 3);
+    for (let times = 0; times < 3; times += 1) await stage.ask('/tokens', { method: 'POST', body: { role: 'viewer' } });
+    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(told(await entriesOf(stage, other))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(told(await entriesOf(stage, operator))).toEqual([['interrupt', 'not_found', 1]]);
+    const made = (await entriesOf(stage, { id: 'owner' })).filter(({ action }) => action === 'create token');
+    expect(made).toHaveLength(6);
+    expect(made.every(({ times }) => times === 1)).toBe(true);
+  });
+
+  test('is told by whoever comes next, if the server is gone by then, and once by two', async () => {
+    const time = clock();
+    const first = await stageOf();
+    const viewer = await first.token({ role: 'viewer' });
+    await interrupts(first, viewer, 20);
+    time.passes(WINDOW_MS);
+    const [second, third] = await Promise.all([stageOf(first.dataDir), stageOf(first.dataDir)]);
+    await vi.waitFor(async () => expect(await entriesOf(second, viewer)).toHaveLength(2));
+    await third.parts.refusals.tellDue();
+    expect(told(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+    expect(await entriesOf(third, viewer)).toHaveLength(2);
+  });
+
+  test('is told although the clock was set back', async () => {
+    const time = clock();
+    const stage = await stageOf();
+    const viewer = await stage.token({ role: 'viewer' });
+    await interrupts(stage, viewer, 20);
+    time.passes(-100 * WINDOW_MS);
+    await interrupts(stage, viewer, 1);
+    expect(told(await entriesOf(stage, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+  });
+
+  test('is told by itself, and keeps no process from ending', async () => {
+    const stage = await stageOf();
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    const windowMs = 321;
+    const refusals = new Refusals(stage.parts, windowMs);
+    onTestFinished(() => refusals.close());
+    const act = { principal: OWNER, action: 'interrupt', agentId: null, sessionId: null };
+    const forbidden = new AppError('forbidden', 'Not for you.');
+    for (const target of ['/a', '/b', '/c']) await refusals.note({ ...act, target, digest: '', origin: '' }, forbidden);
+    const mine = async () => (await entriesOf(stage, { id: 'owner' })).map(({ target, times }) => [target, times]);
+    await vi.waitUntil(async () => (await mine()).length === 2);
+    expect(await mine()).toEqual([
+      ['/a', 1],
+      ['/c', 2],
+    ]);
+    const own = timers.mock.results.filter((_, at) => timers.mock.calls[at]?.[1] === windowMs);
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual(own.map(() => false));
+  });
+});
+
+test('nobody makes an entry long, or the chain look broken, by what they ask for', async () => {
+  const stage = await stageOf();
+  const viewer = await stage.token({ role: 'viewer' });
+  await interrupts(stage, viewer, 1, `${'x'.repeat(5_000)}`);
+  const other = await stage.token({ role: 'viewer' });
+  await interrupts(stage, other, 1, 'nul-%00-');
+  const [long] = await entriesOf(stage, viewer);
+  expect([long?.sessionId?.length, long?.target.length]).toEqual([256, 1_000]);
+  expect((await entriesOf(stage, other))[0]?.sessionId).toBe('nul-\uFFFD-1');
+});
+
+test('nobody fills the audit by ending what they do not have', async () => {
+  const stage = await stageOf();
+  const person = await stage.browser();
+  const { credentialId: id } = await stage.ask<Me>('/me', { as: person });
+  const before = (await entriesOf(stage, { id })).length;
+  for (let times = 0; times < 5; times += 1) {
+    expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(409);
+  }
+  expect(told((await entriesOf(stage, { id })).slice(before))).toEqual([['sign out elsewhere', 'conflict', 1]]);
+  await stage.browser();
+  expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(200);
+});

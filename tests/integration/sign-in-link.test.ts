@@ -1,0 +1,83 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { AccessStage, type Headers } from '../support/access-stage';
+
+describe('a link to sign in', () => {
+  const PERSON = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+  const LAN = { INTERLUDE_ALLOWED_HOSTS: 'interlude.lan' };
+  const lan = { host: 'interlude.lan:4319' };
+  const tls = { ...lan, 'x-forwarded-proto': 'https' };
+
+  async function opened(headers: Headers) {
+    const named = await AccessStage.start({ env: LAN });
+    onTestFinished(() => named.close());
+    const code = await named.code();
+    const answer = await named.send(`/sign-in?token=${code}&next=/inbox`, { as: {}, headers });
+    return { named, code, answer, text: await answer.text() };
+  }
+
+  test.each<[string, Headers]>([
+    ['who typed it', PERSON],
+    ['who typed it, over TLS', { ...PERSON, ...tls }],
+    ['a program on this machine', {}],
+    ['a program that says how it asks, and nothing else', { 'sec-fetch-mode': 'cors' }],
+  ])('lets in at once %s', async (_, headers) => {
+    const { answer } = await opened(headers);
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
+    expect(answer.headers.get('set-cookie')).toContain('interlude=ils_');
+  });
+
+  const AHEAD = { 'sec-purpose': 'prefetch;prerender' };
+  test.each<[string, Headers, number]>([
+    ['a page of another site', { ...PERSON, 'sec-fetch-site': 'cross-site' }, 200],
+    ['a page on another port', { ...PERSON, 'sec-fetch-site': 'same-site' }, 200],
+    ['a page of ours, on which agents write links', { ...PERSON, 'sec-fetch-site': 'same-origin' }, 200],
+    ['a frame', { ...PERSON, 'sec-fetch-dest': 'iframe' }, 200],
+    ['an image', { ...PERSON, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 200],
+    ['a browser that looks ahead', { ...PERSON, ...AHEAD }, 503],
+    ['an older one that does', { ...PERSON, purpose: 'prefetch' }, 503],
+    ['whoever says nothing, by a name of the network', lan, 200],
+    ['whoever says nothing, over TLS', tls, 200],
+  ])('asks before it lets in %s, and is good afterwards', async (_, headers, status) => {
+    const { named, code, answer, text } = await opened(headers);
+    expect([answer.status, answer.headers.get('set-cookie'), answer.headers.get('location')]).toEqual([
+      status,
+      null,
+      null,
+    ]);
+    expect(answer.headers.get('content-security-policy')).toContain("form-action 'self'; frame-ancestors 'none'");
+    expect(text).toContain('“Local admin”');
+    expect([...text.matchAll(/name="(\w+)" value="([^"]+)"/g)].map(([, ...pair]) => pair)).toEqual([
+      ['token', code],
+      ['next', '/inbox'],
+    ]);
+    const form = new TextEncoder().encode(`token=${code}&next=%2Finbox`);
+    const own = { ...PERSON, 'sec-fetch-site': 'same-origin' };
+    const entered = await named.send('/sign-in', { method: 'POST', as: {}, body: form, headers: own });
+    expect(entered.headers.get('set-cookie')).toContain('interlude=ils_');
+  });
+
+  test('asks in the same words whether it is good or made up, and says who would not be signed in any more', async () => {
+    const headers = { ...PERSON, 'sec-fetch-site': 'cross-site' };
+    const { named, code, text } = await opened(headers);
+    const madeUp = `ilc_${'x'.repeat(43)}`;
+    const other = await named.send(`/sign-in?token=${madeUp}&next=/inbox`, { as: {}, headers });
+    expect((await other.text()).replace(madeUp, code)).toBe(text);
+    const { cookie = '' } = await named.browser();
+    const known = await named.send(`/sign-in?token=${code}`, { as: { cookie }, headers });
+    expect(await known.text()).toContain('It is signed in as “Local admin” now');
+  });
+
+  test.each<[string, Headers, number]>([
+    ['our own page', { origin: 'http://interlude.lan:4319', ...lan }, 303],
+    ['a program', {}, 303],
+    ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['another site, on plain http', { origin: 'http://elsewhere.example', ...lan }, 403],
+    ['a page that hides its origin', { origin: 'null', ...lan }, 403],
+  ])('its form from %s', async (_, headers, status) => {
+    const named = await AccessStage.start({ env: LAN });
+    onTestFinished(() => named.close());
+    const body = new TextEncoder().encode(`token=${await named.code()}`);
+    const answer = await named.send('/sign-in', { method: 'POST', as: {}, body, headers });
+    expect([answer.status, answer.headers.get('set-cookie') !== null]).toEqual([status, status === 303]);
+  });
+});
