@@ -64,7 +64,8 @@ export async function addCredential(
 }
 
 /**
- * Ends credentials, and the embeds that were made with them. Tokens go on: whoever made one may sign out.
+ * Ends credentials, and the embeds that were made with them. Tokens go on: whoever made one may sign out. What becomes
+ * of them when their maker is shut out, manage-members.ts says.
  *
  * @param which a condition on `credentials`, with its arguments
  * @returns the ids of those that it chose and that were live

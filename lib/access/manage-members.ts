@@ -6,7 +6,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/write-queue';
 import type { ChangeMemberRequest, MemberList, MemberSummary } from '@/lib/protocol/access';
 import { AppError } from '@/lib/protocol/errors';
-import type { Role } from '@/lib/protocol/scope';
+import { MEMBER_ROLES, type Role } from '@/lib/protocol/scope';
 import type { Asked } from './asked';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
@@ -82,10 +82,45 @@ function changed(member: Member, { role, blocked }: ChangeMemberRequest, now: nu
 /** What it means for those of a member's credentials that live. */
 async function carryOut(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
   if (member.blockedAt !== null) {
-    await revokeCredentials(transaction, { sql: 'member_id = ?', args: [member.id] }, now);
+    await shutOut(transaction, { sql: 'id = ?', args: [member.id] }, now);
     return;
   }
   await setMemberRole(transaction, { id: member.id, role: roleOf(member) }, now);
+}
+
+/**
+ * Ends the sign-ins of members, and the tokens that act in their place.
+ *
+ * @param which a condition on `members`, with its arguments
+ */
+export async function shutOut(
+  transaction: WriteTransaction,
+  { sql, args }: { sql: string; args: string[] },
+  now: number,
+): Promise<void> {
+  await endTokensOf(transaction, { sql, args }, now);
+  await revokeCredentials(transaction, { sql: `member_id IN (SELECT id FROM members WHERE ${sql})`, args }, now);
+}
+
+/**
+ * Who may not make tokens any more keeps none that do what people do. Those of runners and consoles go on: what they are
+ * for does not end with whoever set them up.
+ */
+async function endTokensOf(
+  transaction: WriteTransaction,
+  { sql, args }: { sql: string; args: string[] },
+  now: number,
+): Promise<void> {
+  const made = `WITH RECURSIVE made (id) AS (
+      SELECT id FROM credentials WHERE member_id IN (SELECT id FROM members WHERE ${sql})
+      UNION SELECT c.id FROM credentials AS c JOIN made ON c.parent_id = made.id)
+    SELECT id FROM made`;
+  const asPeople = `role IN (SELECT value FROM json_each(?))`;
+  await revokeCredentials(
+    transaction,
+    { sql: `kind = 'token' AND ${asPeople} AND id IN (${made})`, args: [JSON.stringify(MEMBER_ROLES), ...args] },
+    now,
+  );
 }
 
 /** What they may holds for all of their sign-ins. */
@@ -94,6 +129,7 @@ export async function setMemberRole(
   { id: memberId, role }: { id: string; role: Role },
   now: number,
 ): Promise<void> {
+  if (!may({ role }, 'administer')) await endTokensOf(transaction, { sql: 'id = ?', args: [memberId] }, now);
   const { rows } = await transaction.execute({
     sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND revoked_at IS NULL AND role <> ?
       RETURNING id`,

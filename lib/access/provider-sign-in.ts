@@ -6,7 +6,7 @@ import { originOf } from './audited';
 import { principalOf } from './credential-book';
 import { addCredential, revokeCredentials } from './credential-rows';
 import { checkHost } from './host';
-import { setMemberRole } from './manage-members';
+import { setMemberRole, shutOut } from './manage-members';
 import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
 import type { PersonRole } from './oidc/role-of';
 import { isSecure } from './own-address';
@@ -113,8 +113,7 @@ const PROVIDER = {
 
 /** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
 async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
-  const sql = 'member_id IN (SELECT id FROM members WHERE issuer = ? AND subject = ?)';
-  await revokeCredentials(transaction, { sql, args: [issuer, subject] }, now);
+  await shutOut(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
 /** @throws AppError `forbidden` for somebody whom an admin has shut out */

@@ -72,11 +72,23 @@ async function signIn(visitor: string, next = '/'): Promise<{ browser: CookieBro
   return { browser, answer };
 }
 
-function ask(browser: CookieBrowser, path: string, method = 'GET'): Promise<Response> {
+function ask(browser: CookieBrowser, path: string, method = 'GET', body?: object): Promise<Response> {
   const request = browser.request(new URL(path, PUBLIC_URL));
   const headers = new Headers(request.headers);
   headers.set('sec-fetch-site', 'same-origin');
-  return server.handle(new Request(request.url, { method, headers }));
+  return server.handle(new Request(request.url, { method, headers, ...sent(headers, body) }));
+}
+
+/** As a program does. */
+function askBy(token: string, path: string, method = 'GET', body?: object): Promise<Response> {
+  const headers = new Headers({ authorization: `Bearer ${token}` });
+  return server.handle(new Request(new URL(path, PUBLIC_URL), { method, headers, ...sent(headers, body) }));
+}
+
+function sent(headers: Headers, body?: object): { body?: string } {
+  if (body === undefined) return {};
+  headers.set('content-type', 'application/json');
+  return { body: JSON.stringify(body) };
 }
 
 /** As somebody does who signs out of another program of the team. */
@@ -139,6 +151,37 @@ describe('a person of the team', () => {
     identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
     await signIn('vera');
     expect(await me(before)).toMatchObject({ role: 'viewer' });
+  });
+
+  test('who is no admin any more keeps no token that does what people do; runners keep theirs', async () => {
+    const read = async (answer: Promise<Response>) => (await answer).json();
+    for (const end of ['groups', 'block'] as const) {
+      identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
+      const { browser } = await signIn('vera');
+      const { id } = await me(browser);
+      const make = async (body: object) => (await read(ask(browser, '/api/v1/tokens', 'POST', body))).token;
+      const runner = await make({ role: 'runner', agent: `made before the ${end}` });
+      const admin = await make({ role: 'admin' });
+      const { token: operator } = await read(askBy(admin, '/api/v1/tokens', 'POST', { role: 'operator' }));
+      const statuses = async () =>
+        (await Promise.all([runner, admin, operator].map((token) => askBy(token, '/api/v1/me')))).map(
+          ({ status }) => status,
+        );
+      expect(await statuses()).toEqual([200, 200, 200]);
+      if (end === 'groups') {
+        identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
+        await signIn('vera');
+      } else {
+        const { browser: ada } = await signIn('ada');
+        expect((await ask(ada, `/api/v1/members/${id}`, 'PUT', { blocked: true })).status).toBe(200);
+      }
+      expect(await statuses()).toEqual([200, 401, 401]);
+    }
+    const { browser: ada } = await signIn('ada');
+    const { members } = await (await ask(ada, '/api/v1/members')).json();
+    const vera = members.find(({ name }: { name: string }) => name === 'Vera');
+    await ask(ada, `/api/v1/members/${vera.id}`, 'PUT', { blocked: false });
+    identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
   });
 
   test('whom the provider signs out is out here: requests and streams', async () => {
