@@ -29,9 +29,9 @@ export default async function SignedOutPage({
           Interlude
         </h1>
         <WhySignedOut reason={reason} />
-        <SignInWays next={next} isWrongToken={reason === 'wrong-token'} provider={providerName(process.env)} />
+        <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (
-          <p className="mt-6 border-line border-t pt-4 text-ink-3 text-xs">
+          <p className="mt-6 text-pretty border-line border-t pt-4 text-ink-3 text-xs">
             Have you signed in with a link on this machine? Then this browser knows Interlude by an address of its own,
             so that nothing on another port is sent its cookie. <code>npm start</code> prints it.
           </p>

@@ -1,15 +1,18 @@
 import type { ReactNode } from 'react';
+import type { SignInTrouble } from '@/lib/access/sign-in';
 
 /** How to come in: with the provider that is set, else with what this machine knows. */
-export function SignInWays(props: { next: string; isWrongToken: boolean; provider: string | null }) {
-  const { next, isWrongToken, provider } = props;
+export function SignInWays(props: { next: string; reason: SignInTrouble | null; provider: string | null }) {
+  const { next, reason, provider } = props;
   const local = (
     <>
-      <p className="mt-4 text-ink-2">
-        Open the sign-in link that <code className="text-ink">npm start</code> printed, have{' '}
-        <code className="text-ink">npm run -s interlude -- sign-in</code> print a new one, or paste the token here.
+      <p className="mt-4 text-pretty text-ink-2">
+        Open the sign-in link that <code className="text-ink">npm start</code> printed. This prints a new one:
       </p>
-      <TokenForm next={next} isWrong={isWrongToken} />
+      <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
+        npm run -s interlude -- sign-in
+      </pre>
+      <TokenForm next={next} isWrong={reason === 'wrong-token'} />
     </>
   );
   if (provider === null) return local;
@@ -21,8 +24,8 @@ export function SignInWays(props: { next: string; isWrongToken: boolean; provide
       >
         Sign in with {provider}
       </a>
-      {/* Who has just pasted a wrong one sees why. */}
-      <details open={isWrongToken} className="mt-5">
+      {/* Who has just come this way sees why it did not do. */}
+      <details open={reason === 'wrong-token' || reason === 'old-link'} className="mt-5">
         <summary className="w-fit text-ink-3 text-xs hover:text-ink">On the machine that Interlude runs on</summary>
         {local}
       </details>
@@ -36,7 +39,7 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
       <form method="post" action="/sign-in" className="mt-5">
         <input type="hidden" name="next" value={next} />
         <label htmlFor="token" className="block text-2xs text-ink-3">
-          Token
+          Or paste the token
         </label>
         <input
           id="token"
@@ -46,7 +49,7 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
           autoComplete="current-password"
           aria-invalid={isWrong}
           aria-describedby={isWrong ? 'wrong-token' : undefined}
-          className="mt-1 h-9 w-full border-line-strong border-b bg-transparent font-mono text-sm outline-none focus:border-accent"
+          className="mt-1 h-9 w-full rounded-md border border-line-strong bg-ground px-3 font-mono text-sm"
         />
         {isWrong && (
           <p id="wrong-token" role="alert" className="mt-2 text-failed text-xs">
@@ -57,7 +60,7 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
           Sign in
         </button>
       </form>
-      <p className="mt-6 text-ink-3 text-xs">
+      <p className="mt-6 text-pretty text-ink-3 text-xs">
         The token is in the file <code>token</code> of the data directory (<code>.interlude</code> unless{' '}
         <code>INTERLUDE_DATA_DIR</code> says otherwise), or in <code>INTERLUDE_TOKEN</code> if you set it.
       </p>

@@ -1,19 +1,13 @@
-import type { ReactNode } from 'react';
 import type { SignInTrouble } from '@/lib/access/sign-in';
 
-const WORDS: Record<SignInTrouble, { what: string; todo: ReactNode } | null> = {
+const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
   ended: {
     what: 'You are signed out.',
     todo: 'You signed out, an admin ended your sign-in, or it was not used for too long.',
   },
   'old-link': {
     what: 'That link does not work any more.',
-    todo: (
-      <>
-        It was used already, or is older than five minutes:{' '}
-        <code className="text-ink">npm run -s interlude -- sign-in</code> prints a new one.
-      </>
-    ),
+    todo: 'It was used already, or is older than five minutes. Below is how to get a new one.',
   },
   // said at the field
   'wrong-token': null,
@@ -28,7 +22,7 @@ export function WhySignedOut({ reason }: { reason: SignInTrouble | null }) {
   const words = reason === null ? null : WORDS[reason];
   if (words === null) return null;
   return (
-    <p role="status" className="mt-5 text-ink-2">
+    <p role="status" className="mt-5 text-pretty text-ink-2">
       <span className="block font-medium text-ink">{words.what}</span>
       {words.todo}
     </p>

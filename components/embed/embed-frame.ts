@@ -2,7 +2,7 @@ import { page } from '@/components/live/ask-server';
 import { Store } from '@/components/live/store';
 import { keepNothing } from '@/components/ui/browser-storage';
 import { newId } from '@/components/ui/new-id';
-import { applyTheme } from './embed-theme';
+import { applyNamedTheme, applyTheme } from './embed-theme';
 import { takeFragmentToken } from './first-script';
 import { judgeAnswer, placeFault } from './handshake';
 import { consoleMessage, EMBED_VERSION, type EmbedState, type FrameMessage, type ReadyMessage } from './port-messages';
@@ -79,6 +79,7 @@ export class EmbedFrame extends Store {
 
   /** @returns stop */
   start(): () => void {
+    applyNamedTheme();
     const token = takeFragmentToken();
     const why = placeFault({ hasParent: window.parent !== window, isNested: window.parent !== window.top });
     if (why !== null) {
@@ -139,7 +140,7 @@ export class EmbedFrame extends Store {
         this.#set({ kind: 'waiting', words: `${NO_TOKEN} It says: ${message.reason || 'nothing'}` });
     };
     if (this.#phase.kind === 'open') this.#tellState('connected', null);
-    else this.tell({ type: 'need-token', why: 'first' });
+    else this.#keeper.begin();
   }
 
   #refuse(why: string): void {

@@ -3,6 +3,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { EmbedFrame } from './embed-frame';
+import { EmbedNotice } from './embed-notice';
 import { EmbedOpen } from './embed-open';
 
 interface GateProps {
@@ -18,22 +19,14 @@ export function EmbedGate({ origins, offsetMs, children }: GateProps) {
   const [frame] = useState(() => new EmbedFrame(origins, offsetMs));
   useEffect(() => frame.start(), [frame]);
   const phase = useSelected(frame, (one) => one.phase);
-  if (phase.kind === 'refused') return <Words text={phase.why} />;
-  if (phase.kind === 'waiting') return <Words text={phase.words} />;
+  if (phase.kind === 'refused') return <EmbedNotice title="Nothing can be shown here" why={phase.why} isFailure />;
+  if (phase.kind === 'waiting') {
+    return <EmbedNotice title={phase.words === null ? 'Connecting…' : 'Not connected yet'} why={phase.words} />;
+  }
   const { limits, isSignedOut } = phase;
   return (
     <EmbedOpen frame={frame} mayAct={limits.mayAct} isSignedOut={isSignedOut}>
       {children}
     </EmbedOpen>
-  );
-}
-
-function Words({ text }: { text: string | null }) {
-  return (
-    <main className="grid min-h-dvh place-items-center px-6 py-4">
-      <p role="status" className="max-w-prose text-ink-3 text-xs">
-        {text ?? 'Connecting…'}
-      </p>
-    </main>
   );
 }

@@ -61,6 +61,11 @@ export class TokenKeeper {
     }
   }
 
+  /** Asks for the first one. */
+  begin(): void {
+    void this.#next(null);
+  }
+
   /** As the browser's own, with the token and without any cookie. */
   readonly fetch: typeof fetch = async (input, init) => {
     const token = this.#token ?? (await this.#next(null));

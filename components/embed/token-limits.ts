@@ -20,6 +20,7 @@ const WITHIN_MS = 10_000;
 
 /** Asks the server what a token is for. Never throws. */
 export async function checkToken(token: string): Promise<Checked> {
+  if (!isHeaderText(token)) return { kind: 'refused' };
   try {
     const answer = await fetch(`${API_BASE}/me`, {
       credentials: 'omit',
@@ -35,6 +36,11 @@ export async function checkToken(token: string): Promise<Checked> {
   } catch {
     return { kind: 'away' };
   }
+}
+
+/** What can stand in a header: a token that can't would fail each request in a way that names it. */
+function isHeaderText(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
 }
 
 function limitsOf({ parentOrigin, expiresAt, role }: Me): TokenLimits {

@@ -2,6 +2,7 @@
 
 import { Download } from 'lucide';
 import type { RefObject } from 'react';
+import { RequestError } from '@/components/live/fetch-json';
 import { Icon } from '@/components/ui/icon';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { API_BASE } from '@/lib/protocol/version';
@@ -110,7 +111,7 @@ export function LogToolbar(props: LogToolbarProps) {
       </div>
       {error !== null && (
         <p role="alert" className="flex items-baseline gap-3 bg-failed-soft px-3 py-1 text-failed text-xs sm:px-4">
-          <span className="min-w-0 [overflow-wrap:anywhere]">{error.message}</span>
+          <span className="min-w-0 [overflow-wrap:anywhere]">{whyNot(error)}</span>
           <button type="button" onClick={onRetry} className="shrink-0 underline">
             Try again
           </button>
@@ -118,4 +119,9 @@ export function LogToolbar(props: LogToolbarProps) {
       )}
     </div>
   );
+}
+
+function whyNot(error: Error): string {
+  const isMissing = error instanceof RequestError && error.status === 404;
+  return isMissing ? 'There is no such agent, or its log is not for you to see.' : error.message;
 }

@@ -28,7 +28,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
       <Section
         title="Tokens"
         count={tokens.length}
-        about="For runners and other programs. What is revoked opens nothing two seconds later, anywhere."
+        about="For runners and other programs. A revoked one stops working everywhere within two seconds."
       >
         {made !== null ? (
           <NewTokenNotice made={made} onClose={() => setMade(null)} />
@@ -43,7 +43,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
         {tokens.length === 0 && <p className="text-ink-3 text-xs">No program has a token.</p>}
         <TokenList tokens={tokens} ended={ended} onEnd={lookAgain} />
       </Section>
-      <Section title="Sign-ins" count={signIns.length} about="People, each of their browsers.">
+      <Section title="Sign-ins" count={signIns.length} about="Who is signed in, browser by browser.">
         <SignInList signIns={signIns} ownId={ownId} onEnd={lookAgain} />
       </Section>
       <Section
@@ -52,7 +52,11 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
         about="What other people’s pages show in a frame now. Each ends by itself after 15 minutes at most, unless its console asks for another."
       >
         {embeds.length === 0 ? (
-          <p className="text-ink-3 text-xs">Nothing is embedded at the moment.</p>
+          <p className="max-w-prose text-pretty text-ink-3 text-xs">
+            Nothing is embedded at the moment. To show a session, a log or all sessions in a page of your own, create a
+            token with the role Issuer for its backend; <code className="text-ink-2">docs/embedding.md</code> has the
+            steps.
+          </p>
         ) : (
           <EmbedList embeds={embeds} all={all} onEnd={lookAgain} />
         )}

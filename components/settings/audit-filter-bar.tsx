@@ -2,10 +2,8 @@
 
 import { useId } from 'react';
 import type { AuditEntry } from '@/lib/protocol/audit';
-import { AUDIT_FIELDS, type AuditField, type AuditFilter, filterIn } from './audit-filter';
+import type { AuditField, AuditFilter } from './audit-filter';
 import { RESULTS, resultWord } from './audit-words';
-
-const NOTHING = filterIn(new URLSearchParams());
 
 /** Which entries are shown. What can be typed is completed from those that are there. */
 export function AuditFilterBar(props: {
@@ -16,9 +14,8 @@ export function AuditFilterBar(props: {
 }) {
   const { filter, onFilter, actions, entries } = props;
   const set = (field: AuditField) => (value: string) => onFilter({ ...filter, [field]: value });
-  const isFiltered = AUDIT_FIELDS.some((field) => filter[field] !== '');
   return (
-    <search className="mt-5 grid grid-cols-2 items-end gap-x-3 gap-y-2 pb-2 text-xs sm:flex sm:flex-wrap">
+    <search className="mt-5 grid max-w-4xl grid-cols-2 gap-x-3 gap-y-2 pb-2 text-xs sm:grid-cols-[repeat(auto-fit,minmax(7rem,1fr))]">
       <Text label="Who" value={filter.actor} onValue={set('actor')} known={entries.map(({ actor }) => actor)} />
       <Pick label="Action" value={filter.action} onValue={set('action')} options={actions.map((one) => [one, one])} />
       <Text label="Agent" value={filter.agent} onValue={set('agent')} known={entries.map(({ agentId }) => agentId)} />
@@ -37,20 +34,11 @@ export function AuditFilterBar(props: {
       {filter.credential !== '' && (
         <Text label="Credential" value={filter.credential} onValue={set('credential')} known={[]} />
       )}
-      {isFiltered && (
-        <button
-          type="button"
-          onClick={() => onFilter(NOTHING)}
-          className="h-7 w-fit underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
-          Show all
-        </button>
-      )}
     </search>
   );
 }
 
-const CONTROL = 'h-7 w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong sm:w-40';
+const CONTROL = 'h-7 w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong';
 
 function Text(props: {
   label: string;

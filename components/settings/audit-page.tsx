@@ -8,11 +8,13 @@ import { Icon } from '@/components/ui/icon';
 import type { AuditPage as Page } from '@/lib/protocol/audit';
 import { API_BASE } from '@/lib/protocol/version';
 import { AuditCheckButton } from './audit-check';
-import { paramsOf } from './audit-filter';
+import { filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';
 import { AuditRow } from './audit-row';
 import { useAudit } from './use-audit';
 import { useAuditFilter } from './use-audit-filter';
+
+const NOTHING = filterIn(new URLSearchParams());
 
 /** What people and programs did, and what they were refused. */
 export function AuditPage({ first, actions }: { first: { query: string; page: Page }; actions: readonly string[] }) {
@@ -25,7 +27,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       <h2 id="audit" className="font-medium text-md">
         Audit
       </h2>
-      <p className="mt-0.5 max-w-prose text-ink-3 text-xs">
+      <p className="mt-0.5 max-w-prose text-pretty text-ink-3 text-xs">
         Everything that people and programs did here, and what they were refused. Each entry has the hash of the one
         before it, so that none can be changed or taken out unseen. What agents say is in their logs and sessions.
       </p>
@@ -56,6 +58,15 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
               ? ''
               : `the newest ${entries.length.toLocaleString('en')}${isFiltered ? ' that match' : ''}`}
         </span>
+        {isFiltered && (
+          <button
+            type="button"
+            onClick={() => setFilter(NOTHING)}
+            className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+          >
+            Show all
+          </button>
+        )}
         <span role="alert" className="text-failed">
           {error?.message}
         </span>
@@ -74,7 +85,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       {entries.length === 0 && !isLoading && error === null && (
         <p className="border-line border-t py-3 text-ink-3">
           {isFiltered
-            ? 'Nothing like this was done. Values are compared letter by letter.'
+            ? 'Nothing like this was done. Each value must be given in full, letter by letter.'
             : 'Nothing has been done here yet: no message sent, nothing decided, nobody signed in.'}
         </p>
       )}

@@ -1,7 +1,9 @@
 'use client';
 
 import { clsx } from 'clsx';
+import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
+import { Icon } from '@/components/ui/icon';
 import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import type { AuditEntry } from '@/lib/protocol/audit';
@@ -19,7 +21,7 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
   return (
     <li className="border-line border-b">
       <details className="group/entry">
-        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)] [&::-webkit-details-marker]:hidden">
+        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto_12px] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_12px] [&::-webkit-details-marker]:hidden">
           <span className="tabular text-ink-3 @max-3xl:hidden">{number}</span>
           <Moment at={at} seconds className="whitespace-nowrap text-ink-3 @max-3xl:order-2 @max-3xl:text-2xs" />
           <span className="truncate font-medium @max-3xl:order-1">
@@ -37,6 +39,11 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
             {resultWord(result)}
             {times > 1 && `, ${times} times`}
           </span>
+          <Icon
+            of={ChevronRight}
+            size={12}
+            className="self-center text-ink-3 group-open/entry:rotate-90 @max-3xl:order-2"
+          />
         </summary>
         <Whole entry={entry} onOnly={onOnly} />
       </details>
@@ -48,7 +55,7 @@ function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFiel
   const { number, actor, actorKind, role, credentialId, agentId, sessionId } = entry;
   const { target, digest, origin, times, hash } = entry;
   return (
-    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
+    <dl className="grid grid-cols-[6rem_minmax(0,1fr)] @xl:grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
       <Fact name="Entry">{number}</Fact>
       <Fact name="Who" only={() => onOnly('actor', actor)}>
         <Words text={actor} /> ({actorKind}, {(ROLE_WORD[role as Role] ?? role).toLowerCase()})
@@ -93,14 +100,14 @@ function Fact({ name, only, children }: { name: string; only?: () => void; child
   return (
     <>
       <dt className="text-ink-3">{name}</dt>
-      <dd className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-        {children}
+      <dd className="flex min-w-0 flex-wrap items-baseline gap-x-3 text-ink-2 [overflow-wrap:anywhere]">
+        <span className="min-w-0">{children}</span>
         {only !== undefined && (
           <button
             type="button"
             aria-label={`Only of this ${name.toLowerCase() === 'who' ? 'person or program' : name.toLowerCase()}`}
             onClick={only}
-            className="ml-3 text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+            className="text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
           >
             only these
           </button>

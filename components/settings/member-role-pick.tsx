@@ -20,7 +20,7 @@ export function MemberRolePick(props: {
         value={member.givenRole ?? ''}
         disabled={isSending}
         onChange={({ target }) => void act(() => onChange(target.value === '' ? null : (target.value as MemberRole)))}
-        className="h-7 max-w-full rounded-md border border-line bg-ground px-1.5 text-ink hover:border-line-strong"
+        className="h-7 @max-3xl:mt-1 max-w-full rounded-md border border-line bg-ground px-1.5 text-ink hover:border-line-strong"
       >
         <option value="">{ROLE_WORD[member.groupRole]}, by their groups</option>
         {MEMBER_ROLES.map((role) => (

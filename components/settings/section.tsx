@@ -9,7 +9,7 @@ export function Section(props: { title: string; count?: number | undefined; abou
         {title}
         {count !== undefined && <span className="tabular font-normal text-ink-3 text-xs">{count}</span>}
       </h2>
-      {about !== undefined && <p className="mt-0.5 max-w-prose text-ink-3 text-xs">{about}</p>}
+      {about !== undefined && <p className="mt-0.5 max-w-prose text-pretty text-ink-3 text-xs">{about}</p>}
       <div className="mt-3">{children}</div>
     </section>
   );

@@ -43,7 +43,7 @@ export function SignInList(props: {
         { name: 'Last used', before: 'used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
         {
           name: 'Ends unused',
-          before: 'unused, it ends',
+          before: 'ends unused',
           cell: ({ idleUntil }) => idleUntil !== null && <Until at={idleUntil} />,
         },
         {

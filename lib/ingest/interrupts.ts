@@ -5,7 +5,7 @@ import { MAX_NAMED, MAX_TIME } from '@/lib/protocol/limits';
 
 /** What a run that ended waits for, as far as it says. */
 export interface Interrupt {
-  /** Null if it has none, or one that is too long to keep. */
+  /** Null if it has none, or one that is none. */
   id: string | null;
   /** The tool call that it is about. */
   callId: string | null;
@@ -46,10 +46,10 @@ function interruptList(value: unknown): unknown[] {
 }
 
 function interruptOf(said: Fields): Interrupt {
-  const callId = idIn(said, 'toolCallId', 'tool_call_id');
+  const callId = pickId(said, 'toolCallId', 'tool_call_id');
   const reason = textOf(said.reason);
   return {
-    id: idIn(said, 'id'),
+    id: pickId(said, 'id'),
     callId,
     isApproval: callId !== null || reason === 'tool_call',
     message: textOf(said.message),
@@ -68,7 +68,7 @@ export function resumptionsOf(event: AgUiEvent): Resumption[] {
     .map((entry) => {
       const isDenied = fieldsOf(entry.payload).approved === false;
       const status = entry.status === 'cancelled' ? 'cancelled' : isDenied ? 'denied' : 'resolved';
-      return { interruptId: idIn(entry, 'interruptId', 'interrupt_id'), status };
+      return { interruptId: pickId(entry, 'interruptId', 'interrupt_id'), status };
     });
 }
 
@@ -77,15 +77,11 @@ export function inputResults(event: AgUiEvent): string[] {
   const found: string[] = [];
   for (const message of listOf(fieldsOf(event.input).messages).slice(-MAX_NAMED).reverse()) {
     const said = fieldsOf(message);
-    const callId = said.role === 'tool' ? idIn(said, 'toolCallId') : null;
+    const callId = said.role === 'tool' ? pickId(said, 'toolCallId') : null;
     if (callId !== null) found.push(callId);
     else if (said.role !== 'user' && said.role !== 'tool') break;
   }
   return found;
-}
-
-function idIn(said: Fields, ...names: string[]): string | null {
-  return pickId(said, ...names) || null;
 }
 
 /** AG-UI leaves the form open, and its convention is ISO 8601. */

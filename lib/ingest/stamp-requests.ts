@@ -1,5 +1,5 @@
 import type { Pace } from '@/db/next-turn';
-import { customName, customValue, pick, pickText } from '@/lib/projections/event-fields';
+import { customName, customValue, pick, pickId, pickText } from '@/lib/projections/event-fields';
 import { type OpenRequest, OpenRequests, requestTitle } from '@/lib/projections/open-requests';
 import type { Placement } from '@/lib/projections/placement';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
@@ -34,7 +34,7 @@ export async function stampRequests(
   for (const placement of placements) {
     const { entry } = placement;
     const value = customValue(entry.event);
-    const requestId = pickText(value, 'request_id', 'requestId');
+    const requestId = pickId(value, 'request_id', 'requestId');
     if (customName(entry.event) === CUSTOM.requestOpened && requestId !== null) {
       const asked = {
         sessionId,

@@ -1,6 +1,6 @@
 import { columnText } from '@/db/column-text';
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
-import { customName, customValue, pickText, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
+import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
@@ -24,7 +24,7 @@ export const OWN: TaskOwner = { kind: 'own' };
 export function taskMention(event: AgUiEvent): TaskMention | null {
   const id = taskEventId(event);
   if (id !== null) {
-    const runId = pickText(customValue(event), 'run_id', 'runId');
+    const runId = pickId(customValue(event), 'run_id', 'runId');
     return { id, runId, how: customName(event) === CUSTOM.taskStarted ? 'starts' : 'tells' };
   }
   const speaker = subagentTaskId(event);

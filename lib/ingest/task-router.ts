@@ -1,11 +1,10 @@
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
-import { customValue, pickText } from '@/lib/projections/event-fields';
+import { customValue, idField, pickText } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
 import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
-import { textOf } from '@/lib/protocol/fields';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { withInterlude } from '@/lib/protocol/with-interlude';
@@ -85,7 +84,7 @@ export class TaskRouter {
     const event = this.#isServer ? said : withoutReporters(said);
     const mention = taskMention(event);
     if (mention !== null && mention.how !== 'speaks') this.#tell({ ...record, event });
-    const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? textOf(event.runId) : null;
+    const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#owners.of(agentId, sessionId, task);
     const routed: Routed[] = [{ to: session, event: withOwners(event, ownerOf) }];

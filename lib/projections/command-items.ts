@@ -1,6 +1,6 @@
 import type { RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
-import { customValue, pickText } from './event-fields';
+import { customValue, pickId, pickText } from './event-fields';
 import type { ItemDraft } from './item-draft';
 
 /**
@@ -12,7 +12,7 @@ type State = RequestAnswer['state'];
 
 export function foldDelivery(draft: ItemDraft, { event }: EventEntry): void {
   const value = customValue(event);
-  const id = pickText(value, 'message_id', 'messageId');
+  const id = pickId(value, 'message_id', 'messageId');
   const message = draft.find('message', id);
   const delivery = value.delivery;
   if (message === undefined || (delivery !== 'queued' && delivery !== 'delivered' && delivery !== 'failed')) return;
@@ -22,9 +22,9 @@ export function foldDelivery(draft: ItemDraft, { event }: EventEntry): void {
 export function foldCommand(state: State) {
   return (draft: ItemDraft, entry: EventEntry): void => {
     const value = customValue(entry.event);
-    const commandId = pickText(value, 'command_id', 'commandId');
+    const commandId = pickId(value, 'command_id', 'commandId');
     if (commandId === null) return;
-    const requestId = pickText(value, 'request_id', 'requestId');
+    const requestId = pickId(value, 'request_id', 'requestId');
     const reason = pickText(value, 'reason');
     const asked = draft.find('request', requestId);
     if (asked !== undefined && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
@@ -38,7 +38,7 @@ export function foldCommand(state: State) {
     const id = `command:${commandId}`;
     const known = draft.find('notice', id);
     const type = pickText(value, 'type') ?? known?.command?.type ?? '';
-    const taskId = pickText(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
+    const taskId = pickId(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
     const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
     const name = type.startsWith('task.') ? (pickText(value, 'description') ?? taskId) : null;
     const isOff = type === 'wake-rule.set' && value.when === 'never';

@@ -1,22 +1,23 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { isId } from '@/lib/protocol/is-id';
 import { MAX_CAPTION, MAX_ID_LENGTH, MAX_NAMED, MAX_TIME } from '@/lib/protocol/limits';
 
 /** Lenient access to the fields of a stored event: agents may send more or less than the schema says, or something else. */
 
-/** The id of what the event is about. A text that is too long to keep is not an id: its event is stored but not shown. */
+/** The id of what the event is about. What is no id names nothing: its event is stored but not shown. */
 export function idField(event: AgUiEvent, field: string): string | null {
-  return idOrNull(textOf(event[field]));
+  return idOrNull(event[field]);
 }
 
-function idOrNull(text: string | null): string | null {
-  return text !== null && text.length <= MAX_ID_LENGTH ? text : null;
+export function idOrNull(value: unknown): string | null {
+  return isId(value) ? value : null;
 }
 
-/** The ids that an event names: at most MAX_NAMED of them. */
+/** The ids that an event names, of its first MAX_NAMED. */
 export function idList(value: unknown): string[] {
-  return stringList(Array.isArray(value) ? value.slice(0, MAX_NAMED) : value).map((id) => cutText(id, MAX_ID_LENGTH));
+  return Array.isArray(value) ? value.slice(0, MAX_NAMED).filter(isId) : [];
 }
 
 /** The beginning of a text that is quoted next to what it is about. Never ends in half a character. */
@@ -24,9 +25,10 @@ export function caption(text: string | null): string | null {
   return text === null ? null : cutText(text, MAX_CAPTION);
 }
 
-/** The task that a subagent's event belongs to. */
+/** The task that a subagent's event belongs to. Cut rather than left out: its words are not the agent's own. */
 export function subagentTaskId(event: AgUiEvent): string | null {
-  return textOf(event.subagentRunId)?.slice(0, MAX_ID_LENGTH) ?? null;
+  const id = textOf(event.subagentRunId);
+  return id === null ? null : cutText(id, MAX_ID_LENGTH);
 }
 
 /** The name of a CUSTOM event, else null. */
@@ -63,7 +65,7 @@ export function pickTime(value: Fields, ...names: string[]): number | null {
 }
 
 export function pickId(value: Fields, ...names: string[]): string | null {
-  return idOrNull(pickText(value, ...names));
+  return idOrNull(pick(value, ...names));
 }
 
 export function stringList(value: unknown): string[] {
@@ -105,7 +107,7 @@ export function inputUserMessages(event: AgUiEvent): { id: string; text: string 
   for (let index = messages.length - 1; index >= 0 && found.length < MAX_NAMED; index--) {
     const { id, role, content } = fieldsOf(messages[index]);
     if (role !== 'user' || typeof id !== 'string') break;
-    if (id.length <= MAX_ID_LENGTH) found.push({ id, text: contentText(content) });
+    if (isId(id)) found.push({ id, text: contentText(content) });
   }
   return found.reverse();
 }

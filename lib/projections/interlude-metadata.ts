@@ -1,14 +1,16 @@
 import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { readAttachments } from '@/lib/protocol/attachments';
-import { type Fields, isObject } from '@/lib/protocol/fields';
+import { type Fields, isObject, listOf } from '@/lib/protocol/fields';
+import { isId } from '@/lib/protocol/is-id';
 import { MAX_NAMED } from '@/lib/protocol/limits';
-import { idList } from './event-fields';
+import { idList, idOrNull } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
 const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
-const TEXTS = ['taskPosition', 'taskRunId', 'clientId', 'reportedBy', 'assignedBy', 'replaces'] as const;
+const IDS = ['taskRunId', 'clientId', 'reportedBy', 'replaces'] as const;
+const TEXTS = ['taskPosition', 'assignedBy'] as const;
 
 /**
  * What an event says under `metadata.interlude`, as far as it has the agreed shape. Agents can write anything there, so
@@ -20,6 +22,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   const { turn, trigger, from, ofSnapshot, derived } = said;
   const known: InterludeMetadata = {};
   for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
+  for (const key of IDS) if (isId(said[key])) known[key] = said[key];
   for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
@@ -28,18 +31,22 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
   if (said.delivery === 'queued') known.delivery = 'queued';
-  if (isObject(from) && typeof from.id === 'string' && (from.kind === 'person' || from.kind === 'agent'))
+  if (isObject(from) && isId(from.id) && (from.kind === 'person' || from.kind === 'agent'))
     known.from = { kind: from.kind, id: from.id };
   return known;
 }
 
 function triggerOf(said: Fields): TurnTrigger {
   const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
-  const trigger: TurnTrigger = { kind, taskIds: idList(said.taskIds) };
+  const tasks = listOf(said.taskIds)
+    .slice(0, MAX_NAMED)
+    .flatMap((id, at) => (isId(id) ? [{ id, at }] : []));
+  const trigger: TurnTrigger = { kind, taskIds: tasks.map(({ id }) => id) };
   if (said.wokenBy === 'interlude') trigger.wokenBy = said.wokenBy;
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = said[key];
-    if (Array.isArray(ids)) trigger[key] = ids.slice(0, MAX_NAMED).map(stringOrNull);
+    // by the place of the task, of which some may be left out
+    if (Array.isArray(ids)) trigger[key] = tasks.map(({ at }) => idOrNull(ids[at]));
   }
   return trigger;
 }

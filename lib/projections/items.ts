@@ -14,6 +14,7 @@ import {
   idField,
   inputUserMessages,
   pick,
+  pickId,
   pickNumber,
   pickText,
   pickTime,
@@ -74,7 +75,7 @@ export class ShownFold {
   /** No event ends what comes in chunks: a person's message is complete at once, and so is anything outside a turn. */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
-    const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
+    const item: TextItem | undefined = this.#draft.find(kind, idField(event, 'messageId'));
     const isWhole =
       this.#outside ||
       interludeOf(event).ofSnapshot !== undefined ||
@@ -115,7 +116,7 @@ const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {
     const { event } = entry;
-    const id = textOf(event.messageId);
+    const id = idField(event, 'messageId');
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
     if (known === undefined && draft.isCut && !mayBegin(event)) return;
@@ -136,7 +137,7 @@ const text =
 const endOf =
   (kind: 'message' | 'reasoning'): Fold =>
   (draft, entry) => {
-    const item: TextItem | undefined = draft.find(kind, textOf(entry.event.messageId));
+    const item: TextItem | undefined = draft.find(kind, idField(entry.event, 'messageId'));
     if (item === undefined) return;
     const next: TextItem = { ...item, streaming: false };
     if (next.kind === 'message') takeDelivery(next, entry.event);
@@ -155,7 +156,7 @@ function takeDelivery(message: MessageItem, event: AgUiEvent): void {
 }
 
 function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
-  const id = textOf(entry.event.toolCallId);
+  const id = idField(entry.event, 'toolCallId');
   if (id === null) return;
   const known = draft.find('tool-call', id);
   if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
@@ -255,7 +256,7 @@ const RUN_FAILED = notice((_, { event }) => ({
 function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEnd): void {
   const id = taskEventId(entry.event);
   if (id === null) return;
-  const runId = pickText(customValue(entry.event), 'run_id', 'runId');
+  const runId = pickId(customValue(entry.event), 'run_id', 'runId');
   const { reportedBy } = interludeOf(entry.event);
   draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }

@@ -6,7 +6,16 @@ import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { ClearedBy, Obligation, ReplyCandidate } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
-import { contentText, customName, customValue, inputUserMessages, pickText, stringList } from './event-fields';
+import {
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pickId,
+  pickText,
+  stringList,
+} from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
@@ -61,14 +70,14 @@ export interface ObligationChange {
 /** Which stored obligations an event may touch: some by id, and whether it may settle any that the session owes. */
 export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
   const messageIds: string[] = [];
-  const id = textOf(event.messageId);
+  const id = idField(event, 'messageId');
   if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.push(id);
   if (event.type === 'TEXT_MESSAGE_CHUNK' && id !== null) messageIds.push(id);
   for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
   if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
   const { replyTo = [], userMessageIds = [] } = interludeOf(event);
   for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
-  const about = pickText(customValue(event), 'message_id', 'messageId');
+  const about = pickId(customValue(event), 'message_id', 'messageId');
   if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
   // Only the first chunk has to name its message and its role.
   const isNamelessChunk = event.type === 'TEXT_MESSAGE_CHUNK' && id === null;
@@ -264,7 +273,7 @@ export class ObligationLedger {
 
   #applyCustom(entry: EventEntry): void {
     const value = customValue(entry.event);
-    const id = pickText(value, 'message_id', 'messageId');
+    const id = pickId(value, 'message_id', 'messageId');
     const name = customName(entry.event);
     if (id === null) return;
     if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);

@@ -11,6 +11,7 @@ import {
   idField,
   inputUserMessages,
   pick,
+  pickId,
   pickText,
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
@@ -207,7 +208,7 @@ export class Observer {
         return;
       }
       case CUSTOM.messageDelivery: {
-        const id = pickText(value, 'message_id', 'messageId');
+        const id = pickId(value, 'message_id', 'messageId');
         if (id === null || value.delivery !== 'failed') return;
         const { messages } = this.#memory;
         if (id === messages.ids.at(-1)) this.#drop('message');

@@ -2,7 +2,7 @@ import { answerBy } from '@/lib/protocol/answer-by';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { requestOptions } from '@/lib/protocol/request-options';
 import type { EventEntry } from './event-entry';
-import { customValue, pick, pickText, pickTime } from './event-fields';
+import { customValue, pick, pickId, pickText, pickTime } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { ItemDraft } from './item-draft';
 
@@ -12,7 +12,7 @@ const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as co
 
 export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   const value = customValue(entry.event);
-  const id = pickText(value, 'request_id', 'requestId');
+  const id = pickId(value, 'request_id', 'requestId');
   if (id === null) return;
   const digest = pickText(value, 'digest');
   const known = draft.find('request', id);
@@ -31,7 +31,7 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
     at: entry.occurredAt,
     kind: 'request',
     requestKind: value.kind === 'question' ? 'question' : 'permission',
-    toolCallId: pickText(value, 'tool_use_id', 'toolCallId'),
+    toolCallId: pickId(value, 'tool_use_id', 'toolCallId'),
     toolName,
     title: pickText(value, 'title') ?? (toolName === null ? 'The agent asks' : `Allow ${toolName}?`),
     input: pick(value, 'input') ?? null,
@@ -50,7 +50,7 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
 
 export function foldResolved(draft: ItemDraft, entry: EventEntry): void {
   const value = customValue(entry.event);
-  const item = draft.find('request', pickText(value, 'request_id', 'requestId'));
+  const item = draft.find('request', pickId(value, 'request_id', 'requestId'));
   if (item === undefined) return;
   const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
   draft.put({ ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt });

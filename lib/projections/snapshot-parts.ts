@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { isObject } from '@/lib/protocol/fields';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { isId } from '@/lib/protocol/is-id';
 import { contentText, subagentTaskId } from './event-fields';
 
 /** One part of a MESSAGES_SNAPSHOT: the text of a message or thought, the arguments of a call, or its result. */
@@ -62,8 +62,4 @@ function* partsOf(message: unknown): Generator<SnapshotPart> {
     const fields = { parentMessageId: id, ...(typeof toolCallName === 'string' ? { toolCallName } : {}) };
     yield { kind: 'call', id: call.id, text: contentText(args), fields };
   }
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
 }

@@ -149,8 +149,8 @@ export class TaskLedger {
 
   #applyTold({ event }: EventEntry): void {
     const value = customValue(event);
-    const [id, sessionId, turnId] = ['task_id', 'session_id', 'turn_id'].map((field) => pickText(value, field));
-    const task = id ? this.find(id, pickText(value, 'run_id')) : undefined;
+    const [id, sessionId, turnId] = ['task_id', 'session_id', 'turn_id'].map((field) => pickId(value, field));
+    const task = id ? this.find(id, pickId(value, 'run_id')) : undefined;
     if (task === undefined || task.toldElsewhere !== null || !sessionId || !turnId) return;
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }

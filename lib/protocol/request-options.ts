@@ -1,7 +1,8 @@
 import type { RequestOption } from './ag-ui';
 import { cutText } from './cut-text';
 import { isObject } from './fields';
-import { MAX_ID_LENGTH, MAX_OPTION_LABEL, MAX_OPTIONS } from './limits';
+import { isId } from './is-id';
+import { MAX_OPTION_LABEL, MAX_OPTIONS } from './limits';
 
 /**
  * The answers that a request offers, as far as they can be told apart and sent back: at most MAX_OPTIONS of them, their
@@ -22,14 +23,9 @@ export function requestOptions(said: unknown): RequestOption[] {
 function optionOf(told: unknown): RequestOption | null {
   if (!isObject(told)) return null;
   const { id, label, kind, isLasting } = told;
-  if (typeof id !== 'string' || !isId(id) || typeof label !== 'string' || label.trim() === '') return null;
+  if (!isId(id) || typeof label !== 'string' || label.trim() === '') return null;
   if (kind !== 'allow' && kind !== 'deny') return null;
   return { id, label: cutText(label, MAX_OPTION_LABEL), kind, ...(isLasting === true ? { isLasting } : {}) };
-}
-
-/** Whether a decision can name it: read by hand, for the browser, which has no schemas. @see field-schemas.ts */
-function isId(id: string): boolean {
-  return id.length <= MAX_ID_LENGTH && /^(?!\.{1,2}$)[^\0\p{Surrogate}]+$/u.test(id);
 }
 
 /** What a decision chooses if its sender says no more than yes or no: what holds for this once, if that is offered. */

@@ -1,6 +1,7 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hashOf, PNG } from '../support/attachments';
+import { barriersInBothThemes } from '../support/barriers';
 import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { LogWriter } from '../support/log-writer';
@@ -34,6 +35,18 @@ const asking = (id: string) =>
 async function showsTranscript(frame: Frame, text = 'Here I am') {
   await frame.getByRole('log', { name: 'Transcript' }).getByText(text).waitFor();
   await frame.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+}
+
+/** What keeps somebody from using a frame, in both themes and in consoles as wide as a desk's and a phone's. */
+async function barriersIn(frame: Frame): Promise<string[]> {
+  const found: string[] = [];
+  for (const width of [1024, 360]) {
+    await frame.page().setViewportSize({ width, height: 700 });
+    found.push(...(await barriersInBothThemes(frame)).map((barrier) => `${width} px: ${barrier}`));
+    const [wide, shown] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    if (Number(wide) > Number(shown)) found.push(`${width} px: scrolls sideways by ${Number(wide) - Number(shown)} px`);
+  }
+  return found;
 }
 
 /** What the frame asked the dashboard for since a place in what passed. */
@@ -78,6 +91,7 @@ test('an agent’s log is shown live, and the list of sessions leads where the c
   await log.getByText('A line of the log').waitFor();
   await writer.write([{ message: 'A later line' }]);
   await log.getByText('A later line').waitFor();
+  expect(await barriersIn(log)).toEqual([]);
   await logs.close();
 
   const page = await it.open('crossSite', 'fleet');
@@ -93,6 +107,7 @@ test('an agent’s log is shown live, and the list of sessions leads where the c
       url: `${it.origin}/sessions/${sessionId}`,
     });
   expect(fleet.url()).toBe(address);
+  expect(await barriersIn(fleet)).toEqual([]);
   // nothing was asked of the dashboard's own pages, not even beforehand
   const known = /^\/(embed[./]|_next\/static\/|api\/v1\/)/;
   expect(it.front.passed.slice(from).filter(({ path }) => !known.test(path))).toEqual([]);
@@ -129,6 +144,7 @@ test('a revoked token is asked for anew; where none comes, words say what to do,
   expect((await toldTo(page)).find(({ type }) => type === 'token-error')).toMatchObject({
     message: 'not signed in to the console',
   });
+  expect(await barriersIn(frame)).toEqual([]);
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said meanwhile'));
   it.console.refuses = false;
   await words.getByRole('button', { name: 'Try again' }).click();
@@ -137,14 +153,18 @@ test('a revoked token is asked for anew; where none comes, words say what to do,
   await page.close();
 });
 
-test('tokens that the server never takes are not asked for without an end', async () => {
+test.each([
+  ['that the server never takes', 'rubbish'],
+  ['that are none', 'rubbish=none'],
+])('tokens %s are not asked for without an end', async (_what, rubbish) => {
   const { sessionId } = await aSession();
   const before = it.console.asked;
-  const page = await it.open('crossSite', `session=${sessionId}&rubbish`);
+  const page = await it.open('crossSite', `session=${sessionId}&${rubbish}`);
   const frame = await embedIn(page, it.origin);
   await frame.getByText('has given no token that this server takes').waitFor();
   expect(it.console.asked - before).toBe(3);
   expect(await frame.getByRole('log').count()).toBe(0);
+  expect(await barriersIn(frame)).toEqual([]);
   await page.close();
 });
 
@@ -156,6 +176,11 @@ test('a token in the fragment is used once, and is gone from the address before 
   await showsTranscript(frame);
   expect(frame.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
   expect(await frame.evaluate(() => [location.hash, JSON.stringify(history.state)].join())).not.toContain(token);
+  // nobody tells it of a theme: it follows the system's
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await frame.locator(`html.${colorScheme}`).waitFor();
+  }
   await page.close();
 });
 
@@ -209,6 +234,7 @@ test('who only looks finds nothing to act with', async () => {
     expect(await frame.getByRole('button', { name }).count()).toBe(0);
   }
   expect(await frame.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
+  expect(await barriersIn(frame)).toEqual([]);
   runner.leave();
   await page.close();
 });
@@ -229,6 +255,7 @@ test('who may act writes from the frame, and approves in a window of ours', asyn
 
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
   expect(await card.getByRole('button', { name: /Allow|Deny/ }).count()).toBe(0);
+  expect(await barriersIn(frame)).toEqual([]);
   const opens = it.context.waitForEvent('page');
   await card.getByRole('link', { name: 'Answer in Interlude' }).click();
   const own = await opens;
@@ -311,7 +338,10 @@ test('opened by itself, or in a frame within a frame, the shell says why it show
   await nested.getByText('This frame stands in a page that is a frame itself').waitFor();
   const used = it.front.passed.some(({ bearer }) => bearer === token);
   expect(used).toBe(false);
-  for (const shell of [alone.mainFrame(), nested]) expect(await shell.getByText('Here I am').count()).toBe(0);
+  for (const shell of [alone.mainFrame(), nested]) {
+    expect(await shell.getByText('Here I am').count()).toBe(0);
+    expect(await barriersIn(shell)).toEqual([]);
+  }
   await Promise.all([alone.close(), around.close()]);
 });
 
@@ -322,6 +352,7 @@ test('a token for another console’s pages is not used, and words say whose it 
   const words = `The token that came is for frames in pages of ${it.originOf('sameSite')}`;
   await frame.getByText(words).waitFor();
   expect(await frame.getByText('Here I am').count()).toBe(0);
+  expect(await barriersIn(frame)).toEqual([]);
   expect((await toldTo(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });
   const used = it.front.tokens.at(-1);
   const asked = it.front.passed.filter(({ bearer }) => bearer === used);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { isId } from '@/lib/protocol/is-id';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';
 import { useEverything } from '../support/use-everything';
 
@@ -155,6 +156,21 @@ describe('whatever a record holds, everything can be read and swept, before and 
     await target.restart();
     expect(await useEverything(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
+  }, 180_000);
+
+  it('what is no id, where ids are: nothing is listed that no address can name', async () => {
+    await open();
+    const noIds = (one: unknown) => (typeof one === 'string' ? ['', '.', '..', 'x\u0000', 'x'.repeat(257)] : []);
+    expect(await sendAll(noIds, () => [])).toBeGreaterThan(200);
+    expect(await useEverything(target)).toEqual([]);
+    expect(unexpected()).toEqual([]);
+    const { rows } = await target.database.reader.execute(
+      `SELECT id FROM tasks UNION SELECT run_id FROM tasks WHERE run_id IS NOT NULL UNION SELECT id FROM turns
+       UNION SELECT message_id FROM obligations UNION SELECT id FROM sessions UNION SELECT id FROM agents
+       UNION SELECT entity_id FROM events WHERE entity_id IS NOT NULL`,
+    );
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.map(({ id }) => id).filter((id) => !isId(id))).toEqual([]);
   }, 180_000);
 
   it('anything at all in the place of anything', async () => {

@@ -40,7 +40,8 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
   /** Whoever is signed in to the console may look; what the token is for, the backend decides. */
   async function giveToken(request: IncomingMessage, response: ServerResponse, url: URL, refuses: boolean) {
     if (refuses) return void response.writeHead(403).end('not signed in to the console');
-    if (url.searchParams.has('rubbish')) return void response.writeHead(200).end(`ile_${'x'.repeat(43)}`);
+    const rubbish = url.searchParams.get('rubbish');
+    if (rubbish !== null) return void response.writeHead(200).end(rubbish === 'none' ? '' : `ile_${'x'.repeat(43)}`);
     const parentOrigin = url.searchParams.get('parentOrigin') ?? `http://${request.headers.host}`;
     const wish = {
       ...(url.searchParams.has('session') ? { sessionId: url.searchParams.get('session') } : {}),

@@ -33,8 +33,7 @@ export async function useEverything(target: InProcessTarget): Promise<string[]> 
   const rows = async <Row>(sql: string) => (await target.database.reader.execute(sql)).rows as unknown as Row[];
   const sessions = await rows<{ id: string }>('SELECT id FROM sessions');
   const agents = await rows<{ id: string }>('SELECT id FROM agents');
-  // no path names a task without an id: there is nothing to ask for
-  const tasks = await rows<{ session_id: string; id: string }>(`SELECT session_id, id FROM tasks WHERE id <> ''`);
+  const tasks = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM tasks');
   const turns = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM turns');
   await ask('/sessions');
   await ask('/agents');

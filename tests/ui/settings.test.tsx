@@ -9,6 +9,7 @@ import { tokenCommands } from '@/components/settings/token-commands';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/now';
+import type { SignInTrouble } from '@/lib/access/sign-in';
 import { newTokenSchema } from '@/lib/protocol/access';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { aMessage } from './rows';
@@ -19,24 +20,23 @@ const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', id
 describe('the page to sign in', () => {
   it('says what became of the sign-in, and what to do', () => {
     expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin ended/);
-    expect(words(<WhySignedOut reason="old-link" />)).toContain(
-      'It was used already, or is older than five minutes: npm run -s interlude -- sign-in prints a new one.',
-    );
+    expect(words(<WhySignedOut reason="old-link" />)).toContain('It was used already, or is older than five minutes.');
     expect(words(<WhySignedOut reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);
   });
 
-  it('offers the provider first, keeps where the visitor wanted to go, and folds the token away unless it was wrong', () => {
-    const page = (isWrongToken: boolean) =>
-      renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" isWrongToken={isWrongToken} provider="id.example" />);
-    expect(page(false)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
-    expect(page(false)).toContain('Sign in with id.example');
-    expect(page(false)).toMatch(/<details(?! open)/);
-    expect(page(true)).toMatch(/<details open.*role="alert"/);
+  it('offers the provider first, keeps where the visitor wanted to go, and folds away what did not fail', () => {
+    const page = (reason: SignInTrouble | null) =>
+      renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" reason={reason} provider="id.example" />);
+    expect(page(null)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
+    expect(page(null)).toContain('Sign in with id.example');
+    for (const reason of [null, 'ended'] as const) expect(page(reason)).toMatch(/<details(?! open)/);
+    expect(page('wrong-token')).toMatch(/<details open.*role="alert"/);
+    expect(page('old-link')).toMatch(/<details open.*npm run -s interlude -- sign-in/);
   });
 
   it('offers no provider where there is none', () => {
-    const page = renderToStaticMarkup(<SignInWays next="/" isWrongToken={false} provider={null} />);
+    const page = renderToStaticMarkup(<SignInWays next="/" reason={null} provider={null} />);
     expect(page).not.toContain('details');
     expect(page).toContain('action="/sign-in"');
   });

@@ -1,6 +1,7 @@
 'use client';
 
 import { type ComponentType, useEffect, useState } from 'react';
+import { EmbedNotice } from '@/components/embed/embed-notice';
 import type { EmbedViewProps } from './embed-view';
 
 const AGAIN_MS = 3_000;
@@ -25,9 +26,6 @@ export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedA
     return () => clearTimeout(timer);
   }, []);
   if (View !== null) return <View offsetMs={offsetMs} {...rest} />;
-  return (
-    <p role="status" className="grid min-h-dvh place-items-center px-6 py-4 text-ink-3 text-xs">
-      {hasFailed ? 'Interlude’s code could not be loaded. It is tried again.' : 'Connecting…'}
-    </p>
-  );
+  if (!hasFailed) return <EmbedNotice title="Connecting…" />;
+  return <EmbedNotice title="Not loaded yet" why="Interlude’s code could not be loaded. It is tried again." />;
 }

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { placeOf } from '@/components/embed/followed-link';
 import { consoleMessage } from '@/components/embed/port-messages';
+import { checkToken } from '@/components/embed/token-limits';
 
 test.each([
   [{ type: 'token', token: 'abc' }],
@@ -10,17 +11,23 @@ test.each([
   expect(consoleMessage(message)).toEqual(message);
 });
 
-test.each([
-  [{ type: 'token', token: 'a b\r\nx-other: 1' }],
-  [{ type: 'token', token: '' }],
-  [{ type: 'token' }],
-  [{ type: 'theme', theme: 'pink' }],
-  [{ type: 'navigate' }],
-  ['token'],
-  [null],
-])('%j is no message', (data) => {
-  expect(consoleMessage(data)).toBeNull();
+test.each([[{ type: 'token' }], [{ type: 'token', token: 7 }]])('%j is a token that no server takes', (message) => {
+  expect(consoleMessage(message)).toEqual({ type: 'token', token: '' });
 });
+
+test.each(['', 'a b\r\nx-other: 1'])('the token %j is refused without asking anybody', async (token) => {
+  const asked = vi.spyOn(globalThis, 'fetch');
+  expect(await checkToken(token)).toEqual({ kind: 'refused' });
+  expect(asked).not.toHaveBeenCalled();
+  asked.mockRestore();
+});
+
+test.each([[{ type: 'theme', theme: 'pink' }], [{ type: 'navigate' }], ['token'], [null]])(
+  '%j is no message',
+  (data) => {
+    expect(consoleMessage(data)).toBeNull();
+  },
+);
 
 const HOST = 'live.test:3000';
 

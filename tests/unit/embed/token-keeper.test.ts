@@ -69,6 +69,15 @@ test('where no token comes, what was refused stays so, and a later token is take
   expect((await keeper.fetch('/a')).status).toBe(200);
 });
 
+test('the first one is waited for as long as any other, and a later one is taken all the same', async () => {
+  const { keeper, log } = kept();
+  keeper.begin();
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(log).toEqual(['ask first', 'none']);
+  await keeper.give('t1');
+  expect(log).toEqual(['ask first', 'none', 'good']);
+});
+
 test('a token that the server does not take is never used, and after three of them no more are asked for', async () => {
   const { keeper, log } = kept({ bad: { kind: 'refused' } });
   for (let given = 0; given < 3; given += 1) await keeper.give('bad');

@@ -15,7 +15,7 @@ export function EmbedSession({ sessionId, nonce }: { sessionId: string; nonce: s
     queryKey: ['session-start', sessionId],
     queryFn: ({ signal }) => readStart(sessionId, signal),
   });
-  if (data === undefined) return <EmbedWait what="session" error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <EmbedWait error={error} retry={() => void refetch()} />;
   return (
     <SessionStores sessionId={sessionId} initial={data}>
       {(parts) => (

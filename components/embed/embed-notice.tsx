@@ -1,0 +1,29 @@
+import { clsx } from 'clsx';
+
+/** Stands in the place of what an embed is of: what is the matter and, where that needs saying, why and what to do. */
+export function EmbedNotice(props: {
+  title: string;
+  why?: string | null;
+  isFailure?: boolean;
+  /** Tries once more what failed. */
+  retry?: (() => void) | undefined;
+}) {
+  const { title, why = null, isFailure = false, retry } = props;
+  return (
+    <main className="grid min-h-dvh place-items-center px-6 py-4">
+      <div role={isFailure ? 'alert' : 'status'} className="max-w-prose text-xs">
+        <h1 className={clsx(why === null ? 'text-ink-3' : 'font-medium text-ink text-sm')}>{title}</h1>
+        {why !== null && <p className="mt-1 text-pretty text-ink-2 [overflow-wrap:anywhere]">{why}</p>}
+        {retry !== undefined && (
+          <button
+            type="button"
+            onClick={retry}
+            className="mt-3 h-8 rounded-md border border-line-strong px-3 text-ink hover:bg-raised"
+          >
+            Try again
+          </button>
+        )}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { interludeOf } from '@/lib/projections/interlude-metadata';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+
+describe('what an event says beyond AG-UI', () => {
+  const said = (interlude: object) => interludeOf({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);
+
+  it('names the run and the owner of each task, whichever others are left out', () => {
+    const trigger = {
+      kind: 'task',
+      taskIds: ['', 't1', 7, '..', 't2'],
+      taskRunIds: ['x', 'r1', 'x', 'x', ''],
+      ofSessionIds: [null, null, null, null, 's2'],
+    };
+    expect(said({ trigger }).trigger).toEqual({
+      kind: 'task',
+      taskIds: ['t1', 't2'],
+      taskRunIds: ['r1', null],
+      ofSessionIds: [null, 's2'],
+    });
+  });
+
+  it('names by an id only what one may name', () => {
+    expect(said({ userMessageIds: ['m1', '', '.', 'x'.repeat(257)] })).toEqual({ userMessageIds: ['m1'] });
+    expect(said({ taskRunId: '', from: { kind: 'agent', id: '' } })).toEqual({});
+  });
+});
