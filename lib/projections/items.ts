@@ -75,7 +75,7 @@ export class ShownFold {
   /** No event ends what comes in chunks: a person's message is complete at once, and so is anything outside a turn. */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
-    const item: TextItem | undefined = this.#draft.find(kind, idField(event, 'messageId'));
+    const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
     const isWhole =
       this.#outside ||
       interludeOf(event).ofSnapshot !== undefined ||
@@ -116,7 +116,8 @@ const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {
     const { event } = entry;
-    const id = idField(event, 'messageId');
+    // no address names it: it is shown whatever its id looks like
+    const id = textOf(event.messageId);
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
     if (known === undefined && draft.isCut && !mayBegin(event)) return;
@@ -137,7 +138,7 @@ const text =
 const endOf =
   (kind: 'message' | 'reasoning'): Fold =>
   (draft, entry) => {
-    const item: TextItem | undefined = draft.find(kind, idField(entry.event, 'messageId'));
+    const item: TextItem | undefined = draft.find(kind, textOf(entry.event.messageId));
     if (item === undefined) return;
     const next: TextItem = { ...item, streaming: false };
     if (next.kind === 'message') takeDelivery(next, entry.event);
@@ -156,7 +157,7 @@ function takeDelivery(message: MessageItem, event: AgUiEvent): void {
 }
 
 function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
-  const id = idField(entry.event, 'toolCallId');
+  const id = textOf(entry.event.toolCallId);
   if (id === null) return;
   const known = draft.find('tool-call', id);
   if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;

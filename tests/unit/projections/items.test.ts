@@ -32,6 +32,11 @@ describe('items', () => {
     expect(foldItems(half, entries(content('Hello', true)))).toMatchObject([{ text: 'Hello' }]);
   });
 
+  it.each([['..'], ['m'.repeat(600)]])('show what was said and called, whatever its id looks like: %.9s', (id) => {
+    const call: AgUiEvent = { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: 'ls' };
+    expect(foldItems([], entries(said(id, 'Hello'), call))).toMatchObject([{ id, text: 'Hello' }, { name: 'ls' }]);
+  });
+
   it('leave those that did not change as the very same objects', () => {
     const before = foldItems([], entries(...says('m0', 'First'), ...says('m1', 'Second')));
     const after = foldItems(before, entries(content('!')));
