@@ -300,6 +300,15 @@ it('a runner that sends again what was taken is answered the same, whatever othe
   expect(await us.repeat()).toBe(before);
 });
 
+it('a runner whose status says nothing new is not told how much others write', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  const { us, others } = await world(true);
+  const does: Doing = { agent: 0, session: 0, what: 'status', of: 1 };
+  await us.do(does);
+  await others({ ...does, what: 'question' });
+  expect(await us.do(does)).toContain('"position":"0"');
+});
+
 it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   await fc.assert(
