@@ -49,8 +49,9 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
-  // The counter, had nothing of this been new, would tell a runner with a scope how busy others are.
-  const own = fresh.length > 0 || batch.reach.kind === 'everything' ? rows.position : NOTHING_NEW;
+  // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
+  const isOwn = rows.position > state.position || batch.reach.kind === 'everything';
+  const own = isOwn ? rows.position : NOTHING_NEW;
   const position = positionFromNumber(own);
   return { kind: 'answered', answer: { ackedSeq: lastSeq, accepted, duplicates, rejected, position }, openings };
 }

@@ -224,7 +224,8 @@ test('who only looks finds nothing to act with', async () => {
   const { sessionId, agent, agentId } = await aSession();
   await agent.status(sessionId, { kind: 'test' });
   const runner = await WireRunner.connect(it.server, agentId);
-  await agent.write(sessionId, [asking('ask-1')]);
+  const started = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll the queue' } };
+  await agent.write(sessionId, [started, asking('ask-1')]);
   const page = await it.open('crossSite', `session=${sessionId}`);
   const frame = await embedIn(page, it.origin);
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
@@ -234,6 +235,15 @@ test('who only looks finds nothing to act with', async () => {
     expect(await frame.getByRole('button', { name }).count()).toBe(0);
   }
   expect(await frame.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
+  // the list of tasks stays where there is room for it, and gives way where there is not
+  const tasks = frame.getByRole('complementary', { name: 'Tasks' });
+  for (const width of [1024, 360]) {
+    await page.setViewportSize({ width, height: 700 });
+    if (!(await tasks.isVisible())) await frame.getByRole('button', { name: '1 task', exact: true }).click();
+    await tasks.getByRole('link', { name: /^Poll the queue/ }).click();
+    await expect.poll(() => tasks.isVisible()).toBe(width === 1024);
+    if (width === 1024) await frame.getByRole('button', { name: '1 task', exact: true }).click();
+  }
   expect(await barriersIn(frame)).toEqual([]);
   runner.leave();
   await page.close();

@@ -2,24 +2,24 @@ import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { nextTurn } from '@/db/next-turn';
 import { sightOf } from '@/lib/access/sight';
-import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { foldTaskOutput } from '@/lib/projections/task-output';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type Frame, parseTopic, type Topic } from '@/lib/protocol/frames';
+import type { Frame } from '@/lib/protocol/frames';
 import type { TaskOutputDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { readTaskOutput } from '@/lib/queries/read-task-output';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+import { listenTo } from '../support/listen';
 import { inPieces, leakedIn, type SecretText, secretText } from '../support/secret-texts';
 
 /** A few seconds of work, of which a busy machine makes many. */
 const LIMIT_MS = 180_000;
-const TOPICS = ['session:s1', 'fleet', 'logs:a1'].map((name) => parseTopic(name) as Topic);
+const TOPICS = ['session:s1', 'fleet', 'logs:a1'];
 
 let target: InProcessTarget;
 const ends: (() => unknown)[] = [];
@@ -55,9 +55,7 @@ class Reader {
     await this.#stream?.cancel();
     this.frames.push(...(this.#stream?.frames ?? []));
     const after = idsOf(this.frames).at(-1) ?? Number(this.page.position);
-    const signal = new AbortController().signal;
-    const wish = { topics: TOPICS, scope: EVERYTHING, redacts: true, after, signal };
-    this.#stream = new FrameReader(readable(await this.#fanOut.subscribe(wish)));
+    this.#stream = await listenTo(this.#fanOut, TOPICS, { redacts: true, after });
   }
 
   async until(position: number): Promise<void> {

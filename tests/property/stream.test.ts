@@ -4,17 +4,16 @@ import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { ReadQueue } from '@/db/read-queue';
 import { wholeSight } from '@/lib/access/sight';
-import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type Frame, parseTopic, type Topic } from '@/lib/protocol/frames';
+import type { Frame } from '@/lib/protocol/frames';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
-import { EVERYTHING } from '@/lib/protocol/scope';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
+import { listenTo } from '../support/listen';
 
 /** A few seconds of work, of which a busy machine makes many: a test that hangs is meant. */
 const LIMIT_MS = 120_000;
@@ -131,12 +130,7 @@ class Client {
 
   async connect(): Promise<void> {
     const after = idsOf(this.frames).at(-1) ?? 0;
-    const topics = this.topics.map((name) => parseTopic(name) as Topic);
-    this.#reader = new FrameReader(
-      readable(
-        await this.#fanOut.subscribe({ topics, scope: EVERYTHING, after, signal: new AbortController().signal }),
-      ),
-    );
+    this.#reader = await listenTo(this.#fanOut, this.topics, { after });
   }
 
   async cut(): Promise<void> {
@@ -277,16 +271,7 @@ it('live equals reloaded: a page and the frames after it make the page of any la
             const page = await load();
             // more is written between the page and the stream
             await nextTurn();
-            const topics: Topic[] = [{ kind: 'session', sessionId: 's1' }];
-            const stream = readable(
-              await fanOut.subscribe({
-                topics,
-                scope: EVERYTHING,
-                after: Number(page.position),
-                signal: new AbortController().signal,
-              }),
-            );
-            browsers.push({ page, reader: new FrameReader(stream) });
+            browsers.push({ page, reader: await listenTo(fanOut, ['session:s1'], { after: Number(page.position) }) });
           }
         }
         write([{ type: 'CUSTOM', name: 'the:last' }]);

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Database } from '@/db/client';
-import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
-import { parseTopic, type Topic } from '@/lib/protocol/frames';
 import type { Scope } from '@/lib/protocol/scope';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
-import { FrameReader } from '../support/frames';
+import type { FrameReader } from '../support/frames';
+import { listenTo } from '../support/listen';
 import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
 
 /**
@@ -301,6 +300,15 @@ it('a runner that sends again what was taken is answered the same, whatever othe
   expect(await us.repeat()).toBe(before);
 });
 
+it('a runner whose status says nothing new is not told how much others write', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  const { us, others } = await world(true);
+  const does: Doing = { agent: 0, session: 0, what: 'status', of: 1 };
+  await us.do(does);
+  await others({ ...does, what: 'question' });
+  expect(await us.do(does)).toContain('"position":"0"');
+});
+
 it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   await fc.assert(
@@ -331,10 +339,7 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
           ends.push(async () => fanOut.close());
           const stories: string[] = [];
           for (const { scope, topics } of Object.values(READERS)) {
-            const wanted = topics.map((topic) => parseTopic(topic) as Topic);
-            const { signal } = new AbortController();
-            const opener = await fanOut.subscribe({ topics: wanted, scope, after: known, signal });
-            const stream = new FrameReader(readable(opener));
+            const stream = await listenTo(fanOut, topics, { scope, after: known });
             await stream.frame('up-to-date');
             await stream.cancel();
             stories.push(...renamed([JSON.stringify(stream.frames)]));

@@ -1,27 +1,19 @@
 import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { readable } from '@/lib/access/stream-answer';
 import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
-import { parseTopic, type Topic } from '@/lib/protocol/frames';
-import { EVERYTHING } from '@/lib/protocol/scope';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { FrameReader, idsOf } from '../../support/frames';
 import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';
+import { listenTo, streamOf } from '../../support/listen';
 import { PATIENTLY } from '../../support/patience';
 
 let database: TestDatabase;
 let fanOut: FanOut;
-const abort = new AbortController();
 
-const topics = (...names: string[]): Topic[] => names.map((name) => parseTopic(name) as Topic);
-
-async function listen(names: string[], after: number | null = 0, signal = abort.signal): Promise<FrameReader> {
-  return new FrameReader(
-    readable(await fanOut.subscribe({ topics: topics(...names), scope: EVERYTHING, after, signal })),
-  );
-}
+const open = (names: string[], wish?: Parameters<typeof streamOf>[2]) => streamOf(fanOut, names, wish);
+const listen = (names: string[], after: number | null = 0) => listenTo(fanOut, names, { after });
 
 function fanOutWith(options: Partial<FanOutOptions>): void {
   fanOut = new FanOut(database, { pollMs: 60_000, ...options });
@@ -226,9 +218,7 @@ describe('others get their turns', () => {
 
 describe('the end of a stream', () => {
   test('is a bye when its time is up', async () => {
-    const stream = readable(
-      await fanOut.subscribe({ topics: topics('fleet'), scope: EVERYTHING, after: 0, signal: abort.signal, maxMs: 20 }),
-    );
+    const stream = await open(['fleet'], { maxMs: 20 });
     const frames = await new FrameReader(stream).end();
     expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
     expect(fanOut.isIdle).toBe(true);
@@ -245,9 +235,7 @@ describe('the end of a stream', () => {
 
   test('comes to a live reader that stands still, with a bye behind what it had coming, and concerns nobody else', async () => {
     fanOutWith({ maxBacklogBytes: 5_000, readAheadBytes: 1_000 });
-    const slow = readable(
-      await fanOut.subscribe({ topics: topics('session:s1'), scope: EVERYTHING, after: null, signal: abort.signal }),
-    );
+    const slow = await open(['session:s1'], { after: null });
     const quick = await listen(['session:s1'], null);
     await quick.frame('up-to-date');
     const positions: number[] = [];
@@ -264,9 +252,7 @@ describe('the end of a stream', () => {
 
   test('takes the backlog away from a reader that does not come back for it', async () => {
     fanOutWith({ maxBacklogBytes: 2_000, readAheadBytes: 1_000, lingerMs: 5 });
-    const slow = readable(
-      await fanOut.subscribe({ topics: topics('session:s1'), scope: EVERYTHING, after: null, signal: abort.signal }),
-    );
+    const slow = await open(['session:s1'], { after: null });
     while (fanOut.subscriberCount > 0) await insertRows(database, deltas(5));
     await vi.waitFor(async () => {
       const reader = slow.getReader();
@@ -280,15 +266,7 @@ describe('the end of a stream', () => {
 
   test('frees everything when the request is aborted or the reader cancels', async () => {
     const gone = new AbortController();
-    readable(
-      await fanOut.subscribe({
-        topics: topics('fleet', 'session:s1'),
-        scope: EVERYTHING,
-        after: 0,
-        signal: gone.signal,
-        maxMs: 60_000,
-      }),
-    );
+    await open(['fleet', 'session:s1'], { signal: gone.signal, maxMs: 60_000 });
     const reader = await listen(['logs:a1']);
     expect(fanOut.subscriberCount).toBe(2);
     expect(fanOut.isIdle).toBe(false);
@@ -300,9 +278,7 @@ describe('the end of a stream', () => {
   });
 
   test('frees everything when the request was aborted before it began', async () => {
-    readable(
-      await fanOut.subscribe({ topics: topics('fleet'), scope: EVERYTHING, after: 0, signal: AbortSignal.abort() }),
-    );
+    await open(['fleet'], { signal: AbortSignal.abort() });
     expect(fanOut.subscriberCount).toBe(0);
     expect(fanOut.isIdle).toBe(true);
   });
@@ -319,11 +295,7 @@ describe('the end of a stream', () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     const bodies = [];
     for (let count = 0; count < 3; count += 1) {
-      bodies.push(
-        readable(
-          await fanOut.subscribe({ topics: topics('session:s1'), scope: EVERYTHING, after: 0, signal: abort.signal }),
-        ),
-      );
+      bodies.push(await open(['session:s1']));
     }
     await fail();
     logged.mockClear();
@@ -339,9 +311,7 @@ describe('the end of a stream', () => {
     fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
     await insertRows(database, deltas(50));
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
-    const body = readable(
-      await fanOut.subscribe({ topics: topics('session:s1'), scope: EVERYTHING, after: 0, signal: abort.signal }),
-    );
+    const body = await open(['session:s1']);
     await database.close();
     await expect(new FrameReader(body).end()).rejects.toThrow();
     expect(logged).toHaveBeenCalled();
@@ -352,9 +322,7 @@ describe('the end of a stream', () => {
   test('does not come to a reader that only catches up slowly', async () => {
     fanOutWith({ maxBacklogBytes: 1_000, readAheadBytes: 100, page: { rows: 20, bytes: 1_000_000 } });
     const positions = await insertRows(database, deltas(200));
-    const body = readable(
-      await fanOut.subscribe({ topics: topics('session:s1'), scope: EVERYTHING, after: 0, signal: abort.signal }),
-    );
+    const body = await open(['session:s1']);
     // rows come in while nobody reads: they are met again in the pages that follow
     positions.push(...(await insertRows(database, deltas(200))));
     const reader = new FrameReader(body);

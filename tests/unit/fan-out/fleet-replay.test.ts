@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { readable } from '@/lib/access/stream-answer';
 import { FanOut } from '@/lib/fan-out/fan-out';
-import { parseTopic, type Topic } from '@/lib/protocol/frames';
-import { EVERYTHING } from '@/lib/protocol/scope';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { FrameReader } from '../../support/frames';
+import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';
 
 /** What a stream of the fleet replays of tasks and obligations: what its reader must hear of, not all there ever were. */
@@ -76,10 +73,7 @@ function openAt(position: number): Set<string> {
 
 /** Everything a stream replays, in its order. */
 async function replay(after: number, ...more: string[]): Promise<Step[]> {
-  const topics = ['fleet', ...more].map((name) => parseTopic(name) as Topic);
-  const reader = new FrameReader(
-    readable(await fanOut.subscribe({ topics, scope: EVERYTHING, after, signal: new AbortController().signal })),
-  );
+  const reader = await listenTo(fanOut, ['fleet', ...more], { after });
   await reader.frame('up-to-date');
   await reader.cancel();
   return reader.frames.flatMap((frame): Step[] => {
