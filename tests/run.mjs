@@ -19,8 +19,8 @@ import { firstLoad } from './support/first-load.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensureRealAgents, REAL_AGENTS } from './support/real-agents.mjs';
 
-/** A stage that hangs must not hang the run. */
-const STAGE_LIMIT_MS = 1_200_000;
+/** A stage that hangs must not hang the run. A machine that is half as fast as usual is no such stage. */
+const STAGE_LIMIT_MS = 2_400_000;
 
 const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 

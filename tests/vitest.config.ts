@@ -9,8 +9,9 @@ export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts', 'tests/**/*.test.tsx'],
     exclude: ['node_modules', '.next', 'tests/e2e/**', 'tests/faults/**', 'tests/agents/**'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // What hangs ends by it, and what is slow on a busy machine does not.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     maxWorkers: 2,
   },
 });

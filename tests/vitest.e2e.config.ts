@@ -10,9 +10,10 @@ export default defineConfig({
   test: {
     include: ['tests/e2e/**/*.test.ts'],
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 90_000,
-    expect: { poll: { timeout: 15_000 } },
+    // What hangs ends by them, and what is slow on a busy machine does not.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
   },
 });

@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { Download } from 'lucide';
 import { useSearchParams } from 'next/navigation';
-import { useDeferredValue } from 'react';
+import { useDeferredValue, useRef } from 'react';
 import { Icon } from '@/components/ui/icon';
 import type { AuditPage as Page } from '@/lib/protocol/audit';
 import { API_BASE } from '@/lib/protocol/version';
@@ -22,6 +22,12 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
   const query = useDeferredValue(paramsOf(filter).toString());
   const { entries, hasMore, more, again, isLoading, isOld, error } = useAudit(query, first);
   const isFiltered = query !== '';
+  const lookAgain = useRef<HTMLButtonElement>(null);
+  const showAll = () => {
+    setFilter(NOTHING);
+    // this button goes, and the focus stays beside it
+    lookAgain.current?.focus();
+  };
   return (
     <section aria-labelledby="audit">
       <h2 id="audit" className="font-medium text-md">
@@ -45,6 +51,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       <AuditFilterBar filter={filter} onFilter={setFilter} actions={actions} entries={entries} />
       <p className="flex min-h-6 items-baseline gap-3 pb-1 text-2xs text-ink-3">
         <button
+          ref={lookAgain}
           type="button"
           onClick={again}
           className="underline decoration-line-strong underline-offset-2 hover:text-ink"
@@ -61,7 +68,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
         {isFiltered && (
           <button
             type="button"
-            onClick={() => setFilter(NOTHING)}
+            onClick={showAll}
             className="underline decoration-line-strong underline-offset-2 hover:text-ink"
           >
             Show all

@@ -108,6 +108,8 @@ test('the audit has what was done, narrows to it, exports it, and says that its 
   await expect.poll(() => entries.count()).toBe(1);
   await press(page, 'Show all');
   await expect.poll(() => entries.count()).toBeGreaterThan(3);
+  // the button has gone, and the focus with it to what stands beside it
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Look again');
   await press(page, 'Check the chain');
   const said = page.getByRole('status').filter({ hasText: 'The chain is whole' });
   await said.waitFor();
