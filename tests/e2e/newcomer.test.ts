@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionSummary, Turn } from '@/lib/protocol/read-models';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { type CliRun, startCli } from '../support/cli';
 import { press } from '../support/press';
@@ -77,14 +77,17 @@ test('in the demo sessions appear by themselves, and within ten seconds a task e
     INTERLUDE_URL: it.server.url,
   });
   await nav.getByRole('link').first().waitFor();
-  const appearedAt = performance.now();
   await expect.poll(() => nav.getByRole('link').count()).toBeGreaterThanOrEqual(6);
 
   const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
-  await woken.click({ timeout: 10_000 });
+  await woken.click();
   const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
   await turn.waitFor();
-  expect(performance.now() - appearedAt).toBeLessThan(10_000);
+  // by the clock of the demo: how fast a page is on this machine is no matter here
+  const id = new URL(page.url()).pathname.split('/').at(-1);
+  const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
+  const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
+  expect(wokeAt - Math.min(...turns.map(({ startedAt }) => startedAt))).toBeLessThan(10_000);
 
   const toCard = turn.locator('header').getByRole('link').first();
   const description = (await toCard.textContent()) ?? '';
