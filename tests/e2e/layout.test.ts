@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { MAX_EVERY_MS } from '@/lib/protocol/limits';
 import { EventWriter } from '../support/event-writer';
 import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
 import { LogWriter } from '../support/log-writer';
@@ -72,6 +73,8 @@ beforeAll(async () => {
   await agent.write('busy', busy());
   await agent.failHook(`stop-${WORD}`, `${WORD} ${SENTENCE}`, 'busy');
   await agent.write('asks', asks());
+  // who is silent for two minutes is taken for gone, and can't be answered: on a busy machine this file takes longer
+  await agent.status('asks', { kind: 'test', everyMs: MAX_EVERY_MS });
   await agent.park('parked', [taskEnded(`nobodys-${WORD}`, 'completed', { summary: SENTENCE.repeat(3) })]);
   for (let at = 0; at < 3; at++) await agent.write(`failed-${at}`, failed(at));
   await new EventWriter(it.server, 'large').write('large', large());
