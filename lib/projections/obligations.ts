@@ -71,8 +71,8 @@ export interface ObligationChange {
 export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
   const messageIds: string[] = [];
   const id = idField(event, 'messageId');
-  if (event.type === 'TEXT_MESSAGE_START' && event.role === 'user' && id !== null) messageIds.push(id);
-  if (event.type === 'TEXT_MESSAGE_CHUNK' && id !== null) messageIds.push(id);
+  // Whose message it is was said when it first began, not by one that begins it again.
+  if (/^TEXT_MESSAGE_(START|CHUNK)$/.test(event.type) && id !== null) messageIds.push(id);
   for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
   if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
   const { replyTo = [], userMessageIds = [] } = interludeOf(event);

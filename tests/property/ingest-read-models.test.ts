@@ -42,7 +42,21 @@ it(
           await target.close();
         },
       ),
-      { numRuns: 150 },
+      {
+        numRuns: 150,
+        examples: [
+          // A person's message that the agent begins again, as if it were its own: it is owed, once.
+          [
+            [
+              { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: '' },
+              { type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' },
+              { type: 'TEXT_MESSAGE_START', messageId: 'm3', role: 'assistant' },
+              { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: ' ' },
+            ],
+            [1],
+          ],
+        ],
+      },
     );
   },
   LIMIT_MS,
