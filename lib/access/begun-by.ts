@@ -12,10 +12,11 @@ import { isLocalName } from './host';
  *
  * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
  */
-export function begunBy({ headers, url }: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
+export function begunBy(request: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
+  const { headers } = request;
   if (AHEAD.some((name) => headers.get(name)?.includes('prefetch'))) return 'ahead';
   const site = headers.get('sec-fetch-site');
-  if (site === null) return isLocalName(headers.get('host') ?? new URL(url).host, settings) ? 'person' : 'elsewhere';
+  if (site === null) return isLocalName(request, settings) ? 'person' : 'elsewhere';
   return site === 'none' && isForPage(headers) ? 'person' : 'elsewhere';
 }
 

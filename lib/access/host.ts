@@ -10,9 +10,8 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  * @throws AppError `misdirected_host`
  */
 export function checkHost(request: Request, settings: AccessSettings): void {
-  const host = request.headers.get('host') ?? new URL(request.url).host;
-  if (isLocalName(host, settings)) return;
-  const name = hostName(host);
+  if (isLocalName(request, settings)) return;
+  const name = nameOf(request);
   if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
   // An address can't be rebound: only names are looked up.
   if (settings.allowAddresses && isAddress(name)) return;
@@ -22,15 +21,20 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   );
 }
 
-/** Whether a Host is a name of this machine, which leads nobody else here. */
-export function isLocalName(host: string, { localName }: Pick<AccessSettings, 'localName'>): boolean {
-  const name = hostName(host);
+/** Whether it was sent to a name of this machine, which leads nobody else here. */
+export function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
+  const name = nameOf(request);
   return LOOPBACK.includes(name) || name === localName;
 }
 
-/** `Host` without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */
-function hostName(host: string): string {
-  return host.trim().toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+/** Where a request was sent to, with its port. */
+export function hostOf({ headers, url }: Pick<Request, 'headers' | 'url'>): string {
+  return headers.get('host') ?? new URL(url).host;
+}
+
+/** The same without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */
+function nameOf(request: Request): string {
+  return hostOf(request).trim().toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
 function isAddress(name: string): boolean {

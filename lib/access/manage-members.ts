@@ -95,10 +95,11 @@ async function carryOut(transaction: WriteTransaction, member: Member, now: numb
  */
 export async function shutOut(
   transaction: WriteTransaction,
-  { sql, args }: { sql: string; args: string[] },
+  which: { sql: string; args: string[] },
   now: number,
 ): Promise<void> {
-  await endTokensOf(transaction, { sql, args }, now);
+  const { sql, args } = which;
+  await endTokensOf(transaction, which, now);
   await revokeCredentials(transaction, { sql: `member_id IN (SELECT id FROM members WHERE ${sql})`, args }, now);
 }
 
@@ -115,12 +116,8 @@ async function endTokensOf(
       SELECT id FROM credentials WHERE member_id IN (SELECT id FROM members WHERE ${sql})
       UNION SELECT c.id FROM credentials AS c JOIN made ON c.parent_id = made.id)
     SELECT id FROM made`;
-  const asPeople = `role IN (SELECT value FROM json_each(?))`;
-  await revokeCredentials(
-    transaction,
-    { sql: `kind = 'token' AND ${asPeople} AND id IN (${made})`, args: [JSON.stringify(MEMBER_ROLES), ...args] },
-    now,
-  );
+  const tokens = `kind = 'token' AND role IN (SELECT value FROM json_each(?)) AND id IN (${made})`;
+  await revokeCredentials(transaction, { sql: tokens, args: [JSON.stringify(MEMBER_ROLES), ...args] }, now);
 }
 
 /** What they may holds for all of their sign-ins. */

@@ -1,5 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 import { PAGE_HEADER } from '@/lib/protocol/page-header';
+import { hostOf } from './host';
 
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
@@ -37,20 +38,21 @@ export function checkOwnForm(request: Request): void {
   );
 }
 
-function isOwn({ headers, method, url }: Request): boolean {
+function isOwn(request: Request): boolean {
+  const { headers, method } = request;
   const isRead = READS.includes(method);
   const site = headers.get('sec-fetch-site');
   // `none`: the person typed it, or opened a bookmark.
   if (site !== null) return site === 'same-origin' || (site === 'none' && isRead);
-  const host = (headers.get('host') ?? new URL(url).host).toLowerCase();
+  const host = hostOf(request).toLowerCase();
   const origin = headers.get('origin');
-  if (origin !== null) return hostOf(origin) === host;
+  if (origin !== null) return hostIn(origin) === host;
   if (headers.get(PAGE_HEADER) !== null) return true;
   const referrer = headers.get('referer');
-  return isRead && referrer !== null && hostOf(referrer) === host;
+  return isRead && referrer !== null && hostIn(referrer) === host;
 }
 
-function hostOf(address: string): string | null {
+function hostIn(address: string): string | null {
   try {
     return new URL(address).host;
   } catch {

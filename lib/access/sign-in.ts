@@ -9,7 +9,7 @@ import { type CredentialBook, principalOf } from './credential-book';
 import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
 import { formText } from './form-text';
-import { checkHost } from './host';
+import { checkHost, hostOf } from './host';
 import { nextPath } from './next-path';
 import { isSecure, ownAddress } from './own-address';
 import { LOCAL_ADMIN } from './person-of';
@@ -79,10 +79,9 @@ async function askFirst(
   fields: { token: string; next: string },
   who: 'ahead' | 'elsewhere',
 ): Promise<Response> {
-  const host = request.headers.get('host') ?? new URL(request.url).host;
   const current = await signedIn(request.headers, server);
   const instead = current === null ? '' : ` It is signed in as “${current.name}” now, and would be no more.`;
-  const text = `A link would sign this browser in at ${host} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
+  const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
   // what was fetched ahead and failed is asked for again by whoever goes there
   const status = who === 'ahead' ? 503 : 200;
   return plainPage('Sign in?', text, { action: '/sign-in', fields, text: 'Sign in' }, status);
