@@ -127,12 +127,14 @@ test('who signs out is signed out at once in other tabs, which say so and lead b
   const page = await it.open('/');
   await live(page);
   await page.getByRole('link', { name: 'Settings and sign-out' }).click();
+  const notice = other.getByRole('alert').filter({ hasText: 'Your sign-in has ended' });
+  // from the answer on: how long a press takes on a busy machine is no matter here
+  const ended = page.waitForResponse('**/sign-out').then(() => performance.now());
+  const told = notice.waitFor().then(() => performance.now());
   await press(page, 'Sign out');
+  expect((await told) - (await ended)).toBeLessThan(2_000);
   await page.waitForURL('**/signed-out?reason=ended');
   await page.getByText('You are signed out.').waitFor();
-  const notice = other.getByRole('alert').filter({ hasText: 'Your sign-in has ended' });
-  // that it is within two seconds, tests/integration/revocation.test.ts says: a page on a busy machine takes its time
-  await notice.waitFor({ timeout: 10_000 });
   await notice.getByRole('link', { name: 'Sign in again' }).click();
   await other.waitForURL('**/signed-out?*');
   expect(new URL(other.url()).searchParams.get('next')).toBe('/sessions/work?x=1');
