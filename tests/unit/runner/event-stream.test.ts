@@ -79,7 +79,7 @@ test('one that is refused is asked for again, for ever, and each time it is said
   expect(failures).toEqual(failures.map((_, at) => at + 1));
   answers(200);
   await stream(1);
-  expect(opened()).toBe(2);
+  await expect.poll(opened).toBe(2);
   expect(lastIds.length).toBeGreaterThan(12);
 });
 
