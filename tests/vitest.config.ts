@@ -12,6 +12,8 @@ export default defineConfig({
     // What hangs ends by it, and what is slow on a busy machine does not.
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+    setupFiles: ['tests/support/patient-waits.ts'],
     maxWorkers: 2,
   },
 });

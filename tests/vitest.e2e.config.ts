@@ -14,6 +14,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
+    setupFiles: ['tests/support/patient-waits.ts'],
     maxWorkers: 2,
   },
 });

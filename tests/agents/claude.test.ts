@@ -107,12 +107,12 @@ describe('a live Claude Code', () => {
     await operator.finished(1);
     const [task] = await operator.tasks();
     const written = async () => await operator.output(task?.id ?? '');
-    await expect.poll(written, { timeout: 15_000 }).toContain('first');
-    await expect.poll(written, { timeout: 15_000 }).toMatch(/token=\[redacted: [a-z-]+\]/);
+    await expect.poll(written).toContain('first');
+    await expect.poll(written).toMatch(/token=\[redacted: [a-z-]+\]/);
     expect((await operator.tasks())[0]).toMatchObject({ status: 'running', hasOutput: true });
     await writeFile(go, 'go\n');
     await operator.finished(2);
-    await expect.poll(written, { timeout: 15_000 }).toMatch(/first\n.*last\n/s);
+    await expect.poll(written).toMatch(/first\n.*last\n/s);
     expect(await written()).not.toContain('a1B2');
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
     expect(stage.problems()).toEqual([]);
@@ -244,7 +244,7 @@ describe('a live Claude Code', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'running' });
     await operator.stop(task?.id ?? '');
-    await expect.poll(async () => (await operator.tasks())[0]?.status, { timeout: 10_000 }).toBe('stopped');
+    await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
     const next = await operator.send('NEXT');
     const turns = await operator.finished(2);
     expectAnswered(turns, next, 'Reply to the next.');
@@ -291,7 +291,7 @@ describe('a live Claude Code', () => {
     );
     await operator.interrupt();
     await expect
-      .poll(async () => (await operator.tasks()).map(({ status }) => status), { timeout: 30_000 })
+      .poll(async () => (await operator.tasks()).map(({ status }) => status))
       .toEqual(['completed', 'completed', 'completed']);
     const turns = await operator.until('all reports', (all) => {
       const told = all.slice(1).map(said).join('\n');

@@ -114,7 +114,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const [task] = await operator.tasks();
     expect(task?.status).toBe('running');
     await operator.stop(task?.id ?? '');
-    await expect.poll(async () => (await operator.tasks())[0]?.status, { timeout: 10_000 }).toBe('stopped');
+    await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
   });
 
   test('a permission is answered in the dashboard', async () => {
@@ -163,7 +163,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const { socket, begin } = await stage.daemon();
     const first = await stage.runner('--socket', socket);
     const operator = stage.operatorOf(await begin('HOLD'));
-    await expect.poll(() => operator.tasks(), { timeout: 20_000 }).toMatchObject([{ status: 'running' }]);
+    await expect.poll(() => operator.tasks()).toMatchObject([{ status: 'running' }]);
     first.process.kill('SIGKILL');
     await first.ended;
     await writeFile(join(stage.cwd, 'go'), '');

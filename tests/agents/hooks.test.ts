@@ -86,7 +86,7 @@ describe('a Claude Code with our hooks', () => {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
       expect(said(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
-      await expect.poll(() => operator.output(task.id), { timeout: 15_000 }).toContain(`from ${task.exitCode}`);
+      await expect.poll(() => operator.output(task.id)).toContain(`from ${task.exitCode}`);
     }
   });
 
@@ -301,7 +301,7 @@ test('an idle Claude Code that listens is woken by a message, reads it, and answ
   const { operator } = stage;
   stage.type('START');
   await operator.finished(1);
-  await expect.poll(async () => (await operator.session())?.wakeable, { timeout: 15_000 }).toBe(true);
+  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
   const messageId = await operator.send('Is it warm?');
   const turns = await operator.finished(2);
   expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
@@ -344,11 +344,11 @@ test('a Claude Code in a terminal is told once that it can listen, is allowed to
     return (await (await fetch(`${server.url}/api/v1${path}`, { headers })).json()) as Answer;
   };
   const its = async () => await read<AgentDetail>(`/agents/${agentId}`);
-  await expect.poll(async () => (await its()).sessions?.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await its()).sessions?.length).toBe(1);
   const operator = new Operator(server, (await its()).sessions[0]?.id ?? '');
   const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
   await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
-  await expect.poll(async () => (await operator.session())?.wakeable, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
   await operator.finished(1);
   const messageId = await operator.send('Is it warm?');
   const turns = await operator.finished(2);

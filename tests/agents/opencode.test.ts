@@ -63,7 +63,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('wakes by itself when its subagent is done, and says so in a turn of its own', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
-    await expect.poll(() => operator.session(), { timeout: 20_000 }).toMatchObject({ turnCount: 0 });
+    await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
     const first = await operator.send('START');
     await operator.until('the subagent', (turns) => answering(turns, first)?.state === 'finished');
     const second = await operator.send('NEXT-1');
@@ -106,7 +106,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('has a permission of its subagent answered in the dashboard, between its turns, by another runner', async () => {
     const { operator, runner, killRunner } = await opencodeStage(server, script);
     await runner();
-    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await expect.poll(() => operator.session()).not.toBeNull();
     await operator.send('GUARDED');
     const asked = await operator.until('the request', (turns) => requests(turns)[0]);
     expect(asked).toMatchObject({ toolName: 'bash', input: { metadata: { command: 'echo made' } } });
@@ -124,7 +124,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('has a question answered, a permission refused, and a turn interrupted and failed', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
-    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await expect.poll(() => operator.session()).not.toBeNull();
     const question = await operator.send('QUESTION');
     const asked = await operator.until('the question', (turns) => requests(turns)[0]);
     await operator.answer(asked.id, { answers: { 'Which?': 'Blue' }, digest: asked.digest });
@@ -151,7 +151,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('is told of without a gap when the connection was broken, and when the runner was killed in a turn', async () => {
     const { operator, runner, line, terminal, killRunner } = await opencodeStage(server, script);
     await runner();
-    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await expect.poll(() => operator.session()).not.toBeNull();
     await terminal.say('NEXT-1');
     await operator.finished(1);
     line.swallow();
@@ -181,7 +181,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('that is killed in a turn does not look at work, and goes on when it is started again', async () => {
     const { operator, runner, killServer, startServer } = await opencodeStage(server, script);
     await runner();
-    await expect.poll(() => operator.session(), { timeout: 20_000 }).not.toBeNull();
+    await expect.poll(() => operator.session()).not.toBeNull();
     const long = await operator.send('LONG');
     await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
     await killServer();

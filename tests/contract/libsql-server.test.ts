@@ -3,7 +3,6 @@ import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { PATIENTLY } from '../support/patience';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { describeContract, sharedServer } from './contract';
 
@@ -109,10 +108,7 @@ suites('a libSQL server', () => {
     await (await libsql)?.restart();
     for (const path of paths) {
       // one look at whether it is ready serves for a moment
-      await vi.waitFor(
-        async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]),
-        PATIENTLY,
-      );
+      await vi.waitFor(async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]));
     }
     expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });
     vi.restoreAllMocks();

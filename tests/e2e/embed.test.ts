@@ -377,7 +377,7 @@ test.each([
   const { sessionId } = await aSession();
   const page = await it.open(host, `session=${sessionId}${more}`);
   await expect
-    .poll(async () => (await toldTo(page)).find(({ type }) => type === 'state'), { timeout: 20_000 })
+    .poll(async () => (await toldTo(page)).find(({ type }) => type === 'state'))
     .toMatchObject({ state: 'error', message: expect.stringContaining('INTERLUDE_EMBED_ORIGINS') });
   expect(page.frames().some((frame) => frame.url().startsWith(`${it.origin}/embed/`))).toBe(false);
   await page.close();

@@ -37,7 +37,7 @@ test('a hook that failed is marked on its session as it happens, and until someb
   await page.getByRole('heading', { name: /^Failures/ }).waitFor();
   await page.getByText('exit 3: read the input').waitFor();
   expect(await barriers(page)).toEqual([]);
-  await expect.poll(() => unseen('agent-hooks'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => unseen('agent-hooks')).toBe(0);
   await page.getByRole('button', { name: 'Mark as seen' }).waitFor({ state: 'detached' });
   expect(await page.getByText('exit 3: read the input').count()).toBe(1);
   await row(list, 'hooked').getByText('hook failed').waitFor({ state: 'detached' });
@@ -92,7 +92,7 @@ test('a failure of any name is marked as one, and what is none is shown beside i
   await failures.getByText(message).waitFor();
   expect(await failures.textContent()).toContain('outbox_poisoned');
   expect(await barriers(page)).toEqual([]);
-  await expect.poll(() => unseen('agent-signals'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => unseen('agent-signals')).toBe(0);
   await row(list, 'signals').getByText('1 failure').waitFor({ state: 'detached' });
   await Promise.all([page.close(), list.close()]);
 });
@@ -114,7 +114,7 @@ test('a failure that was seen as a line of the log is seen', async () => {
   await agent.failHook('Stop', 'exit 1: start');
   expect(await unseen('agent-log')).toBe(1);
   const page = await it.open('/agents/agent-log/logs');
-  await expect.poll(() => unseen('agent-log'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => unseen('agent-log')).toBe(0);
   await page.close();
 });
 

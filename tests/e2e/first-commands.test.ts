@@ -6,7 +6,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { type CliRun, runShell, startShell } from '../support/cli';
 import { startLiveServer } from '../support/live-server';
-import { PATIENTLY } from '../support/patience';
 import { tempDir } from '../support/temp-dir';
 import { type Visit, visit } from '../support/visit';
 
@@ -104,7 +103,7 @@ describe('the start page', () => {
 
   test('its next one puts the hooks in place and follows the terminals', async () => {
     const run = await paste(named('hooks install'));
-    await expect.poll(async () => (await agents()).map(({ id }) => id).join(), PATIENTLY).toContain('terminals@');
+    await expect.poll(async () => (await agents()).map(({ id }) => id).join()).toContain('terminals@');
     expect(await readFile(join(home, '.claude', 'settings.json'), 'utf8')).toContain(it.server.dataDir);
     expect(run.process.exitCode).toBe(null);
   });
@@ -114,9 +113,7 @@ describe('the start page', () => {
     ['replay', /^test-run-/],
   ])('its %s shows sessions', async (words, id) => {
     await paste(named(`-- ${words}`));
-    await expect
-      .poll(async () => (await sessions()).map((one) => one.id), PATIENTLY)
-      .toContainEqual(expect.stringMatching(id));
+    await expect.poll(async () => (await sessions()).map((one) => one.id)).toContainEqual(expect.stringMatching(id));
   });
 
   test('its curl posts a first turn, that is of now, at each time anew', async () => {
@@ -127,9 +124,7 @@ describe('the start page', () => {
       expect(mine).toMatchObject({ agentId: 'my-agent', state: 'idle', turnCount, lastText: 'Hello.' });
       expect(mine?.lastHeardAt).toBeGreaterThan(before - 2_000);
       // it counts in seconds
-      await expect
-        .poll(() => Math.floor(Date.now() / 1_000), PATIENTLY)
-        .toBeGreaterThan(Math.floor(before / 1_000) + 1);
+      await expect.poll(() => Math.floor(Date.now() / 1_000)).toBeGreaterThan(Math.floor(before / 1_000) + 1);
     }
   });
 });

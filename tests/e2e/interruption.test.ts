@@ -33,7 +33,7 @@ test('a page reloaded in the middle of a message ends with exactly what was said
   try {
     const shown = () => wordsOf(page);
     const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
-    await expect.poll(shown, { timeout: 20_000, interval: 20 }).toContain(begin);
+    await expect.poll(shown, { interval: 20 }).toContain(begin);
     // whoever talks holds still, however long the page takes
     replay.process.kill('SIGSTOP');
     expect(await shown()).not.toContain(end);
@@ -41,7 +41,7 @@ test('a page reloaded in the middle of a message ends with exactly what was said
     await expect.poll(shown, { interval: 20 }).toContain(begin);
     expect(await shown()).not.toContain(end);
     replay.process.kill('SIGCONT');
-    await expect.poll(shown, { timeout: 20_000 }).toContain(end);
+    await expect.poll(shown).toContain(end);
     // word for word, and nothing of it a second time
     expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
     expect((await shown()).split(begin).length).toBe(2);
@@ -62,7 +62,7 @@ test('an open page outlives the power cut of its server, and misses nothing that
   await live(page);
   const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
   const texts = assistantTexts(recording);
-  await expect.poll(() => wordsOf(page), { timeout: 20_000 }).toContain(wordsIn(texts[0] ?? '').join(' '));
+  await expect.poll(() => wordsOf(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
   await it.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
   const before = await shownTurns(page);

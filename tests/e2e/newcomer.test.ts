@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SessionSummary, Turn } from '@/lib/protocol/read-models';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
+import { FLEET } from '@/lib/runner/demo/fleet';
 import { type CliRun, startCli } from '../support/cli';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
@@ -88,7 +89,11 @@ test('in the demo sessions appear by themselves, and within ten seconds a task e
   const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
   const { sessions } = await it.read<{ sessions: SessionSummary[] }>('/sessions');
   const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
-  expect(wokeAt - Math.min(...sessions.map(({ startedAt }) => startedAt))).toBeLessThan(10_000);
+  // Some are in the middle of their recording when the demo starts, and began before it.
+  const atTheBeginning = FLEET.filter(({ beginsAtMs }) => beginsAtMs === 0).map(({ agentId }) => agentId);
+  const startedAt = sessions.filter(({ agentId }) => atTheBeginning.includes(agentId)).map((one) => one.startedAt);
+  expect(startedAt).not.toEqual([]);
+  expect(wokeAt - Math.min(...startedAt)).toBeLessThan(10_000);
 
   const toCard = turn.locator('header').getByRole('link').first();
   const description = (await toCard.textContent()) ?? '';
@@ -182,7 +187,7 @@ test('when the demo is stopped nothing says that it works, and the agent that an
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   demo?.process.kill('SIGINT');
   expect((await demo?.ended)?.exitCode).toBe(130);
-  await expect.poll(working, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(working).toEqual([]);
   expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('exited');
 
   const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startLiveServer } from '../support/live-server';
-import { PATIENTLY } from '../support/patience';
 
 const PAGE_BYTES = 4096;
 
@@ -31,7 +30,7 @@ test('damage is said in one line, and without a stack, however many streams and 
   expect(ends.filter((end) => end === 'broken off').length).toBeGreaterThan(0);
   const page = () => fetch(`${server.url}/sessions/s`, { headers });
   await (await page()).text();
-  await vi.waitFor(async () => expect((await fetch(`${server.url}/readyz`)).status).toBe(503), PATIENTLY);
+  await vi.waitFor(async () => expect((await fetch(`${server.url}/readyz`)).status).toBe(503));
   const lines = server.output.split('\n');
   expect(lines.filter((line) => line.includes('has a page that is wrong'))).toHaveLength(1);
   expect(lines.filter((line) => /^\s+at /.test(line) || line.includes('failed to pipe'))).toEqual([]);

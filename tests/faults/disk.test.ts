@@ -5,7 +5,6 @@ import { Outbox } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../support/fault-server';
 import { FrameReader } from '../support/frames';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { PATIENTLY } from '../support/patience';
 import { canMount, smallDisk } from '../support/small-disk';
 
 /** Disks that fill up or turn read-only under a running server, and under a runner's outbox. */
@@ -45,7 +44,7 @@ describe.runIf(canMount())('a disk', () => {
     }
     expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
     const readyIs = (status: number) =>
-      vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(status), { ...PATIENTLY, interval: 100 });
+      vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(status), { interval: 100 });
     await readyIs(503);
     disk.remount('size=30m');
     await readyIs(200);

@@ -27,7 +27,7 @@ test('a server killed twenty times under load loses nothing and doubles nothing'
   expect(scene.watcher.connections).toBeGreaterThan(KILLS);
 });
 
-test('runners killed twenty times under load lose nothing and double nothing', { timeout: 120_000 }, async () => {
+test('runners killed twenty times under load lose nothing and double nothing', async () => {
   const scene = await setUp('runners', server, ['red', 'green', 'blue']);
   for (let kills = 0; kills < KILLS; kills += 1) {
     const runner = scene.random.pick(scene.runners);
@@ -38,7 +38,7 @@ test('runners killed twenty times under load lose nothing and double nothing', {
   await judge(scene);
 });
 
-test('server and runners killed at once lose nothing and double nothing', { timeout: 120_000 }, async () => {
+test('server and runners killed at once lose nothing and double nothing', async () => {
   const scene = await setUp('both', server, ['spring', 'autumn']);
   for (let kills = 0; kills < 4; kills += 1) {
     await untilUnderLoad(scene);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test('a server answers others while it takes and tells the worst that is accepted', { timeout: 120_000 }, async () => {
+test('a server answers others while it takes and tells the worst that is accepted', async () => {
   // the first request also loads the code that answers
   await server.get('/api/v1/sessions');
   for (const name of WORST) {

@@ -38,12 +38,10 @@ async function startWithDemo() {
       }
     }
   });
-  await expect
-    .poll(() => readFile(join(dataDir, 'server.json'), 'utf8').catch(() => ''), { timeout: 30_000 })
-    .not.toBe('');
+  await expect.poll(() => readFile(join(dataDir, 'server.json'), 'utf8').catch(() => '')).not.toBe('');
   const server = (JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')) as { pid: number }).pid;
   // npm, perhaps a shell, the server, the fleet
-  await expect.poll(() => processesOf(dataDir).length, { timeout: 30_000 }).toBeGreaterThanOrEqual(3);
+  await expect.poll(() => processesOf(dataDir).length).toBeGreaterThanOrEqual(3);
   return { dataDir, npm, server };
 }
 

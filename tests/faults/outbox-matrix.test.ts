@@ -25,37 +25,33 @@ const FAULTS: Record<string, Fault | 'refused'> = {
 const MOMENTS = ['before', 'during', 'after'] as const;
 
 describe.each(Object.keys(FAULTS))('a server that is %s', (name) => {
-  test.each(MOMENTS)(
-    'and a runner killed %s it lose nothing and double nothing',
-    { timeout: 60_000 },
-    async (moment) => {
-      const fault = FAULTS[name] as Fault | 'refused';
-      const server = await FaultServer.start();
-      onTestFinished(() => server.close());
-      const file = join(await tempDir(), 'outbox.db');
-      let isWell = false;
-      server.behaviour = () => (isWell || fault === 'refused' ? { kind: 'none' } : fault);
-      if (fault === 'refused') await server.close();
+  test.each(MOMENTS)('and a runner killed %s it lose nothing and double nothing', async (moment) => {
+    const fault = FAULTS[name] as Fault | 'refused';
+    const server = await FaultServer.start();
+    onTestFinished(() => server.close());
+    const file = join(await tempDir(), 'outbox.db');
+    let isWell = false;
+    server.behaviour = () => (isWell || fault === 'refused' ? { kind: 'none' } : fault);
+    if (fault === 'refused') await server.close();
 
-      const first = start(file, server.url);
-      await first.opened;
-      if (moment !== 'before') {
-        // A server that refuses connections is met within a moment of having something to send.
-        if (fault === 'refused') await pause(moment === 'during' ? 30 : 300);
-        else await server.until(() => server.requests.length > 0);
-        if (moment === 'after' && fault !== 'refused') await pause(400);
-      }
-      first.child.kill('SIGKILL');
-      expect(await first.ended).toBe('SIGKILL');
+    const first = start(file, server.url);
+    await first.opened;
+    if (moment !== 'before') {
+      // A server that refuses connections is met within a moment of having something to send.
+      if (fault === 'refused') await pause(moment === 'during' ? 30 : 300);
+      else await server.until(() => server.requests.length > 0);
+      if (moment === 'after' && fault !== 'refused') await pause(400);
+    }
+    first.child.kill('SIGKILL');
+    expect(await first.ended).toBe('SIGKILL');
 
-      isWell = true;
-      if (fault === 'refused') await server.listen();
-      const second = start(file, server.url);
-      expect(await second.ended).toBe(0);
-      expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, at) => String(at + 1)));
-      expect(server.ledger.lost).toBe(0);
-    },
-  );
+    isWell = true;
+    if (fault === 'refused') await server.listen();
+    const second = start(file, server.url);
+    expect(await second.ended).toBe(0);
+    expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, at) => String(at + 1)));
+    expect(server.ledger.lost).toBe(0);
+  });
 });
 
 function start(file: string, url: string) {

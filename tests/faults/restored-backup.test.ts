@@ -2,7 +2,6 @@ import { copyFileSync, readdirSync, renameSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { PATIENTLY } from '../support/patience';
 
 /** What operators do to the files of a server that runs, or was killed, and what the next start makes of it. */
 async function running() {
@@ -25,7 +24,7 @@ test.each([
     copyFileSync(database, backup);
     await sender.send(20);
     renameSync(backup, database);
-    await vi.waitFor(async () => expect(await sender.ready()).toBe(503), PATIENTLY);
+    await vi.waitFor(async () => expect(await sender.ready()).toBe(503));
     expect(server.output).toContain('was replaced by another');
     await server.signal(signal);
     await server.restart();
@@ -47,7 +46,7 @@ test('a log that is emptied under a server is noticed at the next look, and noth
   await sender.send(20);
   expect(await sender.ready()).toBe(200);
   truncateSync(log, 0);
-  await vi.waitFor(async () => expect(await sender.ready()).toBe(503), PATIENTLY);
+  await vi.waitFor(async () => expect(await sender.ready()).toBe(503));
   expect(server.output).toMatch(/not ready: .*interlude\.db-wal was cut short by another program/);
   await expect(sender.send(1)).rejects.toThrow('503');
   await server.kill9();

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runCli, startCli } from '../support/cli';
 import { InTerminal } from '../support/in-terminal';
-import { PATIENTLY } from '../support/patience';
 import { tempDir } from '../support/temp-dir';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -75,7 +74,7 @@ describe('on a terminal', () => {
     const terminal = inTerminal(claude(), {}, await tempDir());
     await terminal.shows(`Install ${NAME} into ${join(data, 'agents')}? [Y/n] `);
     terminal.type('perhaps\r');
-    await expect.poll(() => terminal.shown.split('[Y/n]').length, PATIENTLY).toBe(3);
+    await expect.poll(() => terminal.shown.split('[Y/n]').length).toBe(3);
     terminal.type('n\r');
     expect(await terminal.ended).toBe(3);
     expect(terminal.shown).toContain(`the Agent SDK is not installed; run: npm install --prefix ${data}/agents`);
@@ -178,7 +177,7 @@ describe('what is half there is not taken for installed', () => {
 
   test('an install in which runner and npm were killed is begun anew, and leaves nothing behind', async () => {
     const first = startCli(claude('--yes'), { ...env, NPM_DOES: 'waits' }, base);
-    await expect.poll(async () => (await calls()).length, PATIENTLY).toBe(1);
+    await expect.poll(async () => (await calls()).length).toBe(1);
     first.process.kill('SIGKILL');
     expect((await runCli(claude(), env, base)).exitCode).toBe(3);
     await writeFile(env.NPM_GO ?? '', '');
@@ -190,11 +189,11 @@ describe('what is half there is not taken for installed', () => {
 
 test('two runners at once install once, and both go on', async () => {
   const first = startCli(claude('--yes', '--agent', 'one'), { ...env, NPM_DOES: 'waits' }, base);
-  await expect.poll(async () => (await calls()).length, PATIENTLY).toBe(1);
+  await expect.poll(async () => (await calls()).length).toBe(1);
   const second = startCli(claude('--yes', '--agent', 'two'), env, base);
   const said: string[] = [];
   second.process.stderr?.on('data', (chunk) => said.push(String(chunk)));
-  await expect.poll(() => said.join(''), PATIENTLY).toContain('is installing it already; waiting for that');
+  await expect.poll(() => said.join('')).toContain('is installing it already; waiting for that');
   await writeFile(env.NPM_GO ?? '', '');
   for (const { ended } of [first, second]) expect(await ended).toMatchObject({ exitCode: 0, stdout: `${RUNS}\n` });
   expect(await calls()).toHaveLength(1);

@@ -82,7 +82,7 @@ async function listener() {
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 20 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 async function connected(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });

@@ -120,7 +120,7 @@ async function stage(sessionId: string) {
   };
 }
 
-const until = (look: () => unknown) => expect.poll(look, { timeout: 30_000, interval: 20 });
+const until = (look: () => unknown) => expect.poll(look, { interval: 20 });
 const PROMPT = JSON.stringify([
   { type: 'text', text: 'Look at it' },
   { type: 'image', mimeType: 'image/png', data: Buffer.from(PNG).toString('base64') },

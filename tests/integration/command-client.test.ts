@@ -83,7 +83,7 @@ async function deliveries(): Promise<(string | null)[]> {
   return messages(turns, 'user').map(({ delivery }) => delivery);
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
 describe('commands', () => {
   test('what was queued before the runner came and what comes later arrives in order, and is told as delivered', async () => {

@@ -122,7 +122,7 @@ test('a runner that npm was asked to run ends when npm is ended, though no signa
   });
   // The runner holds it open for as long as it lives, whoever its parent is.
   const closed = once(npm.stderr, 'close');
-  await expect.poll(() => said, { timeout: 20_000 }).toContain('follows the terminals');
+  await expect.poll(() => said).toContain('follows the terminals');
   npm.kill('SIGTERM');
   await closed;
 }, 40_000);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 20_000, interval: 20 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 let runs = 0;
 
 /** `interlude runner acp` as a process, with an agent that the test plays. */

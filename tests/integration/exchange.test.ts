@@ -6,7 +6,6 @@ import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { PATIENTLY } from '../support/patience';
 
 /** What is answered straight to the connection, without Next. */
 async function serving(handle: (request: Request) => Promise<Response>) {
@@ -127,12 +126,12 @@ test('a client that goes aborts the request, whose body fails and whose stream i
   watching.end();
   await once(watching, 'response');
   watching.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'cancelled']), PATIENTLY);
+  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'cancelled']));
   const sending = ask({ method: 'POST', headers: { 'content-length': '10' } });
   sending.on('error', () => {}).write('half');
-  await vi.waitFor(() => expect(sending.socket?.bytesWritten).toBeGreaterThan(0), PATIENTLY);
+  await vi.waitFor(() => expect(sending.socket?.bytesWritten).toBeGreaterThan(0));
   sending.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']), PATIENTLY);
+  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']));
 });
 
 test('a stream that fails breaks the connection off: nobody takes half of it for the whole', async () => {

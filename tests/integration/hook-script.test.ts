@@ -181,7 +181,7 @@ describe('a hook that waits for an answer', () => {
   const waiting = async (options = {}) => {
     const run = startHook('PermissionRequest', { withinS: 30, ...options });
     onTestFinished(() => void run.child.kill('SIGKILL'));
-    await expect.poll(() => told.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => told.length).toBe(1);
     return run;
   };
 
@@ -203,7 +203,7 @@ describe('a hook that waits for an answer', () => {
     const { child, ended } = await waiting();
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0, stdout: '' });
-    await expect.poll(() => told.at(-1), { timeout: 10_000 }).toEqual(['gone']);
+    await expect.poll(() => told.at(-1)).toEqual(['gone']);
   });
 
   test('does not outlive its time, whatever its companion does', async () => {
@@ -347,7 +347,7 @@ describe('a hook that is killed', () => {
         return true;
       }
     };
-    await expect.poll(isGone, { timeout: 3_000 }).toBe(true);
+    await expect.poll(isGone).toBe(true);
   });
 });
 

@@ -38,7 +38,7 @@ afterAll(async () => {
 const { terminal, atWork, read, turnsOf, texts, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
 
 describe('a day in a terminal', () => {
-  test('is in the dashboard as it was, over restarts of the companion', { timeout: 60_000 }, async () => {
+  test('is in the dashboard as it was, over restarts of the companion', async () => {
     const day = await terminal();
     const steps = readTerminalRecording('terminal-day', day.home);
     for (const [at, step] of steps.entries()) {
@@ -318,9 +318,7 @@ test.each([
   },
 );
 
-test('the log level of a companion is turned while it runs, and is as it was after a restart', {
-  timeout: 60_000,
-}, async () => {
+test('the log level of a companion is turned while it runs, and is as it was after a restart', async () => {
   const agentId = randomUUID();
   const one = await terminal(agentId);
   const level = async () => (await read(`/agents/${agentId}/log-level`)) as AgentLogLevel;
@@ -405,7 +403,7 @@ test('the real hook, dying before it knows its session, marks all that its agent
   expect(insights).toMatchObject([{ source: 'Stop', sessionId: null, detail: 'exit 3: read the input' }]);
 });
 
-test('a session whose terminal died is told to have ended', { timeout: 30_000 }, async () => {
+test('a session whose terminal died is told to have ended', async () => {
   const { sessionId, home } = await atWork();
   const control = await readControlFile(controlPath(home, 'hooks'));
   const headers = { authorization: `Bearer ${control?.secret}` };
@@ -414,8 +412,6 @@ test('a session whose terminal died is told to have ended', { timeout: 30_000 },
   // No process has this number: it is beyond the largest there can be.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
   await expect
-    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state, {
-      timeout: 12_000,
-    })
+    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state)
     .not.toBe('working');
 });

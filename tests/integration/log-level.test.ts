@@ -41,7 +41,7 @@ async function agentAtHome() {
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const CONFIRMED = { level: 'debug', by: 'operator', base: 'info', desired: { level: 'debug', state: 'confirmed' } };
 
 describe('a level that is asked of a runner', () => {

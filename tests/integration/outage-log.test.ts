@@ -44,7 +44,7 @@ async function logging(level?: string) {
     server.ledger.records.filter((record): record is LogRecord & { seq: number } => record.kind === 'log');
   const said = () => lines().map(({ log }) => `${log.level} ${log.component} ${log.message}`);
   const tries = (count: number) =>
-    expect.poll(() => outbox.status.trouble?.tries ?? 0, { timeout: 10_000, interval: 5 }).toBeGreaterThan(count);
+    expect.poll(() => outbox.status.trouble?.tries ?? 0, { interval: 5 }).toBeGreaterThan(count);
   return { server, outbox, journal: told, happens, lines, said, tries };
 }
 

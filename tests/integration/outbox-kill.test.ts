@@ -7,7 +7,7 @@ import { startTypescript } from '../support/typescript-process';
 const KILLS = 20;
 const RECORDS = 40_000;
 
-test('a runner killed twenty times in mid-work loses nothing and doubles nothing', { timeout: 120_000 }, async () => {
+test('a runner killed twenty times in mid-work loses nothing and doubles nothing', { timeout: 400_000 }, async () => {
   const server = await FaultServer.start();
   const file = join(await tempDir(), 'outbox.db');
   try {

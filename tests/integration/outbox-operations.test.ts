@@ -167,7 +167,7 @@ test.each([
 });
 
 // Each call is a process of its own.
-describe('the command', { timeout: 60_000 }, () => {
+describe('the command', () => {
   test('tells of every outbox while its runner runs', async () => {
     await server.close();
     const outbox = await open();

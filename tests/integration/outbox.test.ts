@@ -54,7 +54,7 @@ async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
 }
 
 async function reaches(outbox: Outbox, condition: () => boolean): Promise<void> {
-  await expect.poll(() => condition() || JSON.stringify(outbox.status), { timeout: 5_000, interval: 5 }).toBe(true);
+  await expect.poll(() => condition() || JSON.stringify(outbox.status), { interval: 5 }).toBe(true);
 }
 
 describe('handing over and sending', () => {

@@ -9,7 +9,6 @@ import { EVERYTHING } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
-import { PATIENTLY } from '../support/patience';
 
 /** Frames on their way to a connection, straight and through a body that somebody carries there. */
 let database: TestDatabase;
@@ -55,7 +54,7 @@ async function listen(): Promise<() => string> {
   });
   // HTTP/1.0: the body comes as it is, without the lengths of its chunks
   client.write('GET / HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n');
-  await vi.waitFor(() => expect(received).toContain('event: up-to-date'), PATIENTLY);
+  await vi.waitFor(() => expect(received).toContain('event: up-to-date'));
   return () => received;
 }
 
@@ -64,7 +63,7 @@ const idsIn = (received: string) => [...received.matchAll(/^id: (\d+)$/gm)].map(
 test('reach a reader who keeps up, behind the head of the answer and what greets them', async () => {
   const received = await listen();
   for (let at = 0; at < 20; at += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(at * 10)));
-  await vi.waitFor(() => expect(idsIn(received())).toHaveLength(20), PATIENTLY);
+  await vi.waitFor(() => expect(idsIn(received())).toHaveLength(20));
   expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(received().match(/HTTP\/1\.1/g)).toHaveLength(1);
   const [head = '', body = ''] = received().split('\r\n\r\n');
@@ -82,7 +81,7 @@ test('come once and in order to one who reads by fits and starts, however large 
     await insertRows(database, deltas(1, 's1', 'x'.repeat(sizes[at % sizes.length] as number)));
   }
   client.resume();
-  await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(count), PATIENTLY);
+  await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(count));
   const ids = idsIn(received());
   expect(ids).toEqual(Array.from({ length: count }, (_, at) => (ids[0] as number) + at));
   const texts = [...received().matchAll(/"delta":"(x*)"/g)].map(([, text]) => text?.length);
@@ -99,7 +98,7 @@ test('come in order also where a body carries them that lags behind', async () =
   };
   const received = await listen();
   for (let at = 0; at < 60; at += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(at % 5 === 0 ? 20_000 : 1)));
-  await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(60), PATIENTLY);
+  await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(60));
   const ids = idsIn(received());
   expect(ids).toEqual(ids.map((_, at) => (ids[0] as number) + at));
 });

@@ -126,6 +126,7 @@ describe('what is refused again and again', () => {
   });
 
   test('is told by itself, and keeps no process from ending', async () => {
+    const time = clock();
     const stage = await stageOf();
     const timers = vi.spyOn(globalThis, 'setTimeout');
     const windowMs = 321;
@@ -135,6 +136,8 @@ describe('what is refused again and again', () => {
     const forbidden = new AppError('forbidden', 'Not for you.');
     for (const target of ['/a', '/b', '/c']) await refusals.note({ ...act, target, digest: '', origin: '' }, forbidden);
     const mine = async () => (await entriesOf(stage, { id: 'owner' })).map(({ target, times }) => [target, times]);
+    expect(await mine()).toEqual([['/a', 1]]);
+    time.passes(windowMs);
     await vi.waitUntil(async () => (await mine()).length === 2);
     expect(await mine()).toEqual([
       ['/a', 1],

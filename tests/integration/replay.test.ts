@@ -120,7 +120,7 @@ describe('replay', () => {
     expect(server.ledger.lost).toBe(0);
   });
 
-  test('killed again and again, it goes on where it was', { timeout: 60_000 }, async () => {
+  test('killed again and again, it goes on where it was', async () => {
     await replay('--session', 'whole');
     const args = ['replay', recording, '--url', server.url, '--speed', '20', '--session', 'whole', '--agent', 'other'];
     const whole = contentOf('whole');

@@ -122,7 +122,7 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 20 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 const summary = async (agentId: string) =>
   (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
 const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;

@@ -108,7 +108,7 @@ describe('the token of this machine’s runners', () => {
     await keepRunnerToken(dataDir, own());
     expect(readdirSync(dataDir)).toEqual([]);
     dashboard.cutsOff = () => false;
-    await expect.poll(() => readdirSync(dataDir), { timeout: 15_000 }).toEqual(['runner-token']);
+    await expect.poll(() => readdirSync(dataDir)).toEqual(['runner-token']);
   });
 });
 
@@ -152,9 +152,9 @@ test('a runner whose token is revoked says so once, and what to do, and its agen
     const { agents } = await dashboard.request<{ agents: { id: string; connection: string }[] }>('/agents');
     return agents.find(({ id }) => id === 'own-1')?.connection;
   };
-  await expect.poll(connection, { timeout: 20_000 }).toBe('connected');
+  await expect.poll(connection).toBe('connected');
   await dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
-  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/refuses the token/);
+  await expect.poll(() => said).toMatch(/refuses the token/);
   expect(started.exitCode).toBe(null);
   started.kill('SIGINT');
   const { stderr } = await ended;

@@ -10,7 +10,6 @@ import { EVERYTHING } from '@/lib/protocol/scope';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
-import { PATIENTLY } from '../support/patience';
 
 /** Readers that were sent away and read nothing: what has left the stream lies in the socket's buffers. */
 const LINGER_MS = 50;
@@ -41,23 +40,23 @@ afterEach(async () => {
 
 test('a reader that was cut off for being slow and still does not read loses its connection', async () => {
   client = await request(server);
-  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1), PATIENTLY);
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
   while (fanOut.subscriberCount > 0) await insertRows(database, deltas(4, 's1', MIB));
-  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), PATIENTLY);
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
 });
 
 test('a reader that was cut off and reads what is its own keeps its connection for that', async () => {
   client = await request(server);
-  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1), PATIENTLY);
+  await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
   await insertRows(database, deltas(1));
   let received = '';
   client.on('data', (chunk) => {
     received += chunk.toString('latin1');
   });
   client.resume();
-  await vi.waitFor(() => expect(received).toContain('session-event'), PATIENTLY);
+  await vi.waitFor(() => expect(received).toContain('session-event'));
   fanOut.close('planned');
-  await vi.waitFor(() => expect(received).toContain('bye'), PATIENTLY);
+  await vi.waitFor(() => expect(received).toContain('bye'));
   await new Promise((resolve) => setTimeout(resolve, 4 * LINGER_MS));
   expect(await connectionsOf(server)).toBe(1);
 });
@@ -84,9 +83,9 @@ test('a runner that was sent away and does not read loses its connection', async
     return stream.open;
   });
   client = await request(server);
-  await vi.waitFor(() => expect(stream).toBeDefined(), PATIENTLY);
+  await vi.waitFor(() => expect(stream).toBeDefined());
   stream?.close('replaced');
-  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0), PATIENTLY);
+  await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
 });
 
 function commandOf(position: number, text: string) {

@@ -45,7 +45,7 @@ async function reporting() {
     await tell({ kind: 'event', event: { type: 'CUSTOM', name: 'turn', value: turns } });
     await new Promise((resolve) => setTimeout(resolve, 12));
   };
-  const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+  const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
   return { server, outbox, status, turn, told, reported: () => reported, settled };
 }
 

@@ -51,7 +51,6 @@ test.each([
   ['whose hooks say all, far behind', FAR_BEHIND, turnsOf(FAR_BEHIND).map(unlike)],
 ])(
   'a day in the terminal %s, has every word told once, in its own turn, and every turn finished',
-  { timeout: 60_000 },
   async (_which, kind, turns) => {
     const file = join(await tempDir(), 's.jsonl');
     await fc.assert(

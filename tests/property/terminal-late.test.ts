@@ -104,7 +104,6 @@ function hasAllInTime(arrivals: Arrival[]): boolean {
 
 test.each(KINDS)(
   'a day with a CLI %s, hooks and lines a minute late, has every word told once, in no other turn than its own, and every turn finished once',
-  { timeout: 60_000 },
   async (_which, kind) => {
     const file = join(await tempDir(), 's.jsonl');
     await fc.assert(

@@ -118,7 +118,7 @@ export class PlayedAcpAgent {
   }
 
   async prompted(count: number): Promise<void> {
-    await expect.poll(() => this.prompts.length, { timeout: 10_000, interval: 5 }).toBe(count);
+    await expect.poll(() => this.prompts.length, { interval: 5 }).toBe(count);
   }
 
   #connected(socket: Socket): void {

@@ -55,7 +55,7 @@ interface Opened {
   options?: RequestOption[];
 }
 
-export const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+export const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 
 export function messageTo(messageId: string, text: string) {
   return {

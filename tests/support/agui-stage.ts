@@ -56,7 +56,7 @@ export async function listening(options: Partial<AgUiSourceOptions> = {}, ambien
   };
 }
 
-export const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+export const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 
 export function message(messageId: string, text: string, sessionId = SESSION) {
   return {

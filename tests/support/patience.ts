@@ -1,9 +1,6 @@
 /** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
 const PATIENCE_MS = 60_000;
 
-/** For `vi.waitFor`, which by itself gives up after a second: a busy machine stands still for longer. */
-export const PATIENTLY = { timeout: 20_000 };
-
 /**
  * Waits for something that must come soon, and says where it stands when it does not: a test that merely times out
  * tells nobody who of many processes it was that stood still.

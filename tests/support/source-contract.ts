@@ -64,7 +64,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   }
 
   const openIn = (around: MemorySurroundings) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
-  const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+  const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
   test('every event is one that the server takes, of a session that it carries', async () => {
     const { begin, finish, around, source } = await stage();

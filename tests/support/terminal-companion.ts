@@ -91,7 +91,7 @@ export function playedTerminals(target: () => { server: ServerTarget; url: strin
   }
 
   async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
-    for (const deadline = Date.now() + 10_000; ; ) {
+    for (const deadline = Date.now() + 30_000; ; ) {
       const found = await look();
       if (found) return found;
       if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);

@@ -97,7 +97,7 @@ async function openPage(position: string, items: readonly InboxItem[] | null, ne
 }
 
 async function nextStream(known: number): Promise<ScriptedStream> {
-  await vi.waitFor(() => expect(script.streams.length).toBeGreaterThan(known), { timeout: 3_000 });
+  await vi.waitFor(() => expect(script.streams.length).toBeGreaterThan(known));
   return script.streams.at(-1) as ScriptedStream;
 }
 
@@ -119,7 +119,7 @@ it('a browser that lets no page show notifications says so in the panel, and not
   stream.accept().send(upToDate('10'));
   await looks();
   stream.send(comesUp('11'));
-  await screen.findByText(/^This browser can’t show notifications/, {}, { timeout: 3_000 });
+  await screen.findByText(/^This browser can’t show notifications/);
   fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
   await screen.findByRole('checkbox', { name: 'Permissions' });
 });
@@ -154,7 +154,7 @@ it('what comes up while the connection is broken is told once it is whole again,
   await looks();
   const again = await nextStream(1);
   again.accept().send(comesUp('11', { since: Date.now() - 600_000 }), upToDate('11'));
-  await vi.waitFor(() => expect(told).toEqual(['Asked at 11']), { timeout: 3_000 });
+  await vi.waitFor(() => expect(told).toEqual(['Asked at 11']));
 });
 
 it('what came up before the inbox was read is told after it, and nothing at the first visit of all', async () => {
@@ -184,7 +184,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
   ];
   const third = await openPage('21', items);
   third.stream.accept().send(upToDate('21'));
-  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']), { timeout: 3_000 });
+  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']));
   third.page.unmount();
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
@@ -210,7 +210,7 @@ it('what came up meanwhile is told though it is not among the first of the inbox
   });
   const { stream } = await openPage('20', [anInboxItem({ updatedPosition: '9', ...late })], 'permission.1.i');
   stream.accept().send(upToDate('20'));
-  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']), { timeout: 3_000 });
+  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']));
   await looks();
   expect([told.length, asked]).toEqual([1, [expect.stringContaining('after=permission.1.i')]]);
 });

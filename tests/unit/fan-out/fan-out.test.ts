@@ -7,7 +7,6 @@ import { FrameReader, idsOf } from '../../support/frames';
 import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { listenTo, streamOf } from '../../support/listen';
-import { PATIENTLY } from '../../support/patience';
 
 let database: TestDatabase;
 let fanOut: FanOut;
@@ -261,7 +260,7 @@ describe('the end of a stream', () => {
       } finally {
         reader.releaseLock();
       }
-    }, PATIENTLY);
+    });
   });
 
   test('frees everything when the request is aborted or the reader cancels', async () => {
@@ -347,7 +346,7 @@ describe('the tailer', () => {
     await reader.frame('up-to-date');
     const batch = vi.spyOn(database.tail, 'batch').mockRejectedValue(new Error('the disk is away'));
     await insertRows(database, deltas(3));
-    await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2), PATIENTLY);
+    await vi.waitFor(() => expect(batch.mock.calls.length).toBeGreaterThan(2));
     batch.mockRestore();
     await reader.frame('session-event', 3);
     expect(idsOf(reader.frames)).toEqual([1, 2, 3]);

@@ -3,7 +3,6 @@ import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
 import { LineWriter } from '../../support/line-writer';
-import { PATIENTLY } from '../../support/patience';
 
 const DAY_MS = 24 * 60 * 60_000;
 let target: InProcessTarget;
@@ -40,7 +39,7 @@ describe('the keeper of the logs', () => {
     await vi.waitFor(async () => {
       await vi.advanceTimersByTimeAsync(50);
       expect((await log()).indexed).toBe(128);
-    }, PATIENTLY);
+    });
   });
 
   test('removes what has become too old, a minute later at most, in every log', async () => {
@@ -54,7 +53,7 @@ describe('the keeper of the logs', () => {
     await vi.waitFor(async () => {
       await vi.advanceTimersByTimeAsync(50);
       expect(await log()).toMatchObject({ removed: 600, bytes: 0 });
-    }, PATIENTLY);
+    });
     const { rows } = await target.database.reader.execute(
       'SELECT agent_id, line, marker IS NOT NULL AS is_marker FROM log_lines ORDER BY position',
     );

@@ -7,7 +7,6 @@ import { type Database, openDatabase } from '@/db/client';
 import { Readiness, readyz } from '@/lib/queries/health';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
-import { PATIENTLY } from '../../support/patience';
 import { canMount, smallDisk } from '../../support/small-disk';
 
 let database: TestDatabase;
@@ -66,7 +65,7 @@ describe('a server is not ready, and says so once', () => {
     const held = vi.spyOn(database, 'trouble').mockReturnValue(new Promise(() => {}));
     for (let asked = 0; asked < 2; asked += 1) {
       const answer = ask();
-      await vi.waitFor(() => expect(held).toHaveBeenCalledTimes(asked + 1), PATIENTLY);
+      await vi.waitFor(() => expect(held).toHaveBeenCalledTimes(asked + 1));
       await vi.advanceTimersByTimeAsync(5_000);
       expect(await answer).toBe(503);
     }

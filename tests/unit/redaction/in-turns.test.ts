@@ -9,7 +9,6 @@ const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length)).slice
 describe('looking through all', () => {
   it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[31mred\u001b[0m ', 'sk-', 'word'])(
     'of a page, whatever is in it, never holds up others for long: %j',
-    { timeout: 60_000 },
     async (unit) => {
       const pace = new Pace();
       const rest = () => (pace.isDue ? pace.rest() : null);

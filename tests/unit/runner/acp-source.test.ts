@@ -91,7 +91,7 @@ async function live(agentOptions: AcpAgentOptions = {}, options: Partial<AcpSour
       const body = { requestId, digest, openedPosition: '7', behavior: 'allow' as const, ...said };
       return source.answer({ ...common, id: 'd', type: 'permission.decision', body });
     },
-    until: (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 }),
+    until: (look: () => unknown) => expect.poll(look, { interval: 5 }),
   };
 }
 
@@ -283,7 +283,7 @@ describe('an agent that dies', () => {
   test('five times within a minute is given up, with how it ended', async () => {
     const { agent, around, gaveUp, until } = await live({ answer: () => null });
     for (let start = 1; start <= 5; start++) {
-      await expect.poll(() => agent.starts, { timeout: 15_000, interval: 5 }).toBe(start);
+      await expect.poll(() => agent.starts, { interval: 5 }).toBe(start);
       agent.hangUp();
     }
     await until(gaveUp).toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);

@@ -22,7 +22,7 @@ import { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
 
 /** How each kind hands its agent what a message carries. */
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const delivered = { state: 'delivered' };
 /** The same address by a name that says nothing of this machine. */
 const asElsewhere = (url: string) => url.replace('127.0.0.1', '[::ffff:127.0.0.1]');

@@ -11,7 +11,7 @@ import { CodexAppServer } from '../../support/codex-app-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const until = (look: () => unknown) => settled(look).toBeTruthy();
 
 /** As a child of the runner: each source has a process of its own, and threads stay on disk. */

@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '@/lib/runner/logger/logger';
 import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
 import { newMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
 import { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
+import { writeLine } from '../../support/terminal-recording';
 
 test('what is remembered of a session goes once it has ended and its transcript is gone: nobody can resume it', async () => {
   const dir = await tempDir();
@@ -24,4 +26,49 @@ test('what is remembered of a session goes once it has ended and its transcript 
   const source = await HooksSource.open({ surroundings, logger: createLogger({ agentId: 'a1', dir }) });
   await source.close();
   expect([...surroundings.stored.keys()]).toEqual(['transcript:ended, there', 'transcript:open, gone']);
+});
+
+test('an agent that missed a message, because its turn ended without it, is told again that it can listen', async () => {
+  const dir = await tempDir();
+  const [sessionId, file] = ['s', join(dir, 's.jsonl')];
+  const logger = createLogger({ agentId: 'a1', dir });
+  const surroundings = new MemorySurroundings();
+  const source = await HooksSource.open({ surroundings, logger, offersToListen: true });
+  await source.start();
+  onTestFinished(() => source.close());
+  const hook = async (event: string, more: object = {}) =>
+    await source.control.hook({
+      ...{ event, pid: null, at: null, withinMs: null, signal: new AbortController().signal },
+      input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },
+    });
+  const line = (more: object) =>
+    writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), entrypoint: 'cli', ...more }) });
+  const isOpen = () => surroundings.openWork(sessionId).turn !== null;
+  const begins = async (text: string) => {
+    await hook('UserPromptSubmit', { prompt: text });
+    line({ type: 'user', message: { role: 'user', content: text }, origin: { kind: 'human' } });
+    await expect.poll(isOpen).toBe(true);
+  };
+  const breaksOff = async () => {
+    const content = [{ type: 'text', text: '[Request interrupted by user]' }];
+    line({ type: 'user', message: { role: 'user', content } });
+    await expect.poll(isOpen).toBe(false);
+  };
+  const offered = () => hook('Stop', { stop_hook_active: false });
+
+  await hook('SessionStart', { source: 'startup' });
+  await begins('Build it');
+  expect(await offered()).toContain('additionalContext');
+  expect((await offered()) || '').not.toContain('additionalContext');
+  await breaksOff();
+  await begins('Once more');
+  const body = { messageId: 'm1', text: 'How far?', from: { kind: 'person' as const, id: 'operator' } };
+  const outcome = source.say(
+    { type: 'message', id: 'c1', sessionId, createdAt: Date.now(), expiresAt: Date.now() + 60_000, body },
+    false,
+  );
+  await breaksOff();
+  expect(await outcome).toMatchObject({ state: 'failed', reason: expect.stringMatching(/its turn ended before/) });
+  await begins('And again');
+  expect(await offered()).toContain('additionalContext');
 });

@@ -12,7 +12,7 @@ import { toldInLines } from '../../support/recorded';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
-const poll = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 });
+const poll = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const of = (server: OpencodeStandIn, path: string) => server.asked.filter((one) => one.path === path);
 
 async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {

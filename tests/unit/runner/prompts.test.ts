@@ -33,7 +33,7 @@ interface Stage {
 
 const S = 's';
 const workspaceNote = 'A note on your workspace.';
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 
 async function acp(): Promise<Stage> {
   let isThere = false;

@@ -98,7 +98,7 @@ describe('a mirrored transcript', () => {
     expect(events.at(-1)).toMatchObject({ name: 'interlude:notice' });
   });
 
-  test('is told once, wherever the mirror is killed', { timeout: 60_000 }, async () => {
+  test('is told once, wherever the mirror is killed', async () => {
     const sessionId = firstSession();
     const whole = await wholeStory(sessionId);
     const lines = linesOf(sessionId);

@@ -18,7 +18,7 @@ import { tempDir } from '../../support/temp-dir';
 import { writeLine } from '../../support/terminal-recording';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
-const until = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 10 }).toBeTruthy();
+const until = (look: () => unknown) => expect.poll(look, { interval: 10 }).toBeTruthy();
 const turnOf = (around: MemorySurroundings | null, sessionId: string) => around?.openWork(sessionId).turn ?? null;
 
 async function claude(): Promise<SourceStage> {

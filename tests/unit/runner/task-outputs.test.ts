@@ -9,7 +9,7 @@ import { Redactor } from '@/lib/runner/logger/redactor';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import { tempDir } from '../../support/temp-dir';
 
-const settled = (look: () => unknown) => expect.poll(look, { timeout: 10_000, interval: 5 });
+const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const custom = (name: string, value: object): TimedEvent => ({ occurredAt: 1, event: { type: 'CUSTOM', name, value } });
 
 /** A runner's outbox, its tasks, and what is told of what they write. */

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createServer } from '@/lib/server/create-server';
-import { PATIENTLY } from '../../support/patience';
 
 const TOKEN = 'a-token-for-tests-0123456789';
 let folder: string;
@@ -34,7 +33,7 @@ describe('a server whose database is away when it starts', () => {
     await vi.advanceTimersByTimeAsync(5_000);
     vi.useRealTimers();
     const file = join(env.INTERLUDE_DATA_DIR, 'interlude.db');
-    await vi.waitFor(() => expect(existsSync(file)).toBe(true), PATIENTLY);
+    await vi.waitFor(() => expect(existsSync(file)).toBe(true));
     await server.close();
   });
 

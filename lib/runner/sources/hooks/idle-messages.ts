@@ -117,7 +117,10 @@ export class IdleMessages {
 
   #refuse(mirror: SessionMirror, why: string): void {
     const { inbox } = this.#options;
-    inbox.refuse(mirror.sessionId, `${IN_TERMINAL}, and ${why}`, (messageId) => mirror.isInHand(messageId));
+    const reason = `${IN_TERMINAL}, and ${why}`;
+    const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInHand(messageId));
+    // Had it listened, they would have reached it.
+    if (refused > 0) mirror.offeredToListen(false);
   }
 
   /** Who was to show it is gone. */

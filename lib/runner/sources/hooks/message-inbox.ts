@@ -59,11 +59,16 @@ export class MessageInbox {
     return { state: 'failed', reason };
   }
 
-  /** The session's turn is over and no stop hook took them. @param isInHand one took it, of a later turn */
-  refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): void {
-    for (const [id, { command }] of this.#waiting) {
-      if (command.sessionId === sessionId && !isInHand(id)) this.#settle(id, this.turnAway(id, reason));
-    }
+  /**
+   * The session's turn is over and no stop hook took them.
+   *
+   * @param isInHand one took it, of a later turn
+   * @returns how many were refused
+   */
+  refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): number {
+    const refused = [...this.#waiting].filter(([id, { command }]) => command.sessionId === sessionId && !isInHand(id));
+    for (const [id] of refused) this.#settle(id, this.turnAway(id, reason));
+    return refused.length;
   }
 
   #settle(messageId: string, outcome: CommandOutcome): void {
