@@ -13,7 +13,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ['tests/support/patient-waits.ts'],
+    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts'],
     maxWorkers: 2,
   },
 });

@@ -92,8 +92,13 @@ test('images and files are chosen, pasted and dropped, go with the message, and 
     }
     const shown = transcriptOf(page).getByRole('list', { name: 'Attachments' });
     const image = shown.getByRole('img', { name: 'shot.png' });
-    await image.scrollIntoViewIfNeeded();
-    await expect.poll(() => image.evaluate((element: HTMLImageElement) => element.naturalWidth)).toBe(1);
+    // It is loaded where it is seen, and drawn anew when its message is delivered.
+    const widthInSight = () =>
+      image.evaluate((element: HTMLImageElement) => {
+        element.scrollIntoView({ block: 'nearest' });
+        return element.naturalWidth;
+      });
+    await expect.poll(widthInSight).toBe(1);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       shown.getByRole('link', { name: /build\.log.*9 bytes/ }).click(),

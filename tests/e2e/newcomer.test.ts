@@ -56,6 +56,8 @@ test('the link that the terminal printed signs in once, under a name of its own;
   expect(hostname).toMatch(/^interlude-\w{8}\.localhost$/);
   expect(port).toBe(new URL(it.server.url).port);
   expect(it.server.output).toContain(`Browsers on this machine have it at http://${hostname}:${port}`);
+  // A page that is open would say that it is signed out.
+  await page.goto('about:blank');
   await it.context.clearCookies({ name: 'interlude', domain: hostname });
   await page.goto(link);
   await page.waitForURL(/\/signed-out\?reason=old-link/);
@@ -156,21 +158,26 @@ test('a recording’s session says before one types that it can’t answer, and 
       ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'needs-input'),
     );
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
-  // the one that goes on longest
-  const one = (await working()).reduce((newest, session) => (session.startedAt > newest.startedAt ? session : newest));
-  const page = await it.open(`/sessions/${one.id}`);
+  // The one that goes on longest; one that ends at this moment takes nothing.
+  const say = async () => {
+    const [one] = (await working()).sort((a, b) => b.startedAt - a.startedAt);
+    const response = await fetch(`${it.server.url}/api/v1/sessions/${encodeURIComponent(one?.id ?? '')}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ text: 'are you there?', clientId: 'newcomer-1' }),
+    });
+    return { id: one?.id, status: response.status };
+  };
+  let said = await say();
+  while (said.status === 409 || said.id === undefined) said = await say();
+  expect(said.status).toBe(202);
+  const page = await it.open(`/sessions/${said.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
   await instead.getByText('this agent replays a recording, and nobody reads messages to it').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   expect(await page.getByRole('button', { name: /^(?:Interrupt|Allow|Deny|Stop )/ }).count()).toBe(0);
 
-  const response = await fetch(`${it.server.url}/api/v1/sessions/${encodeURIComponent(one.id)}/messages`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ text: 'are you there?', clientId: 'newcomer-1' }),
-  });
-  expect(response.status).toBe(202);
   await transcriptOf(page)
     .getByText(/this agent replays a recording, and nobody reads messages to it/)
     .first()
