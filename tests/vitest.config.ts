@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { WAIT_MS } from './support/patience';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -12,7 +13,7 @@ export default defineConfig({
     // What hangs ends by it, and what is slow on a busy machine does not.
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: WAIT_MS } },
     setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts'],
     maxWorkers: 2,
   },

@@ -23,7 +23,7 @@ test('fifty streams that are opened and cut, again and again, leave nothing open
     for (const socket of sockets) socket.resetAndDestroy();
   }
   // the database keeps some connections for later
-  await expect.poll(openFiles).toBeLessThan(before + 60);
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThan(before + 60);
   const posted = await post('cut', 1, 1);
   expect(posted.status).toBe(200);
 });
@@ -97,7 +97,7 @@ test('clients that hang up in the middle of anything leave no stack in the serve
   }
   expect((await post('hung-up', 41, 1)).status).toBe(200);
   // all of them have ended for the server as well
-  await expect.poll(openFiles).toBeLessThan(files + 10);
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThan(files + 10);
   expect(server.output.slice(before.length)).toBe('');
 });
 

@@ -347,7 +347,7 @@ describe('a hook that is killed', () => {
         return true;
       }
     };
-    await expect.poll(isGone).toBe(true);
+    await expect.poll(isGone, { timeout: 3_000 }).toBe(true);
   });
 });
 

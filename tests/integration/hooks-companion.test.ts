@@ -412,6 +412,8 @@ test('a session whose terminal died is told to have ended', async () => {
   // No process has this number: it is beyond the largest there can be.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
   await expect
-    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state)
+    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state, {
+      timeout: 12_000,
+    })
     .not.toBe('working');
 });

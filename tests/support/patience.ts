@@ -1,3 +1,10 @@
+/**
+ * How long every test waits for what must come, in ms. What comes is waited for no longer than it takes; what hangs fails
+ * by this. So no test has to guess how fast a machine is. A wait with a limit of its own says that something is there by
+ * then.
+ */
+export const WAIT_MS = 30_000;
+
 /** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
 const PATIENCE_MS = 60_000;
 

@@ -1,13 +1,7 @@
 import { vi } from 'vitest';
+import { WAIT_MS } from './patience';
 
-/**
- * How long every test waits for what must come, in ms. What comes is waited for no longer than it takes; what hangs fails
- * by this. So no test has to guess how fast a machine is: vitest and Testing Library would give up after a second.
- *
- * `expect.poll` has it from the configuration.
- */
-const WAIT_MS = 30_000;
-
+/** vitest and Testing Library would give up after a second. `expect.poll` has it from the configuration. */
 const PATIENT = Symbol.for('interlude.patient');
 
 if (!Object.hasOwn(vi, PATIENT)) {

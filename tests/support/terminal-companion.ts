@@ -6,6 +6,7 @@ import { controlPath, readControlFile } from '@/lib/runner/control-port/control-
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
+import { WAIT_MS } from './patience';
 import type { ServerTarget } from './server-target';
 import { tempDir } from './temp-dir';
 import { writeLine } from './terminal-recording';
@@ -91,7 +92,7 @@ export function playedTerminals(target: () => { server: ServerTarget; url: strin
   }
 
   async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
-    for (const deadline = Date.now() + 30_000; ; ) {
+    for (const deadline = Date.now() + WAIT_MS; ; ) {
       const found = await look();
       if (found) return found;
       if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
