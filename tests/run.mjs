@@ -27,9 +27,6 @@ const reports = mkdtempSync(join(tmpdir(), 'interlude-tests-'));
 /** Tests that leave nothing behind in modules need none of their own, and take a third less without. */
 const SHARED = { options: ['--no-isolate'] };
 
-/** What gives way to others may take several times as long as by itself. */
-const PATIENT = { options: [...SHARED.options, '--testTimeout=240000'] };
-
 const PROCESSES = { config: 'tests/vitest.faults.config.ts' };
 
 /** The tests of the real Claude Code, which needs nothing but the Agent SDK. */
@@ -59,7 +56,7 @@ const STAGES = {
     return generated ? check(bin('typescript', 'bin/tsc'), ['--noEmit']) : failed('its types could not be generated');
   },
   unit: () => vitest('unit', SHARED),
-  property: () => vitest('property', PATIENT),
+  property: () => vitest('property', SHARED),
   build: async () => {
     await buildWhatIsOld();
     const { lines, tooHeavy } = firstLoad();

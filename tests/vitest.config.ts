@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { WAIT_MS } from './support/patience';
+import { TEST_MS, WAIT_MS } from './support/patience';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -10,9 +10,8 @@ export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts', 'tests/**/*.test.tsx'],
     exclude: ['node_modules', '.next', 'tests/e2e/**', 'tests/faults/**', 'tests/agents/**'],
-    // What hangs ends by it, and what is slow on a busy machine does not.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts'],
     maxWorkers: 2,

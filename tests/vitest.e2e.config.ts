@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { WAIT_MS } from './support/patience';
+import { TEST_MS, WAIT_MS } from './support/patience';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -11,9 +11,8 @@ export default defineConfig({
   test: {
     include: ['tests/e2e/**/*.test.ts'],
     isolate: false,
-    // What hangs ends by them, and what is slow on a busy machine does not.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     setupFiles: ['tests/support/patient-waits.ts'],
     maxWorkers: 2,

@@ -88,4 +88,4 @@ test('the model behind Claude Code is given the image and the text that a messag
     { title: 'notes.md', source: { type: 'text', data: '# Notes' } },
   ]);
   expect(problems()).toEqual([]);
-}, 120_000);
+});

@@ -487,4 +487,4 @@ test('a companion that is killed leaves its session unseen and not working; watc
   const turns = await operator.finished(1);
   expect(talk(turns)).toEqual([['Looking.', found]]);
   expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
-}, 120_000);
+});

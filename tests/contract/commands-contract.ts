@@ -367,7 +367,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await session()).toMatchObject({ state: 'working', away: null, openTurnId: 'r1' });
       const codes = (await items()).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
       expect(codes).toEqual(['runner-away', 'runner-back']);
-    }, 45_000);
+    });
 
     test('shows a message that failed with its reason, and owes no reply to it', async () => {
       await begun();

@@ -85,7 +85,7 @@ suites('a libSQL server', () => {
     expect(page.lines.length).toBeLessThan(100);
     expect(page.log).toMatchObject({ lastLine: 300, lines: page.log.lastLine - page.log.firstLine + 1 });
     // with the lines of every suite before it
-  }, 60_000);
+  });
 
   test('that is away is unavailable, whatever is asked, and back as soon as it is there', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {});

@@ -114,7 +114,7 @@ export function describeReadsContract(name: string, makeTarget: () => Promise<Se
           }
         }
       }
-    }, 120_000);
+    });
 
     test('by cookie or from another site neither connects a runner nor fences one', async () => {
       const path = `/api/v1/agents/${AGENT}/commands`;

@@ -24,7 +24,7 @@ afterAll(async () => {
   expect(it.complaints).toEqual([]);
 });
 
-test('the pages of sessions made to hold up whoever renders them hold up nobody', { timeout: 300_000 }, async () => {
+test('the pages of sessions made to hold up whoever renders them hold up nobody', async () => {
   const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   // the first page of all also loads the code that renders it
   await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();

@@ -117,7 +117,7 @@ test('while the server is silent every tab says so within 25 s and stands still,
   await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
   await transcriptOf(session).getByText('Running them now, still').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
-}, 90_000);
+});
 
 test('a page whose own requests fail says so at once, whatever the tabs share, and is live again with the network', async () => {
   await new EventWriter(it.server, 'cut-off').write('cut-off-session', [
@@ -189,7 +189,7 @@ test('a dead line is noticed though its connections stay open, and whatever is d
   // The browser itself complains of what was under way when the line was mended.
   const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
-}, 90_000);
+});
 
 test('the server’s clock that is moved while it is silent stops nothing, and no clock goes mad', async () => {
   const agent = new EventWriter(it.server, 'moved');
@@ -210,4 +210,4 @@ test('the server’s clock that is moved while it is silent stops nothing, and n
     expect(await endlessAnimations(page)).toContain('breathe');
     expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
   }
-}, 120_000);
+});

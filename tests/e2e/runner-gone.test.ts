@@ -101,7 +101,7 @@ test('a session whose runner went in mid-turn says so everywhere it said working
   await footer.waitFor();
   await note.waitFor({ state: 'hidden' });
   await page.close();
-}, 90_000);
+});
 
 test('a reply that a broken turn left owed is dropped where the message stands, or in the list, and the transcript says so', async () => {
   const agent = new EventWriter(it.server, 'debtor');

@@ -2,12 +2,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runCli, startCli } from '../support/cli';
 import { InTerminal } from '../support/in-terminal';
 import { tempDir } from '../support/temp-dir';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** `interlude runner claude` where the Agent SDK is not there yet, with an npm that installs one of its own. */
 

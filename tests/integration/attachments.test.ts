@@ -141,7 +141,7 @@ describe('what a message carries', () => {
     await until(delivery).toEqual(['seen']);
     await until(takes).toEqual(['image', 'file']);
     expect(fetches()).toBe(1);
-  }, 60_000);
+  });
 
   test('reaches it once, though the runner is killed as soon as the agent has it', async () => {
     const { open, start, kill, prompts, fetches, isThere, send, delivery } = await stage('late');
@@ -156,7 +156,7 @@ describe('what a message carries', () => {
     await until(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
     await until(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
     expect([await prompts(), fetches()]).toEqual([[PROMPT], 1]);
-  }, 60_000);
+  });
 
   test('is waited for while the dashboard cuts it off, and nothing of the message is lost', async () => {
     const { open, start, prompts, isThere, send } = await stage('cut');
@@ -172,7 +172,7 @@ describe('what a message carries', () => {
     await send();
     await until(prompts).toEqual([PROMPT]);
     expect(cut).toBe(2);
-  }, 60_000);
+  });
 
   test('reaches it by the next runner, though one was stopped in good order while it waited for the bytes', async () => {
     const { open, start, stop, prompts, isThere, send, delivery } = await stage('stopped');
@@ -193,5 +193,5 @@ describe('what a message carries', () => {
     start();
     await until(prompts).toEqual([PROMPT]);
     await until(delivery).toEqual(['seen']);
-  }, 60_000);
+  });
 });

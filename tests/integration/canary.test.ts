@@ -106,7 +106,7 @@ beforeAll(async () => {
   }
   await ask('/sign-out', { method: 'POST', headers: page });
   lookAtProcesses();
-}, 180_000);
+});
 afterAll(() => server?.stop());
 
 /** Everything that can be asked for without doing harm, and something that is refused. */

@@ -125,4 +125,4 @@ test('a runner that npm was asked to run ends when npm is ended, though no signa
   await expect.poll(() => said).toContain('follows the terminals');
   npm.kill('SIGTERM');
   await closed;
-}, 40_000);
+});

@@ -212,7 +212,7 @@ const MUTANTS: Mutant[] = [
   },
 ];
 
-describe.concurrent('of the runner checks, one that', { timeout: 120_000 }, () => {
+describe.concurrent('of the runner checks, one that', () => {
   test.each(MUTANTS)('$title fails what says that it must not', async ({ title, only, changes, fails }) => {
     let code = written;
     for (const [before, after] of changes) {
@@ -396,7 +396,7 @@ const BROKEN: { title: string; only: Group[]; tamper: Tamper; fails: string[] }[
   },
 ];
 
-describe.concurrent('of the server checks, one that', { timeout: 120_000 }, () => {
+describe.concurrent('of the server checks, one that', () => {
   let server: InProcessServer;
   beforeAll(async () => {
     server = await inProcessServer();

@@ -21,7 +21,7 @@ test('a runner whose outbox was damaged says so in its log, and where the old on
   const said = log.flatMap((text) => text.split('\n')).filter((line) => line.includes('the outbox was damaged'));
   expect(said).toHaveLength(1);
   expect(said[0]).toContain(aside);
-}, 60_000);
+});
 
 /** Starts a companion, without a dashboard, and ends it once it is at work. */
 async function companionOnce(home: string): Promise<void> {

@@ -155,7 +155,7 @@ describe('a message from the dashboard', () => {
     expect(await message()).toMatchObject({ delivery: 'seen' });
     const replies = (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]);
     expect(replies.find(({ text }) => text === 'Four.')).toMatchObject({ replyTo: [messageId] });
-  }, 30_000);
+  });
 
   test('that the agent answers with a tool in mid-turn does not hold it, and is answered when the turn ends', async () => {
     const agentId = randomUUID();
@@ -214,7 +214,7 @@ describe('a message from the dashboard', () => {
     const held = await hook('Stop', { stop_hook_active: false });
     expect(held).toContain('Is it owed?');
     expect(held).not.toContain('Is it waived?');
-  }, 60_000);
+  });
 
   test('is refused with the reason when the terminal is idle, and when its turn ends without taking it', async () => {
     const { sessionId, hook, say, prompt } = await atWork();

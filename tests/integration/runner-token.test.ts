@@ -162,4 +162,4 @@ test('a runner whose token is revoked says so once, and what to do, and its agen
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatch(/^interlude: the dashboard refuses the token \(.*revoked.*\); put another into \S+given, /);
   expect(stderr).not.toContain(token);
-}, 60_000);
+});

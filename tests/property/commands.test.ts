@@ -195,7 +195,7 @@ describe('commands', () => {
       }),
       { numRuns: 40 },
     );
-  }, 120_000);
+  });
 
   it('that nobody took in time expire, are said to have, and are sent to nobody any more', async () => {
     world = await World.open();

@@ -71,7 +71,7 @@ it('stores each record once and in order, whatever happens between the outboxes 
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 async function run(step: Step, outboxes: Outbox[]): Promise<void> {
   switch (step.kind) {

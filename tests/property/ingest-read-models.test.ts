@@ -13,54 +13,47 @@ import { MemoryLog } from '../support/memory-log';
 let target: InProcessTarget;
 afterEach(() => target.close());
 
-/** Each run has a database of its own: on a busy machine that takes several times what it takes alone. */
-const LIMIT_MS = 180_000;
-
 const FOLDED = /^(TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS|REASONING_MESSAGE_CONTENT)$/;
 
-it(
-  'gives the same turns, texts, tasks and obligations as the projections alone, however the records were split',
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        arbitraryBatches.map((batches): AgUiEvent[] => batches.flat()),
-        fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 }),
-        async (events, sizes) => {
-          target = await inProcessTarget(() => 1_000);
-          const reference = new MemoryLog();
-          const places: string[] = [];
-          for (let from = 0, turn = 0; from < events.length; turn += 1) {
-            const batch = events.slice(from, from + (sizes[turn % sizes.length] ?? 1));
-            await ingest(
-              target,
-              batch.map((event, index) => record(from + index + 1, { agentId: 'a1', occurredAt: 5_000, event })),
-            );
-            for (const entry of reference.append(batch.map(unmarked))) places.push(entry.position);
-            from += batch.length;
-          }
-          expect(await storedModel()).toEqual(referenceModel(reference, places));
-          await target.close();
-        },
-      ),
-      {
-        numRuns: 150,
-        examples: [
-          // A person's message that the agent begins again, as if it were its own: it is owed, once.
-          [
-            [
-              { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: '' },
-              { type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' },
-              { type: 'TEXT_MESSAGE_START', messageId: 'm3', role: 'assistant' },
-              { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: ' ' },
-            ],
-            [1],
-          ],
-        ],
+it('gives the same turns, texts, tasks and obligations as the projections alone, however the records were split', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      arbitraryBatches.map((batches): AgUiEvent[] => batches.flat()),
+      fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 10 }),
+      async (events, sizes) => {
+        target = await inProcessTarget(() => 1_000);
+        const reference = new MemoryLog();
+        const places: string[] = [];
+        for (let from = 0, turn = 0; from < events.length; turn += 1) {
+          const batch = events.slice(from, from + (sizes[turn % sizes.length] ?? 1));
+          await ingest(
+            target,
+            batch.map((event, index) => record(from + index + 1, { agentId: 'a1', occurredAt: 5_000, event })),
+          );
+          for (const entry of reference.append(batch.map(unmarked))) places.push(entry.position);
+          from += batch.length;
+        }
+        expect(await storedModel()).toEqual(referenceModel(reference, places));
+        await target.close();
       },
-    );
-  },
-  LIMIT_MS,
-);
+    ),
+    {
+      numRuns: 150,
+      examples: [
+        // A person's message that the agent begins again, as if it were its own: it is owed, once.
+        [
+          [
+            { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: '' },
+            { type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' },
+            { type: 'TEXT_MESSAGE_START', messageId: 'm3', role: 'assistant' },
+            { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: ' ' },
+          ],
+          [1],
+        ],
+      ],
+    },
+  );
+});
 
 interface Model {
   turns: unknown[];

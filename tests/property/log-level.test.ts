@@ -277,5 +277,5 @@ describe('the level that is asked of a runner', () => {
       }),
       { numRuns: 40 },
     );
-  }, 120_000);
+  });
 });

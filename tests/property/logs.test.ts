@@ -197,7 +197,7 @@ describe('an agent’s log', () => {
       ),
       { numRuns: 8, endOnFailure: true },
     );
-  }, 120_000);
+  });
 
   test('is read by page without a line twice or missing, while lines arrive and old ones are removed', async () => {
     const step = fc.oneof(
@@ -271,7 +271,7 @@ describe('an agent’s log', () => {
       }),
       { numRuns: 20 },
     );
-  }, 120_000);
+  });
 
   test('keeps what retention must keep, no more, and counts right', async () => {
     const aged = fc.record({
@@ -338,7 +338,7 @@ describe('an agent’s log', () => {
       ),
       { numRuns: 10 },
     );
-  }, 120_000);
+  });
 
   test('has nothing left of what was removed, in any table', async () => {
     const { rows } = await target.database.reader.execute(

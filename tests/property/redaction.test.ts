@@ -17,8 +17,6 @@ import { type InProcessTarget, ingest, inProcessTarget, record } from '../suppor
 import { listenTo } from '../support/listen';
 import { inPieces, leakedIn, type SecretText, secretText } from '../support/secret-texts';
 
-/** A few seconds of work, of which a busy machine makes many. */
-const LIMIT_MS = 180_000;
 const TOPICS = ['session:s1', 'fleet', 'logs:a1'];
 
 let target: InProcessTarget;
@@ -154,9 +152,7 @@ function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number)
 
 const TASK: AgUiEvent = { type: 'CUSTOM', name: 'task:started', value: { task_id: 'k1', description: 'a task' } };
 
-it('tells a reader no secret, in no frame and no page, and live equals reloaded wherever it comes and is cut off', {
-  timeout: LIMIT_MS,
-}, async () => {
+it('tells a reader no secret, in no frame and no page, and live equals reloaded wherever it comes and is cut off', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(telling, { minLength: 1, maxLength: 5 }),
@@ -218,9 +214,7 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
   );
 });
 
-it('live equals reloaded for a reader who is told no secrets, whatever agents send', {
-  timeout: LIMIT_MS,
-}, async () => {
+it('live equals reloaded for a reader who is told no secrets, whatever agents send', async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatchesWithSnapshots,

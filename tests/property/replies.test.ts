@@ -4,29 +4,22 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 
-/** A thousand runs take what they take; on a busy machine several times what they take alone. */
-const LIMIT_MS = 180_000;
-
-it(
-  'are never given by a text that began before the agent held the message, nor by one of a turn that a task woke',
-  () => {
-    fc.assert(
-      fc.property(arbitraryBatches, (batches) => {
-        const log = new MemoryLog();
-        for (const batch of batches) log.append(batch);
-        const events = batches.flat();
-        for (const { messageId, state, answeredInTurnId: turnId } of log.obligations.values()) {
-          if (state !== 'answered' || turnId === null) continue;
-          const isNamed = log.headers.get(turnId)?.userMessageIds.includes(messageId) === true;
-          expect([messageId, turnId, isNamed || isRepliedTo(events, messageId)]).toEqual([messageId, turnId, true]);
-          if (!isNamed) expect(log.headers.get(turnId)?.trigger?.kind).not.toBe('task');
-        }
-      }),
-      { numRuns: 1_000 },
-    );
-  },
-  LIMIT_MS,
-);
+it('are never given by a text that began before the agent held the message, nor by one of a turn that a task woke', () => {
+  fc.assert(
+    fc.property(arbitraryBatches, (batches) => {
+      const log = new MemoryLog();
+      for (const batch of batches) log.append(batch);
+      const events = batches.flat();
+      for (const { messageId, state, answeredInTurnId: turnId } of log.obligations.values()) {
+        if (state !== 'answered' || turnId === null) continue;
+        const isNamed = log.headers.get(turnId)?.userMessageIds.includes(messageId) === true;
+        expect([messageId, turnId, isNamed || isRepliedTo(events, messageId)]).toEqual([messageId, turnId, true]);
+        if (!isNamed) expect(log.headers.get(turnId)?.trigger?.kind).not.toBe('task');
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
 
 /** Whether some text that began when the agent held the message says that it answers it: by the events alone. */
 function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {

@@ -16,9 +16,6 @@ import { MemoryLog } from '../support/memory-log';
 
 const visible = (state: Pick<TranscriptState, 'turns'>) => state.turns;
 
-/** A thousand runs take what they take; on a busy machine several times what they take alone. */
-const LIMIT_MS = 180_000;
-
 /** A person's message that waits, and another message of its name that goes on when a turn answers the first. */
 const NAMED_TWICE: AgUiEvent[][] = [
   [
@@ -57,7 +54,7 @@ const TOLD_TWICE: AgUiEvent[][] = [
   [woken('r3', ['task1'])],
 ];
 
-describe('the transcript', { timeout: LIMIT_MS }, () => {
+describe('the transcript', () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
       fc.property(arbitraryBatches, fc.nat(12), (batches, cameIn) => {

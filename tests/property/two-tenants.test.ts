@@ -6,6 +6,7 @@ import type { Scope } from '@/lib/protocol/scope';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
 import type { FrameReader } from '../support/frames';
 import { listenTo } from '../support/listen';
+import { TEST_MS } from '../support/patience';
 import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
 
 /**
@@ -14,7 +15,7 @@ import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/
  */
 
 const RUNS = Number(process.env.TENANT_RUNS ?? 2);
-const LIMIT_MS = Math.max(120_000, RUNS * 12_000);
+const LIMIT_MS = Math.max(TEST_MS, RUNS * 12_000);
 
 /** Positions begin here, so that no other number looks like one. */
 const FIRST_POSITION = 7_000_000_000_000;

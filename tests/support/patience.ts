@@ -5,6 +5,9 @@
  */
 export const WAIT_MS = 30_000;
 
+/** How long a test or a hook may take, in ms: what hangs ends by it, and what is slow on a busy machine does not. */
+export const TEST_MS = 300_000;
+
 /** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
 const PATIENCE_MS = 60_000;
 

@@ -193,7 +193,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
   fourth.stream.accept().send(upToDate('21'));
   await looks();
   expect(told).toEqual(['Came up meanwhile']);
-}, 30_000);
+});
 
 it('what came up meanwhile is told though it is not among the first of the inbox', async () => {
   localStorage.setItem(LOOK_KEY, JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));

@@ -13,7 +13,7 @@ const LONGEST_STEP_MS = 600;
 const MOST_WORK = 10_000_000;
 
 describe('a hostile text', () => {
-  it('is parsed in steps, none of which holds up the page, and comes to an end', { timeout: 300_000 }, () => {
+  it('is parsed in steps, none of which holds up the page, and comes to an end', () => {
     for (const { name, text } of hostileTexts(16_000)) {
       let state = NOTHING_SETTLED;
       while (!isParsed(state, text)) {
@@ -66,7 +66,7 @@ describe('a hostile text', () => {
     expect(blocks.at(-1)).toMatchObject({ type: 'paragraph', text: 'The *end*.' });
   });
 
-  it('costs a growing message no more than its end, also where that is one block', { timeout: 300_000 }, () => {
+  it('costs a growing message no more than its end, also where that is one block', () => {
     for (const { name, text } of hostileTexts(10_000)) {
       let state = NOTHING_SETTLED;
       let slowest = 0;
@@ -81,7 +81,7 @@ describe('a hostile text', () => {
     }
   });
 
-  it('is coloured as code only where that takes no time to speak of', { timeout: 300_000 }, () => {
+  it('is coloured as code only where that takes no time to speak of', () => {
     for (const language of ['markdown', 'cpp', 'ini']) {
       for (const { name, text } of hostileTexts(6_000)) {
         expect(

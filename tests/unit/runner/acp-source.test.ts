@@ -288,7 +288,7 @@ describe('an agent that dies', () => {
     }
     await until(gaveUp).toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);
     expect(custom(around.events, 'session:ended')).toHaveLength(1);
-  }, 30_000);
+  });
 });
 
 describe('setting up', () => {

@@ -518,7 +518,7 @@ test('a child that answers nothing is started again, and given up in the end', a
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await settled(() => gaveUp).toContain('Codex ended 5 times');
-}, 30_000);
+});
 
 test('a thread that can’t be resumed is given up at once, with the reason', async () => {
   const server = new CodexAppServer();
