@@ -42,13 +42,21 @@ function expectAnswered(turns: readonly Turn[], messageId: string, reply: string
   expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }
 
+/** A task that runs until it is let go. */
+const HOLD = 'until [ -e go ]; do sleep 0.1; done; ';
+/** One that ends before its turn has would be told in that turn. */
+async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
+  await operator.finished(1);
+  await writeFile(join(cwd, 'go'), '');
+}
+
 describe('a live Claude Code', () => {
   test('wakes by itself when its background task ends, and says so in a turn of its own', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background('sleep 1; exit 3', 'Poll')]),
+          quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
           quick([say('Started the poll.')]),
         ),
         turn(/"Poll" failed/, report),
@@ -58,6 +66,7 @@ describe('a live Claude Code', () => {
     await stage.runner();
     await expect.poll(() => operator.session()).toMatchObject({ state: 'idle', turnCount: 0, agentId: stage.agentId });
     const id = await operator.send('START');
+    await endPolls(stage);
     const turns = await operator.finished(2);
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
     expectAnswered(turns, id, 'Started the poll.');
@@ -119,7 +128,7 @@ describe('a live Claude Code', () => {
   });
 
   test('three tasks that end together are each told once, in the turn that speaks of them', async () => {
-    const polls = [1, 2, 3].map((at) => background(`sleep 1; exit ${at}`, `Poll ${at}`));
+    const polls = [1, 2, 3].map((at) => background(`${HOLD}exit ${at}`, `Poll ${at}`));
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -129,6 +138,7 @@ describe('a live Claude Code', () => {
     const { operator } = stage;
     await stage.runner();
     await operator.send('START');
+    await endPolls(stage);
     const told = (turns: readonly Turn[]) => turns.slice(1).map(said).join('\n');
     const turns = await operator.until('three reports', (all) => {
       const real = all.filter(({ kind }) => kind !== 'none');
@@ -148,7 +158,7 @@ describe('a live Claude Code', () => {
   test('a message typed while it reports on a task is answered by the turn after it, not one late', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
@@ -160,6 +170,7 @@ describe('a live Claude Code', () => {
     const { operator } = stage;
     await stage.runner();
     await operator.send('START');
+    await endPolls(stage);
     await operator.until('the report to begin', (turns) => turns.some(({ kind }) => kind === 'between-run'));
     const second = await operator.send('SECOND');
     await operator.until('the second reply', (turns) =>
@@ -194,7 +205,7 @@ describe('a live Claude Code', () => {
   test('asks for permission between turns, is answered from the dashboard, and is told when nobody answers', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
@@ -206,6 +217,7 @@ describe('a live Claude Code', () => {
     const { operator } = stage;
     await stage.runner('--permission-mode', 'default', '--answer-within', '6');
     await operator.send('START');
+    const released = endPolls(stage);
     const asked = await operator.until('the first question', (turns) => {
       const open = requests(turns).find(
         (one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker'),
@@ -216,6 +228,7 @@ describe('a live Claude Code', () => {
         void operator.answer(first.id, { behavior: 'allow' }).catch(() => {});
       return open;
     });
+    await released;
     expect(asked.expiresAt).toBeGreaterThan(Date.now());
     expect(await operator.session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     await operator.answer(asked.id, { behavior: 'allow' });

@@ -38,16 +38,25 @@ const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind
 const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
 const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
 
+/** A task that runs until it is let go. */
+const HOLD = 'until [ -e go ]; do sleep 0.1; done; ';
+/** One that ends before its turn has would be told in that turn. */
+async function endPolls(stage: Awaited<ReturnType<typeof terminalStage>>): Promise<void> {
+  await stage.turnsEnded(1);
+  await writeFile(join(stage.cwd, 'go'), '');
+}
+
 describe('a Claude Code with our hooks', () => {
   test('is seen to wake by itself when its background task ends', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background('sleep 1; exit 3', 'Poll')]), quick([say('Started.')])),
+        turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started.')])),
         turn(/"Poll" failed/, report),
       ],
     });
     const { operator } = stage;
     stage.type('START');
+    await endPolls(stage);
     const turns = await operator.finished(2);
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
     expect(prompts(turns)).toEqual([['START'], []]);
@@ -63,7 +72,7 @@ describe('a Claude Code with our hooks', () => {
   });
 
   test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
-    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; sleep 1; exit ${at}`, `Poll ${at}`));
+    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${HOLD}exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -72,6 +81,7 @@ describe('a Claude Code with our hooks', () => {
     });
     const { operator } = stage;
     stage.type('START');
+    await endPolls(stage);
     const exits = [1, 2, 3].map((at) => `Poll ${at} exited with code ${at}`);
     const told = (turns: readonly Turn[]) =>
       talk(turns)
@@ -94,7 +104,7 @@ describe('a Claude Code with our hooks', () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
           return quick([say(long)], { wait: 300, pace: 12 });
@@ -105,6 +115,7 @@ describe('a Claude Code with our hooks', () => {
     });
     const { operator } = stage;
     stage.type('START');
+    await endPolls(stage);
     await operator.until('the second reply', (turns) => talk(turns).flat().includes('Reply to the second.'));
     stage.type('THIRD');
     await operator.until('the third reply', (turns) => talk(turns).flat().includes('Reply to the third.'));
@@ -174,7 +185,7 @@ describe('a Claude Code with our hooks', () => {
       server,
       {
         turns: [
-          turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say('Started the poll.')])),
+          turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
           turn(
             /"Poll" failed/,
             quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
@@ -196,6 +207,7 @@ describe('a Claude Code with our hooks', () => {
       answer = resolve;
     });
     stage.type('START');
+    await endPolls(stage);
     const open = await operator.until('the question', (turns) =>
       requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker')),
     );
@@ -393,7 +405,7 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background('until [ -e go ]; do sleep 0.1; done; exit 3', 'Poll')]),
+        quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
         quick([say('Looking.'), bash('sleep 1', 'Look')]),
         quick([say('Started the poll.')]),
       ),
@@ -406,9 +418,7 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.companion();
-  // one that ends before its turn has would be told in that turn
-  await stage.turnsEnded(1);
-  await writeFile(join(stage.cwd, 'go'), '');
+  await endPolls(stage);
   await operator.until('the report', (turns) => talk(turns).flat().includes('Poll exited with code 3'));
   stage.type('NEXT');
   await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));

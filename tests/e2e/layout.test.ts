@@ -52,7 +52,7 @@ const line = '${'code '.repeat(60)}';
 `;
 
 /** What is drawn anew takes a frame or two; what stays wrong is a fault. */
-const SETTLED = { timeout: 3_000, interval: 50 };
+const SETTLED = { interval: 50 };
 
 const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
 const SESSION_ROWS = '[data-session-row]';
