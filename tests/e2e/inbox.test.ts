@@ -37,6 +37,7 @@ beforeAll(async () => {
     starts('r2'),
     asks('q1', 'List the files'),
   ]);
+  await agent.staysInTouch();
   await agent.write('fails', [
     ...userTurn('r1', 'Mend the login test', 'Trying.'),
     starts('r2'),

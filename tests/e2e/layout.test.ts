@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_EVERY_MS } from '@/lib/protocol/limits';
 import { EventWriter } from '../support/event-writer';
 import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
 import { LogWriter } from '../support/log-writer';
@@ -73,11 +72,12 @@ beforeAll(async () => {
   await agent.write('busy', busy());
   await agent.failHook(`stop-${WORD}`, `${WORD} ${SENTENCE}`, 'busy');
   await agent.write('asks', asks());
-  // who is silent for two minutes is taken for gone, and can't be answered: on a busy machine this file takes longer
-  await agent.status('asks', { kind: 'test', everyMs: MAX_EVERY_MS });
+  await agent.staysInTouch();
   await agent.park('parked', [taskEnded(`nobodys-${WORD}`, 'completed', { summary: SENTENCE.repeat(3) })]);
   for (let at = 0; at < 3; at++) await agent.write(`failed-${at}`, failed(at));
-  await new EventWriter(it.server, 'large').write('large', large());
+  const talker = new EventWriter(it.server, 'large');
+  await talker.write('large', large());
+  await talker.staysInTouch();
   await manyAgents();
   await fullRows();
   await longLog();
@@ -353,6 +353,7 @@ async function manyAgents(): Promise<void> {
       `session-${at}-${'y'.repeat(at * 5)}`,
       userTurn(`m${at}`, `${SENTENCE} ${at}`, `**${SENTENCE}**`),
     );
+    await writer.staysInTouch();
   }
 }
 
@@ -375,6 +376,7 @@ async function fullRows(): Promise<void> {
       ...wokenTurn('r2', 't1', words),
       { type: 'RUN_STARTED', threadId: 's', runId: 'r3', metadata: { interlude: { turn: 'between-run' } } },
     ]);
+    await agent.staysInTouch();
     await agent.failHook('Stop', 'exit 3', `${name}-full`);
     await agent.failHook('Stop', 'exit 4', `${name}-full`);
     await agent.lose(`${name}-full`, 1_234);

@@ -10,7 +10,7 @@ import { type InProcessServer, inProcessServer } from '../support/server-target'
 /** A check that can't fail is worth nothing: each of these is broken in one way, and fails what that breaks, only that. */
 
 /** Long enough for what comes: what does not is what these are about. */
-const WITHIN_MS = 10_000;
+const WITHIN_MS = 20_000;
 const [, source = ''] = PYTHON;
 const written = readFileSync(source, 'utf8');
 let folder = '';

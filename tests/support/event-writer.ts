@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { MAX_EVERY_MS, MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
 
 /** An agent that writes to a live server over HTTP, as anyone without our runner would. */
 export class EventWriter {
@@ -67,6 +67,14 @@ export class EventWriter {
   /** A line of the agent's log, with what it tells beside its words. */
   async log(log: { level: string; component: string; message: string; insight?: object }): Promise<void> {
     await this.#send([{ kind: 'log', occurredAt: Date.now(), log }]);
+  }
+
+  /**
+   * Promises to say something every ten minutes. Who does not, and is silent for two minutes, is taken for gone: on a busy
+   * machine that comes in the middle of what looks at others.
+   */
+  async staysInTouch(): Promise<void> {
+    await this.#send([{ kind: 'status', occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } }]);
   }
 
   /** How the agent is, as its runner tells it. */

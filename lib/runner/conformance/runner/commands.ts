@@ -6,8 +6,8 @@ import { type RunnerStage, saidIn } from './runner-stage';
 const WHY = '7, Commands';
 /** A runner that has been fenced and comes back does so within this time. */
 const COMES_BACK_MS = 2_500;
-/** What a runner sent before it was fenced is there by then. */
-const ARRIVES_MS = 1_000;
+/** Acknowledgements may be under way for so long. One that never comes is another check's affair. */
+const UNDER_WAY_MS = 5_000;
 const PIECES_MS = 30;
 /** An agent on a busy machine reads so long after it was written to. */
 const READ_MS = 1_500;
@@ -186,10 +186,12 @@ export const COMMANDS: readonly Check<RunnerStage>[] = [
     why: WHY,
     async run(stage) {
       await stage.running();
-      const streams = stage.fake.commands.streamed.length;
+      const isAllSaid = () => stage.fake.commands.isAllAcknowledged;
+      await stage
+        .until('every acknowledgement', isAllSaid, 'Send them.', { withinMs: UNDER_WAY_MS })
+        .catch(() => undefined);
+      const [streams, acks] = [stage.fake.commands.streamed.length, stage.fake.commands.acks.length];
       stage.fake.commands.fence();
-      await new Promise((resolve) => setTimeout(resolve, ARRIVES_MS));
-      const acks = stage.fake.commands.acks.length;
       await new Promise((resolve) => setTimeout(resolve, COMES_BACK_MS));
       const todo = 'End for good when a `fenced` comes: another runner has this agent.';
       agree('its later streams', stage.fake.commands.streamed.slice(streams), [], todo);

@@ -88,6 +88,13 @@ export class FakeCommands {
     this.say(frameOf(command));
   }
 
+  /** Whether each command that the newest stream has sent, and that is open, has been acknowledged since. */
+  get isAllAcknowledged(): boolean {
+    const openedAt = this.streamed.at(-1)?.openedAt ?? 0;
+    const acked = new Set(this.acks.filter(({ at }) => at >= openedAt).map(({ commandId }) => commandId));
+    return this.#commands.every(({ id, isOpen }) => !isOpen || acked.has(id));
+  }
+
   /** Writes to every stream of commands, as it is. */
   say(text: string | Uint8Array): void {
     for (const { response } of this.#streams) response.write(text);
