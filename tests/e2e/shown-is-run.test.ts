@@ -54,8 +54,12 @@ async function pressAtOnce(page: Page, region: string, key: string): Promise<{ a
       while (performance.now() - start < 400) await new Promise(requestAnimationFrame);
       // a busy page may have stood still for so long that a press is meant for it
       if (performance.now() - start < settlesMs) press();
-      const allow = [...card.querySelectorAll('button')].find((button) => button.textContent.startsWith('Allow'));
-      while (allow?.getAttribute('aria-disabled') === 'true') await new Promise(requestAnimationFrame);
+      // its buttons may come a while after it
+      const canPress = () =>
+        [...(find()?.querySelectorAll('button') ?? [])].some(
+          (button) => button.textContent.startsWith('Allow') && button.getAttribute('aria-disabled') !== 'true',
+        );
+      while (!canPress()) await new Promise(requestAnimationFrame);
       return { after: performance.now() - start };
     },
     [region, key, SETTLE_MS] as const,
