@@ -7,6 +7,7 @@ import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import type { Turn } from '@/lib/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
+import { HOLD, letGo } from '../support/held-task';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
 
@@ -42,12 +43,10 @@ function expectAnswered(turns: readonly Turn[], messageId: string, reply: string
   expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }
 
-/** A task that runs until it is let go. */
-const HOLD = 'until [ -e go ]; do sleep 0.1; done; ';
 /** One that ends before its turn has would be told in that turn. */
 async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
   await operator.finished(1);
-  await writeFile(join(cwd, 'go'), '');
+  await letGo(cwd);
 }
 
 describe('a live Claude Code', () => {

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Turn } from '@/lib/protocol/read-models';
 import type { CodexAsked, CodexReply } from '../support/codex-model';
 import { CODEX, codexStage } from '../support/codex-stage';
+import { HOLD, letGo } from '../support/held-task';
 import { LocalDashboard } from '../support/local-dashboard';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
 
@@ -20,14 +19,13 @@ const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--san
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
 /** Ends once there is a file. */
-const HOLD = 'until [ -e go ]; do sleep 0.1; done; echo went; exit 3';
 
 /** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
 function poll({ said: text, results }: CodexAsked): CodexReply {
   if (text.includes('has ended with exit code')) return { text: /has ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
-  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: HOLD, yield_time_ms: 300 } };
+  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: `${HOLD}echo went; exit 3`, yield_time_ms: 300 } };
   const run = { cmd: 'echo begin; sleep 2; echo end; exit 3', yield_time_ms: 300 };
   if (text.includes('START')) return { text: 'Starting.', run };
   if (text.includes('WAIT')) return { text: 'Waiting.', run: { cmd: 'sleep 300', yield_time_ms: 30_000 } };
@@ -166,7 +164,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(() => operator.tasks()).toMatchObject([{ status: 'running' }]);
     first.process.kill('SIGKILL');
     await first.ended;
-    await writeFile(join(stage.cwd, 'go'), '');
+    await letGo(stage.cwd);
     await stage.runner('--socket', socket);
     await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
     const id = await operator.send('Are you there?');

@@ -1,9 +1,8 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { background, type Context, say, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
+import { HOLD, letGo } from '../support/held-task';
 import { messages, said, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type Visit, visit } from '../support/visit';
@@ -25,11 +24,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   });
   const stage = await claudeStage(it.server, {
     turns: [
-      turn(
-        /START/,
-        quick([say('Starting.'), background('until [ -e go ]; do sleep 0.1; done; exit 3', 'Poll')]),
-        quick([say('Started the poll.')]),
-      ),
+      turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
       turn(/"Poll" failed/, (context) => {
         wake();
         return quick([say(`Poll exited with code ${exitOf(context)}`)]);
@@ -55,7 +50,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
 
   await it.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
-  await writeFile(join(stage.cwd, 'go'), '');
+  await letGo(stage.cwd);
   await woken;
   await it.server.restart();
   await live(page);

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentDetail, Turn } from '@/lib/protocol/read-models';
@@ -10,6 +9,7 @@ import { claudeHome } from '../support/claude-home';
 import { claudeInTerminal, prompt } from '../support/claude-in-terminal';
 import { quick } from '../support/claude-stage';
 import { runCli, startCli } from '../support/cli';
+import { HOLD, letGo } from '../support/held-task';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator, requests, said, taskEnds } from '../support/operator';
 import { type TerminalStage, terminalStage } from '../support/terminal-stage';
@@ -38,12 +38,10 @@ const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind
 const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
 const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
 
-/** A task that runs until it is let go. */
-const HOLD = 'until [ -e go ]; do sleep 0.1; done; ';
 /** One that ends before its turn has would be told in that turn. */
 async function endPolls(stage: Awaited<ReturnType<typeof terminalStage>>): Promise<void> {
   await stage.turnsEnded(1);
-  await writeFile(join(stage.cwd, 'go'), '');
+  await letGo(stage.cwd);
 }
 
 describe('a Claude Code with our hooks', () => {

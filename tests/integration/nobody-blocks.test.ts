@@ -8,10 +8,9 @@ import { type InProcessServer, inProcessServer } from '../support/server-target'
 
 /**
  * What an agent may send at the limits of PROTOCOL.md, and what reads it, beside everybody else. The limit is 100 ms,
- * which the bench of the same name reports; a machine that tests run on, beside others, is given
- * fifteen times that. Before requests and
- * turns were folded by id and in pieces, these held up the rest for 3 to 100 seconds. The worst of all are tried on a server
- * that runs, among the faults.
+ * which the bench of the same name reports; a machine that tests run on, beside others, is given fifteen times that.
+ * Before requests and turns were folded by id and in pieces, these held up the rest for 3 to 100 seconds. The worst of all
+ * are tried on a server that runs, among the faults.
  */
 const AT_MOST_MS = 1_500;
 const WORST = [
