@@ -84,7 +84,7 @@ async function stage(name: Name) {
   };
 }
 
-const until = (look: () => unknown) => expect.poll(look, { timeout: 40_000, interval: 50 });
+const until = (look: () => unknown) => expect.poll(look, { interval: 50 });
 
 describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
   const missing = missingAgent(agents, REAL_ACP_AGENTS[name]);

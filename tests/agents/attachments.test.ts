@@ -61,7 +61,7 @@ test('the model behind Claude Code is given the image and the text that a messag
     await remove();
   });
   const operator = new Operator(server, sessionId);
-  await expect.poll(() => operator.session(), { timeout: 60_000 }).toMatchObject({ state: 'idle' });
+  await expect.poll(() => operator.session()).toMatchObject({ state: 'idle' });
 
   const path = `${server.url}/api/v1/sessions/${sessionId}`;
   const authorization = `Bearer ${server.token}`;
@@ -80,7 +80,7 @@ test('the model behind Claude Code is given the image and the text that a messag
   expect((await fetch(`${path}/messages`, { method: 'POST', headers, body })).status).toBe(202);
 
   const said = async () => messages(await operator.turns(), 'assistant').map(({ text }) => text);
-  await expect.poll(said, { timeout: 60_000 }).toContain('I see a dot.');
+  await expect.poll(said).toContain('I see a dot.');
   expect(messages(await operator.turns(), 'user')).toMatchObject([{ text: 'LOOK', delivery: 'seen' }]);
   const [image] = seen.filter(({ type }) => type === 'image');
   expect(fieldsOf(image?.source)).toMatchObject({ type: 'base64', media_type: 'image/png' });

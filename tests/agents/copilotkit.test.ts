@@ -47,7 +47,7 @@ describe.skipIf(modules === undefined)('CopilotKit’s runtime with the runner o
     });
     url = `http://127.0.0.1:${port}/api/copilotkit/agent/default`;
     const info = () => fetch(`http://127.0.0.1:${port}/api/copilotkit/info`).then(({ status }) => status);
-    await vi.waitUntil(async () => (await info().catch(() => 0)) === 200, { timeout: 60_000, interval: 200 });
+    await vi.waitUntil(async () => (await info().catch(() => 0)) === 200, { interval: 200 });
   });
   afterAll(async () => {
     runtime?.kill();

@@ -13,6 +13,7 @@ import type {
 import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
+import { expectWithin } from '../support/pace';
 import type { ServerTarget } from '../support/server-target';
 
 /** What commands must do, end to end: asked over HTTP, read off a runner's stream, acknowledged, shown. */
@@ -358,7 +359,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await fleet.until((frames) =>
         frames.some((frame) => frame.event === 'session' && frame.data.id === id && frame.data.away !== null),
       );
-      expect(Date.now() - goneAt).toBeLessThan(30_000);
+      expectWithin(Date.now() - goneAt, 30_000);
       const away = await session();
       expect(away).toMatchObject({ state: 'unknown', openTurnId: 'r1', away: { agentGoesOn: false } });
       expect(away.away?.since).toBeGreaterThanOrEqual(goneAt - 1_000);

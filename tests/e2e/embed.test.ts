@@ -138,7 +138,7 @@ test('a revoked token is asked for anew; where none comes, words say what to do,
   it.console.refuses = true;
   it.front.revoke(it.front.tokens.at(-1) ?? '');
   const words = frame.getByRole('alert').filter({ hasText: 'has given no new token' });
-  await words.waitFor({ timeout: 30_000 });
+  await words.waitFor();
   await frame.getByText('Here I am').waitFor();
   expect(await statesOf(page)).toEqual(['connected', 'signed-out']);
   expect((await toldTo(page)).find(({ type }) => type === 'token-error')).toMatchObject({

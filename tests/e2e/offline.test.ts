@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
+import { comesWithin } from '../support/pace';
 import { press } from '../support/press';
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { badgeOf, live, transcriptOf } from '../support/transcript-page';
@@ -9,6 +10,8 @@ import { type Visit, visit } from '../support/visit';
 
 /** A server that is silent: it takes connections, and nothing comes. */
 
+/** Within how long a page says that nothing comes any more. */
+const NOTICED_MS = 25_000;
 const HOUR_MS = 3_600_000;
 /** A server whose clock goes ahead by five hours, then back by ten, as it is told. */
 const MOVED_CLOCK = `
@@ -21,6 +24,8 @@ const MOVED_CLOCK = `
   };
   process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
 `;
+
+const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
 
 let it: Visit;
 let line: SwallowingProxy;
@@ -96,7 +101,7 @@ test('while the server is silent every tab says so within 25 s and stands still,
 
   process.kill(it.server.pid, 'SIGSTOP');
   try {
-    await Promise.all(pages.map((page) => badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 })));
+    await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
     await Promise.all(pages.map(standsStill));
 
     const field = session.getByRole('textbox', { name: 'Message to frozen' });
@@ -126,7 +131,7 @@ test('a page whose own requests fail says so at once, whatever the tabs share, a
   const page = await it.open('/sessions/cut-off-session');
   await live(page);
   await it.context.setOffline(true);
-  await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 5_000 });
+  await comesWithin(5_000, reconnecting(page));
   expect(await endlessAnimations(page)).toEqual([]);
   await it.context.setOffline(false);
   await live(page);
@@ -171,7 +176,7 @@ test('a dead line is noticed though its connections stay open, and whatever is d
   await Promise.all(
     tabs.map(async ({ page, move, hours }) => {
       await move(hours);
-      await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 });
+      await comesWithin(NOTICED_MS, reconnecting(page));
       expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
       // To a page it is as if it had slept, when its clock goes ahead.
       if (hours <= 0) await standsStill(page);
@@ -200,7 +205,7 @@ test('the server’s clock that is moved while it is silent stops nothing, and n
   for (const said of ['Hours ahead', 'Hours back']) {
     await live(page);
     process.kill(it.server.pid, 'SIGSTOP');
-    await badgeOf(page).getByText('Reconnecting').waitFor({ timeout: 25_000 });
+    await comesWithin(NOTICED_MS, reconnecting(page));
     await standsStill(page);
     process.kill(it.server.pid, 'SIGUSR2');
     process.kill(it.server.pid, 'SIGCONT');

@@ -8,6 +8,7 @@ import { secretHash } from '@/lib/access/secret';
 import type { AuditEntry } from '@/lib/protocol/audit';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { expectWithin } from '../support/pace';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -132,7 +133,7 @@ test('who signs out is signed out at once in other tabs, which say so and lead b
   const ended = page.waitForResponse('**/sign-out').then(() => performance.now());
   const told = notice.waitFor().then(() => performance.now());
   await press(page, 'Sign out');
-  expect((await told) - (await ended)).toBeLessThan(2_000);
+  expectWithin((await told) - (await ended), 2_000);
   await page.waitForURL('**/signed-out?reason=ended');
   await page.getByText('You are signed out.').waitFor();
   await notice.getByRole('link', { name: 'Sign in again' }).click();

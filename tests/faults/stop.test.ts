@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
+import { expectWithin } from '../support/pace';
 import { judge, setUp, untilUnderLoad } from '../support/scene';
 
 /** A server that is told to stop under load: it goes at once, says so to whoever watches, and forgets nothing. */
@@ -20,7 +21,7 @@ test.each([
   await untilUnderLoad(scene);
   const end = await server.signal(signal);
   expect(end.exitCode).toBe(exitCode);
-  expect(end.afterMs).toBeLessThan(5_000);
+  expectWithin(end.afterMs, 5_000);
   await scene.watcher.until(() => scene.watcher.byes.length > 0);
   expect(scene.watcher.byes).toEqual(['shutdown']);
   // all of it is in the one file: a copy of that is a copy of everything

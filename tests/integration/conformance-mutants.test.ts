@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Group } from '@/lib/runner/conformance/check';
 import { frontOf, type Tamper, withBody } from '../support/conformance-front';
-import { checkRunner, checkServer, namesFailed, PYTHON } from '../support/conformance-runs';
+import { checkRunner, checkServer, expectFailed, PYTHON } from '../support/conformance-runs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
 /** A check that can't fail is worth nothing: each of these is broken in one way, and fails what that breaks, only that. */
@@ -221,7 +221,7 @@ describe.concurrent('of the runner checks, one that', () => {
     }
     const file = join(folder, `${title.replace(/\W+/g, '-')}.py`);
     writeFileSync(file, code);
-    expect(namesFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }))).toEqual(fails);
+    expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
   });
 });
 
@@ -407,7 +407,7 @@ describe.concurrent('of the server checks, one that', () => {
     const front = await frontOf(server.fetch, tamper);
     try {
       const { results } = await checkServer({ url: front.url, token: server.token }, { only, withinMs: WITHIN_MS });
-      expect(namesFailed(results)).toEqual(fails);
+      expectFailed(results, fails);
     } finally {
       await front.close();
     }

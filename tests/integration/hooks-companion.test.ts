@@ -16,6 +16,7 @@ import type {
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { ingest, record } from '../support/ingest-target';
 import { overHttp } from '../support/over-http';
+import { expectWithin } from '../support/pace';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';
@@ -75,7 +76,7 @@ describe('the last words of a turn', () => {
     const text = 'It is built.\n\nAll of it.';
     expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
     // the agent does not wait for any of this
-    expect(Date.now() - askedAt).toBeLessThan(2_000);
+    expectWithin(Date.now() - askedAt, 2_000);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await turnsOf(sessionId)).map(({ state }) => state)).toEqual(['open']);
     assistant(text, 'end_turn');
@@ -412,8 +413,6 @@ test('a session whose terminal died is told to have ended', async () => {
   // No process has this number: it is beyond the largest there can be.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
   await expect
-    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state, {
-      timeout: 12_000,
-    })
+    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state)
     .not.toBe('working');
 });

@@ -3,6 +3,7 @@ import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { type LargestStatement, largestStatement } from '../support/largest-statement';
 import { longestHold } from '../support/loop-probe';
+import { expectWithin } from '../support/pace';
 import { forgetAll, sendHostile } from '../support/send-hostile';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
@@ -45,7 +46,7 @@ describe('nothing that is accepted holds up others', () => {
     async (hostile) => {
       await forgetAll(server.database);
       const held = await sendHostile(server, hostile, longestHold);
-      expect(held.filter(({ longestMs }) => longestMs > AT_MOST_MS)).toEqual([]);
+      expectWithin(Math.max(...held.map(({ longestMs }) => longestMs)), AT_MOST_MS, JSON.stringify(held));
       expect(largest.argumentLength).toBeLessThanOrEqual(MOST_GIVEN);
       expect(largest.rows).toBeLessThanOrEqual(MOST_ROWS);
     },

@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, chromium } from 'playwright-core';
 import { chromiumPath } from './chromium-path.mjs';
+import { WAIT_MS } from './patience';
 
 export interface ChromiumProfile {
   context: BrowserContext;
@@ -33,6 +34,7 @@ export async function openProfile(options: Parameters<Browser['newContext']>[0] 
   // What moves takes a fifth of a processor for each tab, and none of it is looked at.
   const still = { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' as const };
   const context = await (await browser).newContext({ ...still, ...options });
+  context.setDefaultTimeout(WAIT_MS);
   return { context, close: () => context.close() };
 }
 

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { type CheckResult, GROUPS, type Group } from '@/lib/runner/conformance/check';
 import { conduct } from '@/lib/runner/conformance/conduct';
 import { RUNNER_CHECKS } from '@/lib/runner/conformance/runner/checks';
@@ -59,12 +60,12 @@ export async function checkServer(
   return { results, left: await stage.close(), prefix: stage.prefix };
 }
 
-/** What failed, with what was seen. */
-export function failedIn(results: readonly CheckResult[]): string[] {
-  return results.flatMap(({ verdict, name, detail }) => (verdict === 'failed' ? [`${name}: ${detail}`] : []));
-}
-
-/** The names of what failed. */
-export function namesFailed(results: readonly CheckResult[]): string[] {
-  return results.flatMap(({ verdict, name }) => (verdict === 'failed' ? [name] : []));
+/** Fails unless these failed, and no others; it says all that was seen: of a list that differs, only its beginning is shown. */
+export function expectFailed(results: readonly CheckResult[], names: readonly string[]): void {
+  const failed = results.filter(({ verdict }) => verdict === 'failed');
+  const told = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');
+  expect(
+    failed.map(({ name }) => name),
+    told,
+  ).toEqual(names);
 }

@@ -6,6 +6,7 @@ import { chromiumPath } from './chromium-path.mjs';
 import { EmbedFront } from './embed-front';
 import { type LiveServer, startLiveServer } from './live-server';
 import { ownPort } from './own-port.mjs';
+import { WAIT_MS } from './patience';
 import { type SampleConsole, startSampleConsole } from './sample-console';
 
 /** The dashboard's name, one beside it on the same site, one of another site, and one that may not embed it. */
@@ -48,6 +49,7 @@ export async function embedStage(): Promise<EmbedStage> {
   const console = await startSampleConsole({ port: consolePort, dashboard: origin, api, key: server.token });
   const profile = await mkdtemp(join(tmpdir(), 'interlude-profile-'));
   const context = await launch(profile);
+  context.setDefaultTimeout(WAIT_MS);
   const said: string[] = [];
   context.on('console', (message) => said.push(`${message.type()}: ${message.text()}`));
   context.on('weberror', (error) => said.push(`exception: ${String(error.error())}`));
@@ -105,6 +107,6 @@ export async function embedIn(page: Page, origin: string): Promise<Frame> {
   for (;;) {
     const found = find();
     if (found !== undefined) return found;
-    await page.waitForEvent('framenavigated', { timeout: 15_000 });
+    await page.waitForEvent('framenavigated');
   }
 }

@@ -3,13 +3,13 @@
  * by this. So no test has to guess how fast a machine is. A wait with a limit of its own says that something is there by
  * then.
  */
-export const WAIT_MS = 30_000;
+export const WAIT_MS = 60_000;
 
 /** How long a test or a hook may take, in ms: what hangs ends by it, and what is slow on a busy machine does not. */
 export const TEST_MS = 300_000;
 
 /** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /**
  * Waits for something that must come soon, and says where it stands when it does not: a test that merely times out

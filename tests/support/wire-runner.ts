@@ -1,7 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
-
-const COMES_WITHIN_MS = 20_000;
+import { WAIT_MS } from './patience';
 
 /** A runner that speaks the wire and nothing else: it takes an agent's commands and acknowledges what it is told to. */
 export class WireRunner {
@@ -39,12 +38,12 @@ export class WireRunner {
     const timer = setTimeout(() => {
       isLate = true;
       wake();
-    }, COMES_WITHIN_MS);
+    }, WAIT_MS);
     try {
       for (;;) {
         const at = this.commands.findIndex((command) => command.type === type);
         if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
-        if (isLate) throw new Error(`no ${type} came within ${COMES_WITHIN_MS / 1_000} s`);
+        if (isLate) throw new Error(`no ${type} came within ${WAIT_MS / 1_000} s`);
         await new Promise<void>((resolve) => {
           wake = resolve;
           this.#waiting.add(resolve);

@@ -9,6 +9,7 @@ import { EMPTY_TRANSCRIPT } from '@/lib/projections/transcript';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
+import { expectWithin } from '../support/pace';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 /** Some thirty milliseconds at most; without bounds, minutes. */
@@ -63,10 +64,8 @@ describe('what the server renders of a transcript', () => {
           aMessage({ id: `b${at}`, position: `${at}3`, text }),
         ]),
       );
-      expect(
-        cpuMs(() => render(turns)),
-        name,
-      ).toBeLessThan(MOST_MS);
+      const took = cpuMs(() => render(turns));
+      expectWithin(took, MOST_MS, name);
     }
   });
 

@@ -103,6 +103,7 @@ export interface Patience {
 /**
  * @param look gives what is waited for, or null, undefined or false while it is not there
  * @param seen what there is instead, for the verdict
+ * @param came how much of it has come: while that grows, there is time
  * @throws Unmet when it has not come in time
  */
 export async function until<Found>(
@@ -111,11 +112,14 @@ export async function until<Found>(
   look: () => Found | null | undefined | false | Promise<Found | null | undefined | false>,
   todo: string,
   seen: () => unknown = () => 'nothing of the kind',
+  came: () => number = () => 0,
 ): Promise<Found> {
-  const deadline = performance.now() + withinMs;
+  let deadline = performance.now() + withinMs;
+  let hasCome = came();
   for (;;) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
+    if (came() > hasCome) [deadline, hasCome] = [performance.now() + withinMs, came()];
     if (signal.aborted) throw new Hopeless('it was stopped');
     if (performance.now() > deadline) {
       throw new Unmet(`${expected} within ${Math.round(withinMs / 1_000)} s`, await seen(), todo);

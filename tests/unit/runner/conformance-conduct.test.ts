@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { agree, type Check, type CheckResult, Hopeless, NotDone, Unmet } from '@/lib/runner/conformance/check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { agree, type Check, type CheckResult, Hopeless, NotDone, Unmet, until } from '@/lib/runner/conformance/check';
 import { conduct } from '@/lib/runner/conformance/conduct';
 import { linesOf, reportOf, sumOf } from '@/lib/runner/conformance/report';
 
@@ -90,4 +90,27 @@ turns
       it has no time
 1 passed, 1 failed, 1 skipped
 `);
+});
+
+describe('what is waited for', () => {
+  const waiting = async (came: () => number) => {
+    const patience = { withinMs: 1_000, signal: new AbortController().signal };
+    let looks = 0;
+    const look = () => {
+      vi.advanceTimersByTime(900);
+      return ++looks === 5;
+    };
+    return await until(patience, 'all of it', look, 'Send it.', () => looks, came);
+  };
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test('has not come in time, though there was much of it before', async () => {
+    await expect(waiting(() => 7)).rejects.toThrow('expected all of it within 1 s; seen: 2. Send it.');
+  });
+
+  test('has more time while more of it comes', async () => {
+    let count = 0;
+    expect(await waiting(() => ++count)).toBe(true);
+  });
 });

@@ -126,7 +126,11 @@ export class RunnerStage {
       `a turn that names ${id} and has ended`,
       () => this.turns.find((turn) => turn.state !== 'open' && turn.userMessageIds.includes(id)),
       'Tell RUN_STARTED and its end, with the message in metadata.interlude.userMessageIds.',
-      { seen: () => this.turns.slice(-3).map(({ id: turn, state, userMessageIds }) => [turn, state, userMessageIds]) },
+      {
+        seen: () => this.turns.slice(-3).map(({ id: turn, state, userMessageIds }) => [turn, state, userMessageIds]),
+        // A long answer takes its time.
+        came: () => this.fake.ledger.entries(this.sessionId).length,
+      },
     );
   }
 
@@ -165,10 +169,10 @@ export class RunnerStage {
     expected: string,
     look: () => Found | null | undefined | false,
     todo: string,
-    more: { seen?: () => unknown; withinMs?: number } = {},
+    more: { seen?: () => unknown; came?: () => number; withinMs?: number } = {},
   ): Promise<Found> {
-    const { seen, withinMs = this.patience.withinMs } = more;
-    return await until({ ...this.patience, withinMs }, expected, look, todo, seen);
+    const { seen, came, withinMs = this.patience.withinMs } = more;
+    return await until({ ...this.patience, withinMs }, expected, look, todo, seen, came);
   }
 
   async close(): Promise<void> {
