@@ -88,20 +88,19 @@ const STAGES = {
 };
 
 /**
- * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes fills it. The faults
- * want the machine for themselves: beside them runs only what computes and has nothing to do with time, and that gives
- * way to them.
+ * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes and has little to do
+ * with time fills it, and gives way to them. Two of those beside each other only get into each other's way: each has the
+ * machine for itself.
  */
 const LANES = [
   [['lint', 'types', 'build', 'ui'], ['unit']],
-  [
-    ['e2e', 'contract'],
-    ['agents', 'integration'],
-  ],
-  [['faults'], ['property']],
+  [['e2e'], ['property']],
+  [['agents'], ['contract']],
+  [['integration']],
+  [['faults']],
 ];
 
-const GIVE_WAY = new Set(['property']);
+const GIVE_WAY = new Set(['property', 'contract']);
 
 /** Stages in which nothing starts a dashboard. */
 const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'build', 'ui']);
