@@ -88,19 +88,18 @@ const STAGES = {
 };
 
 /**
- * What runs beside what. Browsers, agents and timers wait a third of their time, and what computes and has little to do
- * with time fills it, and gives way to them. Two of those beside each other only get into each other's way: each has the
- * machine for itself.
+ * What runs beside what. Browsers and timers get into each other's way, so each has the machine for itself. Agents and
+ * faults mostly wait, and what computes and has little to do with time fills that, and gives way to faults.
  */
 const LANES = [
   [['lint', 'types', 'build', 'ui'], ['unit']],
-  [['e2e'], ['property']],
+  [['e2e']],
   [['agents'], ['contract']],
   [['integration']],
-  [['faults']],
+  [['faults'], ['property']],
 ];
 
-const GIVE_WAY = new Set(['property', 'contract']);
+const GIVE_WAY = new Set(['property']);
 
 /** Stages in which nothing starts a dashboard. */
 const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'build', 'ui']);
