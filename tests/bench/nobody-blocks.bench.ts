@@ -1,12 +1,11 @@
 import { probeHealth } from '../support/health-probe';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { longestHold } from '../support/loop-probe';
-import { forgetAll, type Held, sendHostile } from '../support/send-hostile';
+import { forgetAll, type Held, sendHostile, worstOf } from '../support/send-hostile';
 import { inProcessServer, liveServer } from '../support/server-target';
 import { report } from './report';
 
 /** How long each request and read at the limits of the protocol holds the event loop at most, and so everybody else. */
-const worstOf = (held: Held[]) => held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
 const server = await inProcessServer();
 for (const hostile of HOSTILE_CASES) {
   await forgetAll(server.database);

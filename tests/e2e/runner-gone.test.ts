@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriers } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
+import { comesWithin } from '../support/pace';
 import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
@@ -62,7 +63,7 @@ test('a session whose runner went in mid-turn says so everywhere it said working
   // Asked of nobody, it would wait: that is said before the runner is missed.
   await page.getByRole('button', { name: 'Queue interrupt' }).waitFor();
   const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
-  await note.waitFor();
+  await comesWithin(30_000, note.waitFor());
   expect(await note.textContent()).toMatch(/since \d\d:\d\d \(.*\), last heard \d\d:\d\d:\d\d/);
   await transcriptOf(page).getByText('Runner gone, worked').waitFor();
   expect(await footer.count()).toBe(0);

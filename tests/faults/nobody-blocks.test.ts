@@ -2,7 +2,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { probeHealth } from '../support/health-probe';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { expectWithin } from '../support/pace';
-import { sendHostile } from '../support/send-hostile';
+import { sendHostile, worstOf } from '../support/send-hostile';
 import { liveServer, type ServerTarget } from '../support/server-target';
 
 /**
@@ -33,7 +33,7 @@ test('a server answers others while it takes and tells the worst that is accepte
     if (hostile === undefined) throw new Error(`no case ${name}`);
     const measure = async (work: () => Promise<void>) => (await probeHealth(server.origin, work)).longestMs;
     const held = await sendHostile(server, hostile, measure, `${WORST.indexOf(name)}-`);
-    const worst = held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
+    const worst = worstOf(held);
     process.stdout.write(`longest answer of /healthz: ${worst.longestMs.toFixed(0)} ms, ${worst.what}\n`);
     expectWithin(worst.longestMs, AT_MOST_MS, worst.what);
   }

@@ -9,7 +9,7 @@ import { ControlPort } from '@/lib/runner/control-port/control-port';
 import type { ControlHandlers, HookCall } from '@/lib/runner/control-port/routes';
 import { HOOK_EVENTS, hookCommand } from '@/lib/runner/hooks/hook-entries';
 import { LevelSwitch } from '@/lib/runner/logger/level-switch';
-import { expectWithin } from '../support/pace';
+import { comesWithin, expectWithin } from '../support/pace';
 import { tempDir } from '../support/temp-dir';
 
 const script = fileURLToPath(new URL('../../lib/runner/hooks/hook.sh', import.meta.url));
@@ -348,7 +348,7 @@ describe('a hook that is killed', () => {
         return true;
       }
     };
-    await expect.poll(isGone).toBe(true);
+    await comesWithin(3_000, expect.poll(isGone).toBe(true));
   });
 });
 

@@ -16,7 +16,7 @@ import type {
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { ingest, record } from '../support/ingest-target';
 import { overHttp } from '../support/over-http';
-import { expectWithin } from '../support/pace';
+import { comesWithin, expectWithin } from '../support/pace';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';
@@ -412,7 +412,6 @@ test('a session whose terminal died is told to have ended', async () => {
   const body = JSON.stringify({ session_id: sessionId, transcript_path: file });
   // No process has this number: it is beyond the largest there can be.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
-  await expect
-    .poll(async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state)
-    .not.toBe('working');
+  const state = async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state;
+  await comesWithin(12_000, expect.poll(state).not.toBe('working'));
 });

@@ -18,10 +18,8 @@ export async function overHttp(target: {
     response.on('close', () => gone.abort());
     const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
     if (target.origin !== undefined) headers.set('host', new URL(target.origin).host);
-    const body =
-      request.method === 'GET' || request.method === 'HEAD'
-        ? {}
-        : { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' };
+    const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
+    const body = hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' } : {};
     try {
       const init = { method: request.method, headers, signal: gone.signal, ...body } as RequestInit;
       const answer = await target.fetch(new Request(origin + request.url, init));

@@ -33,10 +33,10 @@ export function expectWithin(tookMs: number, limitMs: number, what?: string): vo
 }
 
 /** Waits for something, and fails if that took longer than its limit. */
-export async function comesWithin<Result>(limitMs: number, coming: Promise<Result>, what?: string): Promise<Result> {
+export async function comesWithin<Result>(limitMs: number, coming: Promise<Result>): Promise<Result> {
   const since = performance.now();
   const result = await coming;
-  expectWithin(performance.now() - since, limitMs, what);
+  expectWithin(performance.now() - since, limitMs);
   return result;
 }
 

@@ -8,6 +8,11 @@ export interface Held {
   longestMs: number;
 }
 
+/** What held up the others for longest. */
+export function worstOf(held: readonly Held[]): Held {
+  return held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
+}
+
 /**
  * Sends a case as an outbox of its own, while somebody watches it live, and then reads everything, each step measured
  * by itself.

@@ -100,10 +100,16 @@ export interface Patience {
   signal: AbortSignal;
 }
 
+/** What can be said of something while it is waited for. */
+export interface Progress {
+  /** What there is instead, for the verdict. */
+  seen?: () => unknown;
+  /** How much of it has come: while that grows, there is time. */
+  came?: () => number;
+}
+
 /**
  * @param look gives what is waited for, or null, undefined or false while it is not there
- * @param seen what there is instead, for the verdict
- * @param came how much of it has come: while that grows, there is time
  * @throws Unmet when it has not come in time
  */
 export async function until<Found>(
@@ -111,15 +117,15 @@ export async function until<Found>(
   expected: string,
   look: () => Found | null | undefined | false | Promise<Found | null | undefined | false>,
   todo: string,
-  seen: () => unknown = () => 'nothing of the kind',
-  came: () => number = () => 0,
+  { seen = () => 'nothing of the kind', came = () => 0 }: Progress = {},
 ): Promise<Found> {
   let deadline = performance.now() + withinMs;
-  let hasCome = came();
+  let most = came();
   for (;;) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
-    if (came() > hasCome) [deadline, hasCome] = [performance.now() + withinMs, came()];
+    const count = came();
+    if (count > most) [deadline, most] = [performance.now() + withinMs, count];
     if (signal.aborted) throw new Hopeless('it was stopped');
     if (performance.now() > deadline) {
       throw new Unmet(`${expected} within ${Math.round(withinMs / 1_000)} s`, await seen(), todo);

@@ -100,7 +100,7 @@ describe('what is waited for', () => {
       vi.advanceTimersByTime(900);
       return ++looks === 5;
     };
-    return await until(patience, 'all of it', look, 'Send it.', () => looks, came);
+    return await until(patience, 'all of it', look, 'Send it.', { seen: () => looks, came });
   };
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
   afterEach(() => void vi.useRealTimers());

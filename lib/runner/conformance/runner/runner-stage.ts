@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import type { Item, MessageItem, RequestItem, Turn } from '@/lib/protocol/read-models';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
-import { Hopeless, NotDone, type Patience, until } from '../check';
+import { Hopeless, NotDone, type Patience, type Progress, until } from '../check';
 import { AgentJournal } from './agent-journal';
 import type { FakeCommand, SeenAck } from './fake-commands';
 import { FakeInterlude } from './fake-interlude';
@@ -86,7 +86,7 @@ export class RunnerStage {
         'a stream of commands, and a record that names a session',
         isThere,
         'Begin with a status record that names the session, and listen for commands.',
-        missing,
+        { seen: missing },
       );
     } catch (error) {
       throw this.fake.commands.streamed.length === 0 ? new Hopeless((error as Error).message) : error;
@@ -169,10 +169,9 @@ export class RunnerStage {
     expected: string,
     look: () => Found | null | undefined | false,
     todo: string,
-    more: { seen?: () => unknown; came?: () => number; withinMs?: number } = {},
+    { withinMs = this.patience.withinMs, ...progress }: Progress & { withinMs?: number } = {},
   ): Promise<Found> {
-    const { seen, came, withinMs = this.patience.withinMs } = more;
-    return await until({ ...this.patience, withinMs }, expected, look, todo, seen, came);
+    return await until({ ...this.patience, withinMs }, expected, look, todo, progress);
   }
 
   async close(): Promise<void> {

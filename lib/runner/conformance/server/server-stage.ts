@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 import { API_BASE } from '@/lib/protocol/version';
-import { agree, Hopeless, type Patience, until } from '../check';
+import { agree, Hopeless, type Patience, type Progress, until } from '../check';
 import { custom, PlayedAgent } from './played-agent';
 import { SseReader } from './sse-reader';
 
@@ -108,10 +108,9 @@ export class ServerStage {
     expected: string,
     look: () => Found | null | undefined | false | Promise<Found | null | undefined | false>,
     todo: string,
-    more: { seen?: () => unknown; withinMs?: number } = {},
+    { withinMs = this.patience.withinMs, ...progress }: Progress & { withinMs?: number } = {},
   ): Promise<Found> {
-    const { seen, withinMs = this.patience.withinMs } = more;
-    return until({ ...this.patience, withinMs }, expected, look, todo, seen);
+    return until({ ...this.patience, withinMs }, expected, look, todo, progress);
   }
 
   /** @returns the sessions that could not be ended and put away */

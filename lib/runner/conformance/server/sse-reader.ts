@@ -43,7 +43,7 @@ export class SseReader {
   frame(expected: string, fits: (frame: SeenFrame) => boolean, todo: string, withinMs?: number): Promise<SeenFrame> {
     const patience = withinMs === undefined ? this.#patience : { ...this.#patience, withinMs };
     const seen = () => this.frames.map(({ event, id }) => `${event} ${id ?? ''}`.trim()).slice(-12);
-    return until(patience, expected, () => this.frames.find(fits), todo, seen);
+    return until(patience, expected, () => this.frames.find(fits), todo, { seen });
   }
 
   close(): void {
