@@ -13,6 +13,9 @@ const FEW = 1_000;
 const MANY = 4 * FEW;
 /** Four times the events cost four times as much; what looks through all of them for each, sixteen times. */
 const AT_MOST = 10;
+/** Of each, the fastest counts. What slows down the machine for a while is waited out; what looks through all never is. */
+const ROUNDS = 3;
+const MOST_ROUNDS = 9;
 
 const numbered = (count: number, make: (at: number) => AgUiEvent[]) =>
   Array.from({ length: count }, (_, at) => make(at));
@@ -78,18 +81,18 @@ describe('what a batch costs', () => {
     'grows with its events and no faster: %s',
     (_, tell) => {
       foldAll(tell(FEW));
-      const few = fastest(tell(FEW));
-      const many = fastest(tell(MANY));
+      let [few, many] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
       // below a few milliseconds it is the clock that is measured
-      expect(many / Math.max(few, 10)).toBeLessThan(AT_MOST);
+      const growth = () => many / Math.max(few, 10);
+      for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && growth() >= AT_MOST); round++) {
+        few = Math.min(few, foldAll(tell(FEW)));
+        many = Math.min(many, foldAll(tell(MANY)));
+      }
+      expect(growth()).toBeLessThan(AT_MOST);
     },
     120_000,
   );
 });
-
-function fastest(story: AgUiEvent[][]): number {
-  return Math.min(...[1, 2, 3].map(() => foldAll(story)));
-}
 
 /** @returns how long it took, in milliseconds of processor time */
 function foldAll(story: AgUiEvent[][]): number {
