@@ -16,10 +16,14 @@ import { localWriter } from './local-writer';
 import { isWhole, knowsFrames } from './look-through';
 import { migrate, type SchemaState, schemaState } from './migrate';
 import { firstLine, openError } from './open-error';
+import type { BatchServer } from './optimistic-transaction';
+import { OptimisticWrites } from './optimistic-writes';
 import { ReadQueue } from './read-queue';
 import type { Reader } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
+import { TrialBatches } from './trial-batch';
 import { type TransactionSource, WriteQueue } from './write-queue';
+import type { Writes } from './writes';
 
 export interface Database {
   /** For reading only. */
@@ -29,7 +33,7 @@ export interface Database {
   /** Where reads of many rows wait for their turn. */
   reads: ReadQueue;
   /** The one way to write. */
-  writes: WriteQueue;
+  writes: Writes;
   /** Whether the database was found damaged. */
   damage: Damage;
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
@@ -65,11 +69,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let letGo = () => {};
   try {
     const opened = await (isFile ? openFile(name) : openServer(options));
-    const { reader, tail, writer, file, path, checkpoint, isWhole, close } = opened;
+    const { reader, tail, transactions, writesTo, file, path, checkpoint, isWhole, close } = opened;
     letGo = close;
     const damage = new Damage(path ?? name, isWhole);
-    const writes = new WriteQueue(writer, {}, damage);
-    if (options.migrates ?? isFile) await migrateUnlessNewer(reader, writes, name);
+    if (options.migrates ?? isFile) await migrateUnlessNewer(reader, new WriteQueue(transactions, {}, damage), name);
+    const writes = writesTo(damage);
     await requireSchema(reader, name);
     // from here on, this is the file that must stay in place
     if (path !== null) await Promise.all([file?.changed(), noteFiles(path)]);
@@ -99,7 +103,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 interface Opened {
   reader: Reader;
   tail: Reader;
-  writer: TransactionSource;
+  /** For migrations. */
+  transactions: TransactionSource;
+  writesTo(damage: Damage): Writes;
   /** Null for a server, which has no file to look at. */
   file: DatabaseFile | null;
   /** The file's path; null for a server. */
@@ -146,20 +152,40 @@ async function openFile(name: string): Promise<Opened> {
   file = opened;
   const checkpoint = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
   const writer = localWriter(connection, opened);
-  return { reader, tail, writer, file, path, checkpoint, isWhole: () => isWhole(open, opened), close };
+  const writesTo = (damage: Damage) => new WriteQueue(writer, {}, damage);
+  return {
+    reader,
+    tail,
+    transactions: writer,
+    writesTo,
+    file,
+    path,
+    checkpoint,
+    isWhole: () => isWhole(open, opened),
+    close,
+  };
 }
 
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
   const client = createClient({ url, authToken });
+  const trials = new TrialBatches(url, authToken);
+  const server: BatchServer = {
+    batch: (statements, mode) => client.batch(statements, mode),
+    trial: (statements) => trials.run(statements),
+  };
   return {
     reader: client,
     tail: client,
-    writer: client,
+    transactions: client,
+    writesTo: (damage) => new OptimisticWrites(server, {}, damage),
     file: null,
     path: null,
     checkpoint: async () => {},
     isWhole: null,
-    close: () => client.close(),
+    close: () => {
+      client.close();
+      trials.close();
+    },
   };
 }
 
@@ -169,7 +195,7 @@ const AT_A_SERVER = { atOnce: 16 };
 /** A write that leaves nothing behind. SQLite would write no page for an UPDATE that changes nothing. */
 const NOTHING = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
 
-async function writeTrouble(writes: WriteQueue): Promise<string | null> {
+async function writeTrouble(writes: Writes): Promise<string | null> {
   try {
     await writes.run((transaction) => transaction.batch(NOTHING));
     return null;
@@ -223,7 +249,7 @@ function nameOf(url: string): string {
   }
 }
 
-async function migrateUnlessNewer(reader: Reader, writes: WriteQueue, name: string): Promise<void> {
+async function migrateUnlessNewer(reader: Reader, writes: Writes, name: string): Promise<void> {
   if ((await schemaState(reader)) !== 'behind') return;
   const folder = join(process.cwd(), 'db', 'migrations');
   try {

@@ -3,7 +3,7 @@ import { utf8Length } from '@/lib/protocol/log-text';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
-import type { WriteTransaction } from './write-queue';
+import type { WriteTransaction } from './writes';
 
 /** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;

@@ -4,7 +4,8 @@ import type { DatabaseFile } from './database-file';
 import type { LocalConnection, Place } from './local-connection';
 import { Pace } from './next-turn';
 import { inOrder } from './reader';
-import type { TransactionSource, WriteTransaction } from './write-queue';
+import type { TransactionSource } from './write-queue';
+import type { WriteTransaction } from './writes';
 
 /** Copies the log into the file, as far as no reader prevents it. */
 const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';

@@ -1,6 +1,6 @@
 import journal from './migrations/meta/_journal.json';
 import type { Reader } from './reader';
-import type { WriteQueue } from './write-queue';
+import type { Writes } from './writes';
 
 /**
  * Brings a database to this version's schema. Keeps the table drizzle-kit knows, so that its tools go on working.
@@ -35,7 +35,7 @@ export async function schemaState(reader: Reader): Promise<SchemaState> {
  * @param readMigration gives the SQL of one migration file by its tag
  * @returns how many migrations ran
  */
-export async function migrate(writes: WriteQueue, readMigration: (tag: string) => Promise<string>): Promise<number> {
+export async function migrate(writes: Writes, readMigration: (tag: string) => Promise<string>): Promise<number> {
   const files = await Promise.all(
     journal.entries.map(async ({ tag, when }) => {
       const sql = await readMigration(tag);

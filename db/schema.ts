@@ -30,6 +30,16 @@ export const counter = sqliteTable('counter', {
   position: integer('position').notNull().default(0),
 });
 
+/**
+ * On a libSQL server, where each key was last touched, and by which transaction (see db/writes). Keys that nobody can have
+ * read before any more are forgotten: up to there, `forgotten` stands for them.
+ */
+export const touched = sqliteTable('touched', {
+  key: text('key').primaryKey(),
+  position: integer('position').notNull(),
+  mark: integer('mark').notNull(),
+});
+
 /** One row per outbox id; `epoch` is the newest seen, and older ones are fenced. */
 export const producers = sqliteTable(
   'producers',

@@ -1,15 +1,14 @@
-import type { InStatement } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault } from './database-error';
 import { nextTurn } from './next-turn';
-import type { ResultRows } from './reader';
 import { retryWhileBusy } from './retry-while-busy';
+import type { AboutJob, WriteJob, Writes, WriteTransaction } from './writes';
 
 /**
- * The one way to write. SQLite has one writer at a time, so this process has one writing connection, and jobs that wait
- * are committed in groups: one fsync for many requests.
+ * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and jobs that
+ * wait are committed in groups: one fsync for many requests.
  *
  * Ordering: jobs run in the order they came, and positions follow that order. Listeners hear of a commit after all of
  * its jobs have their answers.
@@ -19,17 +18,12 @@ import { retryWhileBusy } from './retry-while-busy';
  * last run is kept. When a commit's outcome is unknown (the disk or the connection failed) its jobs are answered
  * `unavailable` and the caller tries again.
  */
-export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
-/** What a job may use: no commit, no rollback. */
-export interface WriteTransaction {
-  execute(statement: InStatement): Promise<ResultRows>;
-  batch(statements: InStatement[]): Promise<ResultRows[]>;
-}
+type Statements = Pick<WriteTransaction, 'execute' | 'batch'>;
 
 /** @internal what the queue needs from a client; libSQL's `Client` has it. */
 export interface TransactionSource {
-  transaction(mode: 'write'): Promise<WriteTransaction & { commit(): Promise<void>; close(): void | Promise<void> }>;
+  transaction(mode: 'write'): Promise<Statements & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
 export interface WriteQueueLimits {
@@ -71,7 +65,7 @@ const UNMARK = 'RELEASE job';
 
 const RETRY_SOON = { 'retry-after': '1' };
 
-export class WriteQueue {
+export class WriteQueue implements Writes {
   readonly #source: TransactionSource;
   readonly #limits: WriteQueueLimits;
   readonly #damage: Damage | null;
@@ -89,12 +83,7 @@ export class WriteQueue {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /**
-   * Runs `job` in a write transaction and resolves once that is committed.
-   * @param bytes how much memory the job holds on to while it waits
-   * @throws AppError `unavailable` (with Retry-After) when the queue is full or closed, or the database is at fault
-   */
-  run<T>(job: WriteJob<T>, bytes = 0): Promise<T> {
+  run<T>(job: WriteJob<T>, { bytes = 0 }: AboutJob = {}): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) return Promise.reject(refusal);
@@ -110,13 +99,11 @@ export class WriteQueue {
     });
   }
 
-  /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Finishes the waiting jobs and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -167,10 +154,10 @@ export class WriteQueue {
       try {
         phase = 'jobs';
         outcomes = isAlone(group)
-          ? [{ ok: true, value: await group[0].job(transaction) }]
+          ? [{ ok: true, value: await group[0].job(alone(transaction)) }]
           : await this.#runTogether(transaction, group);
         phase = 'commit';
-        const { rows } = await transaction.execute('SELECT position FROM counter');
+        const { rows } = await transaction.execute(COUNTER);
         position = String(rows[0]?.position ?? 0);
         await transaction.commit();
       } finally {
@@ -196,7 +183,7 @@ export class WriteQueue {
    * @returns the outcomes of as many jobs as there was time for
    * @throws the error that ended the transaction
    */
-  async #runTogether(transaction: WriteTransaction, group: Waiting[]): Promise<Outcome[]> {
+  async #runTogether(transaction: Statements, group: Waiting[]): Promise<Outcome[]> {
     const deadline = performance.now() + this.#limits.maxGroupMs;
     const outcomes: Outcome[] = [];
     for (const { job } of group) {
@@ -204,7 +191,7 @@ export class WriteQueue {
       // one round trip to a remote database
       await transaction.batch(outcomes.length === 0 ? [MARK] : [UNMARK, MARK]);
       try {
-        outcomes.push({ ok: true, value: await job(transaction) });
+        outcomes.push({ ok: true, value: await job(alone(transaction)) });
       } catch (error) {
         if (databaseFault(error) === 'damaged') throw error;
         await transaction.execute(UNDO);
@@ -232,6 +219,24 @@ export class WriteQueue {
     }
   }
 }
+
+/** Nobody else writes meanwhile: what is read stands, and the counter is what it says. */
+function alone(statements: Statements): WriteTransaction {
+  return {
+    execute: (statement) => statements.execute(statement),
+    batch: (several) => statements.batch(several),
+    position: async () => Number((await statements.execute(COUNTER)).rows[0]?.position ?? 0),
+    moveTo: async (position) => {
+      await statements.execute({ sql: MOVE, args: [position] });
+    },
+    touch: () => {},
+    rely: () => {},
+  };
+}
+
+const COUNTER = 'SELECT position FROM counter';
+const MOVE = `INSERT INTO counter (id, position) VALUES (1, ?)
+  ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`;
 
 function isAlone(group: Waiting[]): group is [Waiting] {
   return group.length === 1;

@@ -3,7 +3,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { columnText } from '@/db/column-text';
 import { audit } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { AuditEntry, NewAuditEntry } from '@/lib/protocol/audit';
 import type { Principal } from './principal';
 

@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Database } from '@/db/client';
-import type { WriteJob, WriteQueue, WriteTransaction } from '@/db/write-queue';
+import type { AboutJob, WriteJob, Writes, WriteTransaction } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import { type Act, noteAct } from './audit-entry';
 import { overMeanwhile } from './authenticate';
@@ -49,7 +49,7 @@ export function audited(
 ): { database: Database; noted: { count: number } } {
   const { writes } = database;
   const noted = { count: 0 };
-  const run = async <T>(job: WriteJob<T>, bytes?: number): Promise<T> => {
+  const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
     // what takes many transactions is one act, noted with the first of them
     const isFirst = noted.count === 0;
     const done = await writes.run(async (transaction) => {
@@ -57,11 +57,11 @@ export function audited(
       const value = await job(transaction);
       if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());
       return value;
-    }, bytes);
+    }, about);
     noted.count += 1;
     return done;
   };
-  const queue = Object.create(writes, { run: { value: run } }) as WriteQueue;
+  const queue = Object.create(writes, { run: { value: run } }) as Writes;
   return { database: { ...database, writes: queue }, noted };
 }
 
@@ -80,6 +80,7 @@ async function requireStanding(
   now: number,
 ): Promise<void> {
   if (credentialKind === 'owner') return;
+  transaction.rely('access');
   const { rows } = await transaction.execute({
     sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`,
     args: [credentialId],

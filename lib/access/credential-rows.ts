@@ -1,7 +1,7 @@
 import type { Row } from '@libsql/client';
 import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { CredentialKind, Role, Scope } from '@/lib/protocol/scope';
 import { makeSecret, secretHash } from './secret';
 

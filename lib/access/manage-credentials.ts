@@ -120,6 +120,7 @@ export async function deleteCredential(
   { database, now, credentials }: CredentialServer,
 ): Promise<{ credential: CredentialSummary }> {
   const credential = await database.writes.run(async (transaction) => {
+    transaction.touch('access');
     await revokeCredentials(transaction, { sql: 'id = ?', args: [credentialId] }, now());
     const { rows } = await transaction.execute({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`,

@@ -3,7 +3,7 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { members } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { ChangeMemberRequest, MemberList, MemberSummary } from '@/lib/protocol/access';
 import { AppError } from '@/lib/protocol/errors';
 import { MEMBER_ROLES, type Role } from '@/lib/protocol/scope';
@@ -59,6 +59,7 @@ export async function putMember(
 ): Promise<{ member: MemberSummary }> {
   const at = now();
   const member = await database.writes.run(async (transaction) => {
+    transaction.touch('access');
     const before = await readMember(transaction, memberId);
     const after = changed(before, body, at);
     await transaction.execute({

@@ -49,6 +49,7 @@ export async function deleteOwnSignIns(
   }
   const { sql, args } = ofSamePerson(principal);
   await database.writes.run(async (transaction) => {
+    transaction.touch('access');
     const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
     const ended = await revokeCredentials(transaction, which, now());
     if (ended.length === 0) throw new AppError('conflict', 'You are signed in nowhere else: there is nothing to end.');

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { AppError, toResponse } from '@/lib/protocol/errors';
 import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { noteAct, textDigest } from './audit-entry';
@@ -40,12 +40,13 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
     const person = await server.provider().finish(request);
     const { database, now, sessionIdleMs, credentials } = await server.context();
     if (person.role === null) {
-      await database.writes.run((transaction) => letGo(transaction, person, now()));
+      await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
       await credentials.changed();
       throw notLetIn(person);
     }
     const { role } = person;
     const secret = await database.writes.run(async (transaction) => {
+      transaction.touch('access');
       const member = await takeMember(transaction, { ...person, role }, now());
       const made = await addCredential(transaction, {
         kind: 'session',
@@ -78,6 +79,7 @@ export async function endByProvider(request: Request, server: ProviderServer): P
   await server.provider().loggedOut(request, async ({ subject, providerSessionId, issuedAt }) => {
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
+      transaction.touch('access');
       // Where the provider names the sign-in, that one; where it did not name it when it began, all of that person's.
       const which = {
         sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)

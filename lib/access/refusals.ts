@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
@@ -48,6 +48,7 @@ export class Refusals {
     const { credentialId, action, result, at } = entry;
     const isCounted = await this.#database.writes
       .run(async (transaction) => {
+        transaction.touch('refusals');
         await this.#tell(transaction, at);
         const { rows } = await transaction.execute({
           sql: `UPDATE refusals SET times = times + 1, entry = ?
@@ -82,7 +83,7 @@ export class Refusals {
         (await reader.execute({ sql: `SELECT 1 FROM refusals WHERE ${DUE} LIMIT 1`, args: this.#due(this.#now()) }))
           .rows.length > 0;
       while (!this.#isClosed && (await isDue()))
-        await writes.run((transaction) => this.#tell(transaction, this.#now()));
+        await writes.run((transaction) => this.#tell(transaction, this.#now()), { keys: ['refusals'] });
       const { rows } = await reader.execute('SELECT 1 FROM refusals WHERE times > 0 LIMIT 1');
       if (rows.length > 0) this.#tellLater();
     } catch {

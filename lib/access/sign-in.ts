@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { noteAct } from './audit-entry';
@@ -106,6 +106,7 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
+    transaction.touch('access');
     await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [principal.credentialId] }, now());
     await noteAct(transaction, actOf(request, principal, 'sign out', {}, null), 'done', now());
   });
@@ -151,6 +152,7 @@ async function enter(request: Request, server: SignInServer, token: string, next
   if (!isOwner && !(await isGoodCode(server, token))) return goTo(signedOutPath(next, 'old-link'));
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
+    transaction.touch('access');
     const granted = isOwner ? OWNER : await spendCode(transaction, token, now());
     if (granted === null) return null;
     const made = await addCredential(transaction, {

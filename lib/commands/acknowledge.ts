@@ -1,5 +1,5 @@
 import { columnText } from '@/db/column-text';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
@@ -36,8 +36,9 @@ export async function postAck(
 ): Promise<CommandAnswer> {
   const runner = runnerIn(request, ack);
   const now = server.now();
-  return server.database.writes.run((transaction) =>
-    acknowledge(transaction, columnText(agentId), commandId, ack, runner, now),
+  return server.database.writes.run(
+    (transaction) => acknowledge(transaction, columnText(agentId), commandId, ack, runner, now),
+    { keys: [`agent:${columnText(agentId)}`] },
   );
 }
 
@@ -78,6 +79,7 @@ export async function settle(
   reason: string | null,
   now: number,
 ): Promise<void> {
+  transaction.touch(`agent:${agentId}`);
   await transaction.execute({
     sql: 'UPDATE commands SET state = ?, reason = ?, lease_until = NULL WHERE id = ?',
     args: [state, reason === null ? null : columnText(reason), command.id],

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type {

@@ -1,7 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import type { CommandAnswer, EndSession, Interrupt, StopTask, WakeTask } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';

@@ -1,5 +1,5 @@
 import { Pace } from '@/db/next-turn';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Command, CommandAnswer, CommandBodies, CommandType } from '@/lib/protocol/commands';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import type { CommandServer } from './command-hub';
@@ -55,26 +55,29 @@ export async function askAndSay<Type extends CommandType>(
   const pace = new Pace();
   const named = namedAsk(sessionId, clientId, ask);
   await pace.rest();
-  const { agentId, answer } = await server.database.writes.run(async (transaction) => {
-    const before = await askedBefore(transaction, named);
-    if (before !== null && before.command !== null) {
-      const { agentId, command, state } = before.command;
-      return { agentId, answer: answerOf(command, state, before.said) };
-    }
-    const session = await writableSession(transaction, sessionId, now);
-    const { agentId } = session;
-    const id = crypto.randomUUID();
-    const { body, repeats, said = null } = await prepare(transaction, session, id);
-    const pending = repeats && (await findEffective(transaction, agentId, session.id, ask.type, repeats));
-    if (pending) {
-      await noteAsk(transaction, named, pending.command.id, said);
-      return { agentId, answer: answerOf(pending.command, pending.state, said) };
-    }
-    const fields = { id, agentId, sessionId: session.id, clientId, now };
-    const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
-    await noteAsk(transaction, named, command.id, said);
-    return { agentId, answer: answerOf(command, 'queued', said) };
-  }, bytes);
+  const { agentId, answer } = await server.database.writes.run(
+    async (transaction) => {
+      const before = await askedBefore(transaction, named);
+      if (before !== null && before.command !== null) {
+        const { agentId, command, state } = before.command;
+        return { agentId, answer: answerOf(command, state, before.said) };
+      }
+      const session = await writableSession(transaction, sessionId, now);
+      const { agentId } = session;
+      const id = crypto.randomUUID();
+      const { body, repeats, said = null } = await prepare(transaction, session, id);
+      const pending = repeats && (await findEffective(transaction, agentId, session.id, ask.type, repeats));
+      if (pending) {
+        await noteAsk(transaction, named, pending.command.id, said);
+        return { agentId, answer: answerOf(pending.command, pending.state, said) };
+      }
+      const fields = { id, agentId, sessionId: session.id, clientId, now };
+      const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
+      await noteAsk(transaction, named, command.id, said);
+      return { agentId, answer: answerOf(command, 'queued', said) };
+    },
+    { bytes },
+  );
   server.commands.wake(agentId);
   return answer;
 }

@@ -1,7 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { asks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { CommandType } from '@/lib/protocol/commands';
 import { digestOf } from '@/lib/protocol/request-digest';
 import { commandFromRow, type StoredCommand } from './command-row';

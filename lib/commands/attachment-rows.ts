@@ -3,7 +3,7 @@ import type { DueRows, RowChoice } from '@/db/row-sweep';
 import { choiceArgs, isChosen } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@/lib/protocol/attachments';
 import { AppError } from '@/lib/protocol/errors';
 import {
@@ -35,6 +35,7 @@ export async function keepAttachment(
 ): Promise<Attachment> {
   const { hash, name, mediaType, bytes } = attachment;
   const id = columnText(sessionId);
+  transaction.touch(`session:${id}`);
   const known = await transaction.execute({
     sql: `UPDATE attachments SET sent_at = max(sent_at, ?) WHERE session_id = ? AND hash = ?
           RETURNING ${ATTACHMENT.columns()}`,

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { withTimeLeft } from './desired-level';

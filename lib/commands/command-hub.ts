@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { AboutJob, WriteTransaction } from '@/db/writes';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -142,6 +142,7 @@ export class CommandHub {
       onEnd: (self, isGone) => this.#ended(self, isGone),
     });
     let isMore = false;
+    const about = aboutAgent(agentId);
     const outcome = await this.#database.writes.run(async (transaction) => {
       const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());
       if (connection.kind === 'connected') {
@@ -149,8 +150,8 @@ export class CommandHub {
         isMore = await renewRules(transaction, agentId, this.#now());
       }
       return connection;
-    });
-    while (isMore) isMore = await this.#database.writes.run((again) => renewRules(again, agentId, this.#now()));
+    }, about);
+    while (isMore) isMore = await this.#database.writes.run((again) => renewRules(again, agentId, this.#now()), about);
     if (outcome.kind === 'fenced') {
       stream.fence(outcome.by);
       return stream.open;
@@ -296,8 +297,9 @@ export class CommandHub {
   }
 
   #claim({ id, agentId, runner }: CommandStream, after: number) {
-    return this.#database.writes.run((transaction) =>
-      claimCommands(transaction, { agentId, runner, streamId: id, after, now: this.#now() }),
+    return this.#database.writes.run(
+      (transaction) => claimCommands(transaction, { agentId, runner, streamId: id, after, now: this.#now() }),
+      aboutAgent(agentId),
     );
   }
 
@@ -306,7 +308,10 @@ export class CommandHub {
     // A runner that was sent away comes back at once; if it does not, its term runs out.
     if (!isGone) return;
     this.#database.writes
-      .run((transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()))
+      .run(
+        (transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()),
+        aboutAgent(stream.agentId),
+      )
       .then(() => void this.#failing.delete('end'))
       .catch((error) => this.#failed('end', error));
   }
@@ -381,3 +386,7 @@ export class CommandHub {
 }
 
 type Work = 'look' | 'renew' | 'end';
+
+function aboutAgent(agentId: string): AboutJob {
+  return { keys: [`agent:${agentId}`] };
+}

@@ -1,6 +1,6 @@
 import { AGENT_ROW } from '@/db/fleet-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { CommandBodies } from '@/lib/protocol/commands';
 import type { DesiredLogLevel, LogLevel } from '@/lib/protocol/log-levels';
 import { settle } from './acknowledge';
@@ -31,6 +31,7 @@ export async function desireLevel(
   { agentId, level, ttlSeconds, by }: LevelWish,
   now: number,
 ): Promise<{ commandId: string; desired: DesiredLogLevel }> {
+  transaction.touch(`agent:${agentId}`);
   const desired: DesiredLogLevel = {
     level,
     requestedAt: now,

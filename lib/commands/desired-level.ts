@@ -1,5 +1,5 @@
 import { AGENT_ROW } from '@/db/fleet-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState } from '@/lib/protocol/commands';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';

@@ -1,5 +1,5 @@
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 
 /**

@@ -1,5 +1,5 @@
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { settle } from './acknowledge';
 import { commandFromRow, type StoredCommand } from './command-row';
 

@@ -2,7 +2,7 @@ import type { Row } from '@libsql/client';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
 import { type AnswerableRequest, rememberedFold } from '@/lib/ingest/remembered-fold';

@@ -1,6 +1,6 @@
 import { columnText } from '@/db/column-text';
 import { obligationFromRow } from '@/db/fleet-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { conflict } from './refusals';
@@ -29,6 +29,7 @@ export async function findOwed(
     );
   }
   const obligation = obligationFromRow(rows[0]);
+  transaction.touch(`agent:${obligation.agentId}`);
   const { state } = obligation;
   if (state === 'owed') return obligation;
   const how = state === 'answered' ? 'The message was answered' : 'The reply was waived before';

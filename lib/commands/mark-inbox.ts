@@ -1,7 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
@@ -65,6 +65,7 @@ async function markSome(
   const marks = new Map<string, Map<string, InboxMarks>>();
   for (const item of await readItems(transaction, shown.keys(), scope)) {
     if (item.doneAt !== null) continue;
+    transaction.touch(`agent:${item.agentId}`);
     const upTo = shown.get(item.id) ?? item.updatedPosition;
     const isChanged = comparePositions(item.openedPosition, upTo) > 0;
     if (isChanged) changed.push(item.id);

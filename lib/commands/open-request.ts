@@ -1,7 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { events } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { AnswerableRequest } from '@/lib/ingest/remembered-fold';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';

@@ -1,7 +1,7 @@
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { obligations } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 
 /**

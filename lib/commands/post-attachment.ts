@@ -32,10 +32,9 @@ export async function postAttachment(
   }
   const mediaType = mediaTypeOf(request.headers.get('content-type'), content);
   const attachment = { hash: await sha256(content), name, mediaType, bytes: content.byteLength };
-  return database.writes.run(
-    (transaction) => keepAttachment(transaction, sessionId, attachment, content, now()),
-    content.byteLength,
-  );
+  return database.writes.run((transaction) => keepAttachment(transaction, sessionId, attachment, content, now()), {
+    bytes: content.byteLength,
+  });
 }
 
 const ATTACHMENT = { what: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandBodies, CommandType } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';

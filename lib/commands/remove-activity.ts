@@ -1,5 +1,5 @@
 import type { DueRows } from '@/db/row-sweep';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { ACTIVITY_KEPT_MINUTES, MINUTE_MS } from '@/lib/protocol/limits';
 
 /** Rows of one transaction: one for each agent and minute. */

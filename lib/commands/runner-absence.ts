@@ -3,7 +3,7 @@ import { AGENT_ROW } from '@/db/fleet-rows';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { EventFact } from '@/lib/ingest/facts';
 import { CUSTOM, type RunnerAwayValue } from '@/lib/protocol/ag-ui';

@@ -2,7 +2,7 @@ import type { Row } from '@libsql/client';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
 import { tellReturn } from './runner-absence';
@@ -30,6 +30,7 @@ const RUNNERS = new RowWriter(runners, { keeps: [] });
 type RunnerRow = RunnerRef & Omit<typeof runners.$inferSelect, 'runnerId' | 'agentId'>;
 
 export async function readRunner(transaction: WriteTransaction, agentId: string): Promise<RunnerRow | null> {
+  transaction.touch(`agent:${agentId}`);
   const found = RUNNER.first(
     await transaction.execute({ sql: 'SELECT * FROM runners WHERE agent_id = ?', args: [agentId] }),
   );
@@ -113,7 +114,8 @@ export async function connectRunner(
   }
   await allotGeneration(transaction, agentId, runner);
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
-  const position = await nextPosition(transaction);
+  // every earlier batch ended before it
+  const position = (await transaction.position()) + 1;
   const { missedAt, missedPosition, absenceDueAt } = absenceOf(stored, isSame, position, now);
   const first = isSame && stored !== null ? stored : { firstConnectedAt: now, firstConnectedPosition: position };
   await transaction.execute(
@@ -157,12 +159,6 @@ function absenceOf(
 /** What is still to be told concerns a process before this one. */
 function isOfEarlier({ missedPosition, absenceDueAt, firstConnectedPosition }: RunnerRow): boolean {
   return absenceDueAt !== null && missedPosition !== null && missedPosition <= firstConnectedPosition;
-}
-
-/** The position that the caller takes in this transaction: every earlier batch ended before it. */
-async function nextPosition(transaction: WriteTransaction): Promise<number> {
-  const { rows } = await transaction.execute('SELECT position FROM counter');
-  return Number(rows[0]?.position ?? 0) + 1;
 }
 
 /** A runner that does not name itself has a new id each time it connects. */

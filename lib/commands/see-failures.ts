@@ -1,5 +1,5 @@
 import type { Row } from '@libsql/client';
-import type { WriteQueue, WriteTransaction } from '@/db/write-queue';
+import type { Writes, WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
 import { NO_FAILURES } from '@/lib/ingest/failure-tally';
@@ -37,7 +37,7 @@ interface MarkedSession {
  * @returns how many failures of each agent were seen only now; the same again changes nothing
  */
 export async function seeFailures(
-  writes: WriteQueue,
+  writes: Writes,
   upTo: ReadonlyMap<string, number>,
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
@@ -58,6 +58,7 @@ async function seeSome(
   looks: readonly Look[],
   now: number,
 ): Promise<{ left: Look[]; marked: string[] }> {
+  transaction.touch(...looks.map(({ agentId }) => `agent:${agentId}` as const));
   const open = await unseenOf(transaction, looks);
   const facts: AgentFact[] = [];
   const found = await each(transaction, open, MARKED, ({ agentId, countedTo }) => [agentId, countedTo]);

@@ -2,7 +2,7 @@ import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import { personOf } from '@/lib/access/person-of';
 import type { Principal } from '@/lib/access/principal';

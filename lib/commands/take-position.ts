@@ -1,10 +1,8 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 
 /** Takes the counter's next number, for a row that is not an event. */
 export async function takePosition(transaction: WriteTransaction): Promise<number> {
-  const { rows } = await transaction.execute(
-    `INSERT INTO counter (id, position) VALUES (1, 1)
-     ON CONFLICT (id) DO UPDATE SET position = position + 1 RETURNING position`,
-  );
-  return Number(rows[0]?.position);
+  const position = (await transaction.position()) + 1;
+  await transaction.moveTo(position);
+  return position;
 }

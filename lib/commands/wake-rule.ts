@@ -1,5 +1,5 @@
 import { sessionFromRow } from '@/db/fleet-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { Command, CommandState, SetWakeRule, WakeRule, WakeRuleAnswer } from '@/lib/protocol/commands';

@@ -2,7 +2,7 @@ import { columnText } from '@/db/column-text';
 import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { type AnswerableRequest, rememberedFold } from '@/lib/ingest/remembered-fold';
 import { sessionNow } from '@/lib/ingest/session-now';
 import { type Sending, sendingTo } from '@/lib/protocol/sending';
@@ -43,5 +43,6 @@ export async function writableSession(
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
   const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
+  transaction.touch(`agent:${agentId}`);
   return { id: session.id, agentId, openTurnId, sending, pendingRequests, hasMorePending };
 }

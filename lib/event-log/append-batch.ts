@@ -16,7 +16,7 @@ import {
   turns,
 } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
@@ -36,6 +36,7 @@ import { inboxStatements } from './inbox-statements';
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
   await foldStoredOutputs(transaction, batch.events);
+  await transaction.moveTo(batch.position);
   await runInTurns(transaction, rowStatements(batch));
   await runInTurns(transaction, folded);
   await runInTurns(transaction, fleetStatements(batch));
@@ -44,11 +45,6 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
 /** In the order in which they must run; each is made only when it is about to be sent. */
 function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* PRODUCERS.rows([batch.producer], (producer) => producer);
-  yield {
-    sql: `INSERT INTO counter (id, position) VALUES (1, ?)
-          ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`,
-    args: [batch.position],
-  };
   yield* eventStatements(batch);
   yield* activityStatements(batch);
   yield* logStatements(batch);

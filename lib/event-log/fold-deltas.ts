@@ -2,7 +2,7 @@ import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
 import type { ResultRows } from '@/db/reader';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { utf8Length } from '@/lib/protocol/log-text';

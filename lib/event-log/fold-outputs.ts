@@ -1,7 +1,7 @@
 import { columnText } from '@/db/column-text';
 import { inPieces, runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { OutputDraft } from '@/lib/protocol/task-output';

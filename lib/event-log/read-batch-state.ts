@@ -5,7 +5,7 @@ import { runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';
 import { agentLogs, events, sessions, tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { addTo } from '@/lib/protocol/grouped';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@/lib/protocol/read-models';
 import {
@@ -101,7 +101,6 @@ class Lookups {
 /** One round trip if there is little to read; otherwise others get their turns between the pieces. */
 export async function readBatchState(transaction: WriteTransaction, scope: BatchScope): Promise<BatchState> {
   const lookups = new Lookups();
-  const counter = lookups.ask(['SELECT position FROM counter']);
   const producers = lookups.ask([{ sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] }]);
   const ownAgent = lookups.ask([selectAgentOf(scope.producerId)]);
   const agents = lookups.ask(selectAgents(scope.agentIds));
@@ -135,7 +134,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const openings = givenUp.length === 0 ? [] : await readRows(transaction, selectOpenings(givenUp));
   const known = await pace.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
   const state: BatchState = {
-    position: Number(counter[0]?.position ?? 0),
+    position: await transaction.position(),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
     sessions: new Map(changes.map((change) => [change.summary.id, change])),
     agents: new Map(

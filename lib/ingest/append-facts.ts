@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { commitBatch } from './commit-batch';
@@ -7,7 +7,7 @@ import { judgeRecord } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
 import { scopeOf } from './scope-of';
 
-/** The server has only one epoch: its facts need no fencing, because the write queue is their only sender. */
+/** The server has only one epoch: its facts need no fencing, because nobody sends them. */
 const EPOCH = 1;
 
 /**
@@ -28,7 +28,8 @@ export async function appendFacts(
     sql: 'SELECT last_seq FROM producers WHERE id = ? AND epoch = ?',
     args: [SERVER_PRODUCER_ID, EPOCH],
   });
-  const lastSeq = Number(rows[0]?.last_seq ?? 0);
+  // On a server, several append at once: none of them knows the others' numbers, but no two take the same positions.
+  const lastSeq = Math.max(Number(rows[0]?.last_seq ?? 0), await transaction.position());
   const source = { id: SERVER_PRODUCER_ID, epoch: EPOCH };
   const records = facts.map((fact, index): JudgedRecord => {
     const seq = lastSeq + 1 + index;

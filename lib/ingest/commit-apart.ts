@@ -1,6 +1,6 @@
 import { databaseFault } from '@/db/database-error';
 import { nextTurn } from '@/db/next-turn';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import { laterPosition } from '@/lib/protocol/position';

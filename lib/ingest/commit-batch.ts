@@ -1,9 +1,9 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { appendBatch } from '@/lib/event-log/append-batch';
 import type { BatchScope } from '@/lib/event-log/batch-scope';
 import { commitProducer } from '@/lib/event-log/producer-state';
-import { readBatchState } from '@/lib/event-log/read-batch-state';
-import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
+import { type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
+import { type IngestAnswer, type ProducerRef, SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import { type JudgedRecord, planBatch } from './plan-batch';
@@ -32,13 +32,13 @@ export interface Batch {
 export async function commitBatch(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
   const { source, records, receivedAt } = batch;
   const state = await readBatchState(transaction, batch.scope);
+  touchAll(transaction, batch.scope, state);
   const owner = state.producer?.agentId ?? null;
   if (owner !== null && !reachesAgent(batch.reach, owner)) return { kind: 'foreign' };
-  const outcome = commitProducer(
-    state.producer,
-    source,
-    records.map(({ raw }) => raw.seq),
-  );
+  const seqs = records.map(({ raw }) => raw.seq);
+  const isServer = source.id === SERVER_PRODUCER_ID;
+  const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
+  const outcome = commitProducer(stored, source, seqs);
   if (outcome.kind !== 'taken') return outcome;
   const { lastSeq } = outcome;
   const fresh = outcome.fresh.map((index) => records[index] as JudgedRecord);
@@ -47,6 +47,8 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
+  // its numbers are positions
+  if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
   // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
@@ -54,6 +56,14 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const own = isOwn ? rows.position : NOTHING_NEW;
   const position = positionFromNumber(own);
   return { kind: 'answered', answer: { ackedSeq: lastSeq, accepted, duplicates, rejected, position }, openings };
+}
+
+/** All that was read is under these keys: what is planned from it stands as long as nobody touches them. */
+function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
+  if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
+  for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
+  for (const { summary } of state.sessions.values()) transaction.touch(`agent:${summary.agentId}`);
+  for (const id of scope.sessionIds) if (!state.sessions.has(id)) transaction.touch(`session:${id}`);
 }
 
 /** Before everything. */

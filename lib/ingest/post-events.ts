@@ -1,5 +1,5 @@
 import { Pace } from '@/db/next-turn';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import { overMeanwhile } from '@/lib/access/authenticate';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -64,12 +64,14 @@ export async function postEvents(
   const tally = server.gaps;
   const gaps = tally.count(source.id);
   const { writes } = server.database;
+  const keys = [`producer:${source.id}` as const, ...[...scope.agentIds].map((id) => `agent:${id}` as const)];
+  const about = { bytes: body.byteLength, keys };
   const outcome = await writes
-    .run((transaction) => take(transaction, batch, gaps), body.byteLength)
+    .run((transaction) => take(transaction, batch, gaps), about)
     .catch((error) => {
       if (!isRefusal(error)) throw error;
       console.error('[interlude] a request is refused as a whole, and taken in parts', error);
-      return writes.run((transaction) => commitApart(transaction, batch, gaps, take), body.byteLength);
+      return writes.run((transaction) => commitApart(transaction, batch, gaps, take), about);
     });
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { type CommandEventValue, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import { appendFacts } from './append-facts';

@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 
 /** The number an agent has in the ids of its chunks. It gets it with its first chunk. */
 export async function agentNumberOf(transaction: WriteTransaction, agentId: string): Promise<number> {

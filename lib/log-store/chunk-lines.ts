@@ -4,7 +4,7 @@ import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { ALL_DUE, type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { foldText } from '@/lib/projections/fold-text';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -60,6 +60,7 @@ export async function chunkNextLines(database: Database, backlog: ChunkBacklog):
   const chunks = wholeChunks(rows.map(logLineFromRow));
   if (chunks.length === 0) return false;
   return database.writes.run(async (transaction) => {
+    transaction.touch(`agent:${agentId}`);
     const { rows: now } = await transaction.execute({
       sql: 'SELECT indexed_line FROM agent_logs WHERE agent_id = ?',
       args: [agentId],

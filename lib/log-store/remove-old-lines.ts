@@ -3,7 +3,7 @@ import { chunkId } from '@/db/log-chunks';
 import type { DueRows } from '@/db/row-sweep';
 import { agentLogs, logLines } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { agentNumberOf } from './agent-number';
 
 export interface Retention {
@@ -49,6 +49,7 @@ export async function removeOldLines(
   retention: Retention,
   now: number,
 ): Promise<number> {
+  transaction.touch(`agent:${agentId}`);
   const [logs, oldest] = await transaction.batch([
     { sql: `SELECT ${LOG.columns()} FROM agent_logs WHERE agent_id = ?`, args: [agentId] },
     {

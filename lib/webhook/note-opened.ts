@@ -1,4 +1,4 @@
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { InboxKind } from '@/lib/protocol/inbox';
 import { WEBHOOK_SETTLE_MS } from '@/lib/protocol/limits';
 

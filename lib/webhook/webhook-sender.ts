@@ -3,7 +3,7 @@ import type { Database } from '@/db/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import type { ServerContext } from '@/lib/access/server-context';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { type InboxItem, isNews } from '@/lib/protocol/inbox';
@@ -82,7 +82,9 @@ export class WebhookSender {
     const settings = this.#settings;
     if (settings === null) return;
     while (!this.#isClosed) {
-      const { claimed, isMore } = await this.#database.writes.run((transaction) => this.#claim(transaction));
+      const { claimed, isMore } = await this.#database.writes.run((transaction) => this.#claim(transaction), {
+        keys: ['webhook'],
+      });
       await Promise.all(claimed.map((one) => this.#deliver(settings, one)));
       if (!isMore) return;
     }
@@ -108,7 +110,9 @@ export class WebhookSender {
   async #note(): Promise<void> {
     const kinds = this.#settings?.kinds;
     if (kinds === undefined) return;
-    await this.#database.writes.run((transaction) => noteOpened(transaction, kinds, this.#now()));
+    await this.#database.writes.run((transaction) => noteOpened(transaction, kinds, this.#now()), {
+      keys: ['webhook'],
+    });
   }
 
   /** Takes some that are due, so that nobody else sends them; what needs nobody any more is withdrawn. */

@@ -1,4 +1,4 @@
-import type { WriteJob } from '@/db/write-queue';
+import type { WriteJob } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import { temporaryDatabase } from '../support/database';
 import { note, report } from './report';

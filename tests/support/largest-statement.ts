@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 
 /** What a statement of a writing job was given and gave at most: what it is given and gives is copied on the event loop. */
 export interface LargestStatement {
@@ -21,6 +21,7 @@ export function largestStatement({ writes }: Database): LargestStatement {
     for (const { rows } of results) largest.rows = Math.max(largest.rows, rows.length);
   };
   const watched = (transaction: WriteTransaction): WriteTransaction => ({
+    ...transaction,
     execute: async (statement) => {
       const result = await transaction.execute(statement);
       see([statement], [result]);
@@ -33,6 +34,6 @@ export function largestStatement({ writes }: Database): LargestStatement {
     },
   });
   const run = writes.run.bind(writes);
-  writes.run = (job, bytes) => run((transaction) => job(watched(transaction)), bytes);
+  writes.run = (job, about) => run((transaction) => job(watched(transaction)), about);
   return largest;
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/access/sight';
 import { claimCommands } from '@/lib/commands/claim-commands';
 import { CommandHub } from '@/lib/commands/command-hub';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/access/sight';
 import { putArrangement } from '@/lib/commands/arrange-session';
 import { CommandHub } from '@/lib/commands/command-hub';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WriteTransaction } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { desireLevel } from '@/lib/commands/desire-level';
 import { queueCommand } from '@/lib/commands/queue-command';

@@ -3,7 +3,8 @@ import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/local-writer';
-import { type TransactionSource, type WriteJob, WriteQueue, type WriteTransaction } from '@/db/write-queue';
+import { type TransactionSource, WriteQueue } from '@/db/write-queue';
+import type { WriteJob, WriteTransaction } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
@@ -190,16 +191,16 @@ describe('the write queue', () => {
     await expect(jobs[2]).rejects.toMatchObject(unavailable);
     await Promise.all(jobs.slice(0, 2));
     const light = new WriteQueue(counting().source, { maxBytes: 10 });
-    const heavy = light.run(advance, 100);
-    await expect(light.run(advance, 1)).rejects.toMatchObject(unavailable);
+    const heavy = light.run(advance, { bytes: 100 });
+    await expect(light.run(advance, { bytes: 1 })).rejects.toMatchObject(unavailable);
     await heavy;
-    expect(await light.run(advance, 100)).toBe(4);
+    expect(await light.run(advance, { bytes: 100 })).toBe(4);
   });
 
   it('puts no more weight into one transaction than it may', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source, { maxGroupBytes: 10 });
-    await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, bytes)));
+    await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, { bytes })));
     expect(count()).toBe(4);
     expect(await position()).toBe(5);
   });
@@ -214,11 +215,11 @@ describe('the write queue', () => {
   it('commits when its time is over, and goes on with what is left, in order', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source, { maxGroupMs: 0, maxBytes: 10 });
-    const answers = await Promise.all([3, 3, 3].map((bytes) => queue.run(advance, bytes)));
+    const answers = await Promise.all([3, 3, 3].map((bytes) => queue.run(advance, { bytes })));
     expect(answers).toEqual([1, 2, 3]);
     expect(count()).toBe(3);
     // nothing counts as waiting any more
-    await Promise.all([5, 5].map((bytes) => queue.run(advance, bytes)));
+    await Promise.all([5, 5].map((bytes) => queue.run(advance, { bytes })));
   });
 
   it('finishes what waits when it closes, and refuses what comes later', async () => {

@@ -1,0 +1,175 @@
+import type { InStatement, InValue } from '@libsql/client';
+
+/**
+ * Positions of a transaction whose place in the order nobody knows before it commits.
+ *
+ * A commit on a server has a number, and its positions are `number × 100,000 + 1, 2, 3, …`, so they differ from a draft
+ * of them in their leading digits only. A draft has leading digits of its own, greater than any commit's, so that its
+ * positions come after all others while the transaction runs; the commit's statements put the real ones in, wherever
+ * they stand: in a number, a text, or deep within JSON.
+ *
+ * Failure: a record may hold a number that looks like one of the draft's. The digits are random, and one that the draft
+ * has not taken gives it away: then the draft is thrown away, and the next one has other digits.
+ */
+const PER_COMMIT = 100_000;
+/** A position of a draft has 11 leading digits, of which the first 7 are the same in all of its blocks, and 5 more. */
+const HEADS = { least: 8_000_000, many: 900_000 };
+const REST = 10_000;
+/** Blocks of `PER_COMMIT` positions: far more than a request can ask for. */
+const MOST_BLOCKS = 100;
+const LENGTH = 16;
+
+/** What takes the place of a draft's digits in JSON: JSON has no control characters. */
+const MARK = '\u0001';
+
+/** A number of the draft's kind that the draft has not taken: another draft must be made. */
+export class Lookalike extends Error {}
+
+export class DraftedPositions {
+  /** The leading digits of its first block. */
+  readonly #lead: number;
+  /** The digits that all of its positions begin with. */
+  readonly #head: string;
+  #taken = 0;
+
+  constructor(random: () => number = Math.random) {
+    const head = HEADS.least + Math.floor(random() * HEADS.many);
+    this.#head = String(head);
+    this.#lead = head * REST + Math.floor(random() * (REST - MOST_BLOCKS));
+  }
+
+  /** What tells its commit from all others. */
+  get mark(): number {
+    return this.#lead;
+  }
+
+  /** The newest position that was taken; before the first, one that is before it and after all that is stored. */
+  get position(): number {
+    return this.#lead * PER_COMMIT + this.#taken;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  moveTo(position: number): void {
+    const taken = position - this.#lead * PER_COMMIT;
+    if (taken < this.#taken || taken >= MOST_BLOCKS * PER_COMMIT)
+      throw new RangeError(`no position of this draft: ${position}`);
+    this.#taken = taken;
+  }
+
+  /** Moves the counter to the draft's own positions, for a look at what it would write. */
+  moveOnTrial(): InStatement {
+    return { sql: MOVE, args: [this.position] };
+  }
+
+  /** Moves the counter to the positions of the next commit; answers with it. */
+  moveForGood(): InStatement {
+    const sql = `INSERT INTO counter (id, position) VALUES (1, ${PER_COMMIT} + ?1)
+      ON CONFLICT (id) DO UPDATE SET position = (position / ${PER_COMMIT} + 1) * ${PER_COMMIT} + ?1 RETURNING position`;
+    return { sql, args: [this.#taken] };
+  }
+
+  /** The statement as it is committed, behind `moveForGood`. */
+  settled(statement: InStatement): InStatement {
+    if (typeof statement === 'string' || statement.args === undefined) return statement;
+    if (!Array.isArray(statement.args)) throw new TypeError('arguments of a write are given in order');
+    const changes = new Map<number, string>();
+    const args = statement.args.map((value, at): InValue => {
+      const { expression, argument } = this.#settledArgument(value, at + 1) ?? {};
+      if (expression !== undefined) changes.set(at + 1, expression);
+      return argument ?? value;
+    });
+    if (changes.size === 0) return statement;
+    let count = 0;
+    const sql = statement.sql.replace(/\?(\d*)/g, (_, digits: string) => {
+      const number = digits === '' ? count + 1 : Number(digits);
+      count = Math.max(count, number);
+      return changes.get(number) ?? `?${number}`;
+    });
+    return { sql, args };
+  }
+
+  /**
+   * What a job gave, with the positions as they were committed.
+   * @param newest the counter behind the commit
+   */
+  given<T>(value: T, newest: number): T {
+    if (this.#taken === 0) return value;
+    const shift = newest - this.position;
+    const settle = (found: unknown): unknown => {
+      if (typeof found === 'number') return this.#isOwn(found) ? found + shift : found;
+      if (typeof found === 'string') return this.#isOwnText(found) ? String(Number(found) + shift) : found;
+      if (Array.isArray(found)) return found.map(settle);
+      if (found === null || typeof found !== 'object') return found;
+      if (found instanceof Map) return new Map([...found].map(([key, entry]) => [settle(key), settle(entry)]));
+      if (Object.getPrototypeOf(found) !== Object.prototype) return found;
+      return Object.fromEntries(Object.entries(found).map(([key, entry]) => [key, settle(entry)]));
+    };
+    return settle(value) as T;
+  }
+
+  #settledArgument(value: unknown, at: number): { expression: string; argument?: InValue } | null {
+    if (typeof value === 'number') return this.#isOwn(value) ? { expression: `(?${at} + ${this.#shift()})` } : null;
+    if (typeof value !== 'string' || value.length < LENGTH) return null;
+    if (this.#isOwnText(value)) return { expression: `CAST(?${at} + ${this.#shift()} AS TEXT)` };
+    return isJson(value) ? this.#settledJson(value, at) : null;
+  }
+
+  /** @throws Lookalike */
+  #settledJson(json: string, at: number): { expression: string; argument: string } | null {
+    const blocks = new Set<number>();
+    let argument = '';
+    let from = 0;
+    for (let found = json.indexOf(this.#head); found !== -1; found = json.indexOf(this.#head, found + 1)) {
+      const end = found + LENGTH;
+      const text = json.slice(found, end);
+      const number = Number(text);
+      const isNumber = /^\d+$/.test(text) && !/[\d.]/.test(json[found - 1] ?? '') && !/[\d.eE]/.test(json[end] ?? '');
+      if (!isNumber || !this.#isOfDraft(number)) continue;
+      if (!this.#isOwn(number)) throw new Lookalike(text);
+      const block = Math.floor(number / PER_COMMIT) - this.#lead;
+      blocks.add(block);
+      argument += `${json.slice(from, found)}${MARK}${block}${MARK}${text.slice(-5)}`;
+      from = end;
+    }
+    if (blocks.size === 0) return null;
+    let expression = `?${at}`;
+    for (const block of blocks) {
+      expression = `replace(${expression}, '${MARK}${block}${MARK}', ${this.#number()} + ${block})`;
+    }
+    return { expression, argument: argument + json.slice(from) };
+  }
+
+  /** The commit's number, as SQL. */
+  #number(): string {
+    return `(SELECT (position - ${this.#taken}) / ${PER_COMMIT} FROM counter)`;
+  }
+
+  #shift(): string {
+    return `(SELECT position FROM counter) - ${this.position}`;
+  }
+
+  #isOfDraft(number: number): boolean {
+    const taken = number - this.#lead * PER_COMMIT;
+    return taken >= 0 && taken < MOST_BLOCKS * PER_COMMIT;
+  }
+
+  /** Some columns note the position behind the last one. */
+  #isOwn(number: number): boolean {
+    const taken = number - this.#lead * PER_COMMIT;
+    return taken >= 0 && taken <= this.#taken + 1;
+  }
+
+  #isOwnText(text: string): boolean {
+    return text.length === LENGTH && /^\d+$/.test(text) && this.#isOwn(Number(text));
+  }
+}
+
+const MOVE = `INSERT INTO counter (id, position) VALUES (1, ?1)
+  ON CONFLICT (id) DO UPDATE SET position = excluded.position`;
+
+function isJson(text: string): boolean {
+  return text.startsWith('[') || text.startsWith('{') || text.startsWith('"');
+}

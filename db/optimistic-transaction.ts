@@ -1,0 +1,256 @@
+import type { InStatement } from '@libsql/client';
+import { databaseErrorCode } from './database-error';
+import { DraftedPositions } from './drafted-positions';
+import type { ResultRows } from './reader';
+import type { WriteKey, WriteTransaction } from './writes';
+
+/** What is asked of a server: all statements of a batch run without anybody in between. */
+export interface BatchServer {
+  batch(statements: InStatement[], mode: 'read' | 'write'): Promise<ResultRows[]>;
+  /** Runs them in a transaction, takes it back, and answers what they would have. */
+  trial(statements: InStatement[]): Promise<ResultRows[]>;
+}
+
+/** Somebody has touched what this transaction read. Nothing was written. */
+export class Conflict extends Error {}
+
+/**
+ * A write transaction that holds no lock while its job thinks. Reads are answered at once; writes are collected, and sent
+ * as one batch that does nothing if somebody has come in between.
+ *
+ * Ordering: its moment is that of its first read. What lies under the keys it touches is as it was then, or it fails.
+ * Failure: until `commit` nothing is written, whatever becomes of this process. A refused statement is found when the batch
+ * is sent, or when something that comes before is asked for what it has changed.
+ */
+export class OptimisticTransaction implements WriteTransaction {
+  readonly #server: BatchServer;
+  readonly #positions = new DraftedPositions();
+  readonly #writes: InStatement[] = [];
+  readonly #written = new Set<string>();
+  readonly #marks: { name: string; at: number }[] = [];
+  readonly #touched = new Set<WriteKey>();
+  readonly #relied = new Set<WriteKey>();
+  /** The counter at its first read; null before. */
+  #moment: number | null = null;
+  #looks = 0;
+
+  constructor(server: BatchServer) {
+    this.#server = server;
+  }
+
+  async position(): Promise<number> {
+    return this.#positions.position;
+  }
+
+  async moveTo(position: number): Promise<void> {
+    this.#positions.moveTo(position);
+  }
+
+  touch(...keys: WriteKey[]): void {
+    for (const key of keys) this.#touched.add(key);
+  }
+
+  rely(...keys: WriteKey[]): void {
+    for (const key of keys) this.#relied.add(key);
+  }
+
+  async execute(statement: InStatement): Promise<ResultRows> {
+    const [answer] = await this.batch([statement]);
+    return answer ?? { rows: [] };
+  }
+
+  async batch(statements: InStatement[]): Promise<ResultRows[]> {
+    const answers: ResultRows[] = [];
+    let reads: InStatement[] = [];
+    const look = async () => {
+      if (reads.length > 0) answers.push(...(await this.#look(reads)));
+      reads = [];
+    };
+    for (const statement of statements) {
+      const sql = typeof statement === 'string' ? statement : statement.sql;
+      const savepoint = SAVEPOINT.exec(sql);
+      if (savepoint === null && isRead(sql)) {
+        reads.push(statement);
+        continue;
+      }
+      await look();
+      if (savepoint !== null) {
+        await this.#mark(savepoint[1]?.toUpperCase() ?? '', savepoint[2] ?? '');
+        answers.push({ rows: [] });
+        continue;
+      }
+      this.#writes.push(statement);
+      for (const table of tablesOf(sql)) this.#written.add(table);
+      answers.push(/\bRETURNING\b/i.test(sql) ? ((await this.#try([])).at(-1) ?? { rows: [] }) : { rows: [] });
+    }
+    await look();
+    return answers;
+  }
+
+  /**
+   * Writes all of it, or nothing.
+   * @returns the counter behind it; null if there was nothing to write
+   * @throws Conflict, Lookalike, and what the database throws
+   */
+  async commit(): Promise<number | null> {
+    const moves = this.#positions.taken > 0 || (this.#writes.length > 0 && this.#touched.size > 0);
+    if (!moves && this.#writes.length === 0) {
+      await this.#requireMoment();
+      return null;
+    }
+    const statements = [
+      ...(moves ? [this.#positions.moveForGood()] : []),
+      ...this.#guards(),
+      ...this.#writes.map((statement) => this.#positions.settled(statement)),
+    ];
+    const [first] = await this.#send(statements);
+    return moves ? Number(first?.rows[0]?.position) : null;
+  }
+
+  /** What the job gave, with the positions of the commit. */
+  given<T>(value: T, newest: number | null): T {
+    return newest === null ? value : this.#positions.given(value, newest);
+  }
+
+  /** A connection may break when a commit is under way: what is sent again then fails if it was done the first time. */
+  async #send(statements: InStatement[]): Promise<ResultRows[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#server.batch(statements, 'write');
+      } catch (error) {
+        if (isConflict(error)) {
+          const position = attempt > 1 ? await this.#positionCommitted() : null;
+          if (position === null) throw new Conflict('somebody came in between', { cause: error });
+          return [{ rows: [{ position }] as unknown as ResultRows['rows'] }];
+        }
+        if (this.#touched.size === 0 || attempt === ATTEMPTS || !isBroken(error)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * attempt));
+      }
+    }
+  }
+
+  /** Where this very transaction was committed; null if it was not. */
+  async #positionCommitted(): Promise<number | null> {
+    const args = [JSON.stringify([...this.#touched]), this.#positions.mark];
+    const [found] = await this.#server.batch([{ sql: COMMITTED, args }], 'read');
+    const position = found?.rows[0]?.position ?? null;
+    return position === null ? null : Number(position);
+  }
+
+  async #requireMoment(): Promise<void> {
+    // what was read at once is of one moment
+    if (this.#looks < 2 || this.#relied.size + this.#touched.size === 0) return;
+    const [found] = await this.#server.batch([this.#between()], 'read');
+    if ((found?.rows.length ?? 0) > 0) throw new Conflict('somebody came in between');
+  }
+
+  #guards(): InStatement[] {
+    const guards: InStatement[] = [];
+    if (this.#moment !== null) {
+      const { sql, args } = this.#between();
+      guards.push({ sql: `INSERT INTO counter (id, position) ${sql}`, args });
+    }
+    if (this.#touched.size > 0) {
+      guards.push({ sql: TOUCH, args: [JSON.stringify([...this.#touched]), this.#positions.mark] });
+    }
+    return guards;
+  }
+
+  /** Finds a row, that no table takes, if anybody has touched a key since. */
+  #between(): { sql: string; args: [string, number] } {
+    return { sql: BETWEEN, args: [JSON.stringify([...this.#touched, ...this.#relied]), this.#moment ?? 0] };
+  }
+
+  async #look(reads: InStatement[]): Promise<ResultRows[]> {
+    this.#looks += 1;
+    const isOwn = reads.some((read) =>
+      [...tablesOf(typeof read === 'string' ? read : read.sql)].some((table) => this.#written.has(table)),
+    );
+    if (
+      isOwn ||
+      (this.#positions.taken > 0 && reads.some((read) => COUNTER.test(typeof read === 'string' ? read : read.sql)))
+    )
+      return (await this.#try(reads)).slice(-reads.length);
+    if (this.#moment !== null) return await this.#read(reads);
+    const [counter, ...answers] = await this.#read(['SELECT position FROM counter', ...reads]);
+    this.#moment = Number(counter?.rows[0]?.position ?? 0);
+    return answers;
+  }
+
+  /** Repeated once after a dead socket. */
+  async #read(statements: InStatement[]): Promise<ResultRows[]> {
+    try {
+      return await this.#server.batch(statements, 'read');
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      return await this.#server.batch(statements, 'read');
+    }
+  }
+
+  /**
+   * Runs all that was written so far, looks at it, and takes it back, in one go.
+   * @returns the answers of the writes, and of `reads` behind them
+   */
+  async #try(reads: InStatement[]): Promise<ResultRows[]> {
+    const first = this.#moment === null ? ['SELECT position FROM counter'] : [];
+    const answers = await this.#server.trial([...first, this.#positions.moveOnTrial(), ...this.#writes, ...reads]);
+    if (this.#moment === null) this.#moment = Number(answers[0]?.rows[0]?.position ?? 0);
+    return answers.slice(first.length + 1);
+  }
+
+  async #mark(verb: string, name: string): Promise<void> {
+    if (verb === 'SAVEPOINT') {
+      this.#marks.push({ name, at: this.#writes.length });
+      return;
+    }
+    const found = this.#marks.findLastIndex((mark) => mark.name === name);
+    const mark = this.#marks[found];
+    if (mark === undefined) throw new Error(`no savepoint ${name}`);
+    if (verb === 'ROLLBACK TO') {
+      this.#writes.length = mark.at;
+      this.#marks.length = found + 1;
+      return;
+    }
+    // who releases a savepoint wants to know whether what is behind it is taken
+    if (this.#writes.length > mark.at) await this.#try([]);
+    this.#marks.length = found;
+  }
+}
+
+const ATTEMPTS = 4;
+const AGAIN_MS = 100;
+
+const SAVEPOINT = /^\s*(SAVEPOINT|RELEASE|ROLLBACK TO)\s+(\w+)\s*;?\s*$/i;
+const COUNTER = /\bcounter\b/;
+
+/** A row that can't be stored, for each key that was touched behind a moment; `forgotten` stands for those of which nobody knows. */
+const BETWEEN = `SELECT 0, NULL FROM touched WHERE position > ?2
+  AND (key = 'forgotten' OR key IN (SELECT value FROM json_each(?1))) LIMIT 1`;
+const TOUCH = `INSERT INTO touched (key, position, mark)
+  SELECT value, (SELECT position FROM counter), ?2 FROM json_each(?1) WHERE true
+  ON CONFLICT (key) DO UPDATE SET position = excluded.position, mark = excluded.mark`;
+const COMMITTED = `SELECT position FROM touched WHERE key IN (SELECT value FROM json_each(?1)) AND mark = ?2 LIMIT 1`;
+
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && /NOT NULL constraint failed: counter\.position/.test(error.message);
+}
+
+/** Whether nobody knows what became of a request. */
+const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|UND_ERR|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)/;
+
+export function isBroken(error: unknown): boolean {
+  return BROKEN.test(databaseErrorCode(error) ?? '');
+}
+
+function isRead(sql: string): boolean {
+  return /^\s*(SELECT|WITH|PRAGMA|EXPLAIN)\b/i.test(sql) && !/^\s*WITH\b[^;]*\b(INSERT|UPDATE|DELETE)\b/is.test(sql);
+}
+
+/** The names that stand where tables do: some of them are none, which does no harm. */
+function tablesOf(sql: string): Set<string> {
+  return new Set(
+    [...sql.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE|,)\s+(?:OR \w+ )?(\w+)/gi)].map(
+      ([, name]) => name?.toLowerCase() ?? '',
+    ),
+  );
+}

@@ -1,0 +1,146 @@
+import { AppError } from '@/lib/protocol/errors';
+import type { Position } from '@/lib/protocol/position';
+import { positionFromNumber } from '@/lib/protocol/position';
+import type { Damage } from './damage';
+import { databaseFailure } from './database-error';
+import { Lookalike } from './drafted-positions';
+import { type BatchServer, Conflict, OptimisticTransaction } from './optimistic-transaction';
+import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
+
+/**
+ * Writes to a libSQL server. Jobs run beside each other, here and in other processes: each reads, thinks, and commits
+ * with one request that changes nothing if somebody has touched the same keys in between. Then it runs again.
+ *
+ * Ordering: jobs of this process that name the same key run one after the other, in the order in which they came.
+ * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests.
+ */
+export interface OptimisticLimits {
+  /** Most jobs that may wait, and most that run at once. */
+  maxJobs: number;
+  atOnce: number;
+  /** Most weight of both: the bytes of the requests behind the jobs. */
+  maxBytes: number;
+  /** How long to run a job again that others come before. */
+  conflictMs: number;
+  /** Whether jobs wait for those that came before. Where requests share nothing, each has to find its own way. */
+  hasLines: boolean;
+}
+
+const LIMITS: OptimisticLimits = {
+  maxJobs: 4096,
+  atOnce: 64,
+  maxBytes: 64 * 1024 * 1024,
+  conflictMs: 10_000,
+  hasLines: true,
+};
+
+const RETRY_SOON = { 'retry-after': '1' };
+const FIRST_PAUSE_MS = 5;
+const MOST_PAUSE_MS = 250;
+
+export class OptimisticWrites implements Writes {
+  readonly #server: BatchServer;
+  readonly #limits: OptimisticLimits;
+  readonly #damage: Damage | null;
+  readonly #listeners = new Set<(position: Position) => void>();
+  readonly #running = new Set<Promise<unknown>>();
+  /** The last job of each key. */
+  readonly #lines = new Map<WriteKey, Promise<unknown>>();
+  readonly #turns: (() => void)[] = [];
+  #busy = 0;
+  #bytes = 0;
+  #newest = 0;
+  #isClosed = false;
+
+  constructor(server: BatchServer, limits: Partial<OptimisticLimits> = {}, damage: Damage | null = null) {
+    this.#server = server;
+    this.#limits = { ...LIMITS, ...limits };
+    this.#damage = damage;
+  }
+
+  run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: AboutJob = {}): Promise<T> {
+    if (this.#isClosed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+    const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;
+    // an empty queue accepts a single job of any weight
+    if (isFull && this.#running.size > 0) {
+      return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
+    }
+    this.#bytes += bytes;
+    const before = this.#limits.hasLines ? keys.map((key) => this.#lines.get(key)) : [];
+    const done = this.#inTurn(before, () => this.#untilDone(job, keys));
+    const over = done
+      .catch(() => {})
+      .then(() => {
+        this.#bytes -= bytes;
+        this.#running.delete(over);
+        for (const key of keys) if (this.#lines.get(key) === over) this.#lines.delete(key);
+      });
+    this.#running.add(over);
+    if (this.#limits.hasLines) for (const key of keys) this.#lines.set(key, over);
+    return done;
+  }
+
+  onCommit(listener: (position: Position) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #inTurn<T>(before: readonly (Promise<unknown> | undefined)[], work: () => Promise<T>): Promise<T> {
+    await Promise.all(before);
+    if (this.#busy >= this.#limits.atOnce) await new Promise<void>((resolve) => this.#turns.push(resolve));
+    else this.#busy += 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.#turns.shift();
+      if (next === undefined) this.#busy -= 1;
+      else next();
+    }
+  }
+
+  async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
+    const deadline = performance.now() + this.#limits.conflictMs;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
+      const refusal = this.#damage?.refusal() ?? null;
+      if (refusal !== null) throw refusal;
+      const transaction = new OptimisticTransaction(this.#server);
+      transaction.touch(...keys);
+      try {
+        const value = await job(transaction);
+        const newest = await transaction.commit();
+        if (newest !== null) this.#announce(newest);
+        return transaction.given(value, newest);
+      } catch (error) {
+        if (error instanceof Lookalike) continue;
+        if (!(error instanceof Conflict)) throw this.#damage?.failure(error) ?? databaseFailure(error);
+        if (performance.now() > deadline) {
+          throw unavailable('Others keep changing the same. Nothing was stored; send this again in a moment.', error);
+        }
+        // jitter, so that two do not meet again
+        await new Promise((resolve) => setTimeout(resolve, pauseMs * Math.random()));
+      }
+    }
+  }
+
+  /** Answers may come in another order than the commits they are of. */
+  #announce(position: number): void {
+    if (position <= this.#newest) return;
+    this.#newest = position;
+    for (const listener of this.#listeners) {
+      try {
+        listener(positionFromNumber(position));
+      } catch (error) {
+        console.error('[interlude] a commit listener failed', error);
+      }
+    }
+  }
+}
+
+function unavailable(message: string, cause?: unknown): AppError {
+  return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
+}

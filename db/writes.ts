@@ -1,0 +1,62 @@
+import type { InStatement } from '@libsql/client';
+import type { Position } from '@/lib/protocol/position';
+import type { ResultRows } from './reader';
+
+/**
+ * The one way to write. A file has one writer at a time and a queue in front of it (WriteQueue); a server has many, and
+ * each commits only if nobody has come in between (OptimisticWrites). The same jobs run over both.
+ *
+ * Ordering: positions follow the order of commits. Jobs that share a key run in the order in which they came.
+ * Failure: a job may run more than once, and only its last run is kept: it changes nothing outside its transaction.
+ */
+export interface Writes {
+  /**
+   * Runs `job` in a transaction and resolves once that is committed.
+   * @throws AppError `unavailable` (with Retry-After) when too many wait, or the database is at fault
+   */
+  run<T>(job: WriteJob<T>, about?: AboutJob): Promise<T>;
+  /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
+  onCommit(listener: (position: Position) => void): () => void;
+  /** Finishes the waiting jobs and accepts no more. */
+  close(): Promise<void>;
+}
+
+export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
+
+/**
+ * A thing that several may want to change. Who has read something in order to change what lies under a key touches that
+ * key, and is done only if nobody else has touched it since.
+ *
+ * `agent:` stands for all that is stored of an agent: its sessions with their turns, tasks, replies and requests, its
+ * commands, runner, log and inbox. `session:` is who a session belongs to, for the first that writes to it.
+ */
+export type WriteKey =
+  | `agent:${string}`
+  | `producer:${string}`
+  | `session:${string}`
+  | 'access'
+  | 'webhook'
+  | 'refusals'
+  | 'retention';
+
+export interface AboutJob {
+  /** How much memory it holds on to while it waits. */
+  bytes?: number;
+  /** What it touches, as far as that is known before it runs. */
+  keys?: readonly WriteKey[];
+}
+
+/** What a job may use: no commit, no rollback. */
+export interface WriteTransaction {
+  /** How many rows were changed is asked with RETURNING. */
+  execute(statement: InStatement): Promise<ResultRows>;
+  batch(statements: InStatement[]): Promise<ResultRows[]>;
+  /** The newest position, among those this transaction took. What it does not take, another may. */
+  position(): Promise<number>;
+  /** Takes all positions up to this one. */
+  moveTo(position: number): Promise<void>;
+  /** What is written depends on what was read under these keys, and changes it. */
+  touch(...keys: WriteKey[]): void;
+  /** What is written depends on what was read under these keys, and leaves it as it is. */
+  rely(...keys: WriteKey[]): void;
+}
