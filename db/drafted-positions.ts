@@ -12,15 +12,22 @@ import type { InStatement, InValue } from '@libsql/client';
  * has not taken gives it away: then the draft is thrown away, and the next one has other digits.
  */
 const PER_COMMIT = 100_000;
+const PLACES = 5;
 /** A position of a draft has 11 leading digits, of which the first 7 are the same in all of its blocks, and 5 more. */
 const HEADS = { least: 8_000_000, many: 900_000 };
 const REST = 10_000;
 /** Blocks of `PER_COMMIT` positions: far more than a request can ask for. */
 const MOST_BLOCKS = 100;
 const LENGTH = 16;
+/**
+ * How many commits others may make before one whose positions are fixed; they go on behind it. By chance, so that of two
+ * that are fixed at once the second often still fits.
+ */
+const LEAST_AHEAD = 256;
+const MOST_AHEAD = 1_024;
 
-/** What takes the place of a draft's digits in JSON: JSON has no control characters. */
-const MARK = '\u0001';
+/** Around what takes the place of a draft's digits in a text; one that the text does not have. JSON has none of them. */
+const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 
 /** A number of the draft's kind that the draft has not taken: another draft must be made. */
 export class Lookalike extends Error {}
@@ -30,9 +37,17 @@ export class DraftedPositions {
   readonly #lead: number;
   /** The digits that all of its positions begin with. */
   readonly #head: string;
+  readonly isFixed: boolean = false;
   #taken = 0;
 
-  constructor(random: () => number = Math.random) {
+  /** @param after fixes them: they are committed as they are, as long as the counter is not so far yet */
+  constructor(after: number | null = null, random: () => number = Math.random) {
+    if (after !== null) {
+      this.isFixed = true;
+      this.#lead = Math.floor(after / PER_COMMIT) + LEAST_AHEAD + Math.floor(random() * MOST_AHEAD);
+      this.#head = '';
+      return;
+    }
     const head = HEADS.least + Math.floor(random() * HEADS.many);
     this.#head = String(head);
     this.#lead = head * REST + Math.floor(random() * (REST - MOST_BLOCKS));
@@ -66,6 +81,7 @@ export class DraftedPositions {
 
   /** Moves the counter to the positions of the next commit; answers with it. */
   moveForGood(): InStatement {
+    if (this.isFixed) return { sql: MOVE_ON, args: [this.position, this.#lead * PER_COMMIT] };
     const sql = `INSERT INTO counter (id, position) VALUES (1, ${PER_COMMIT} + ?1)
       ON CONFLICT (id) DO UPDATE SET position = (position / ${PER_COMMIT} + 1) * ${PER_COMMIT} + ?1 RETURNING position`;
     return { sql, args: [this.#taken] };
@@ -73,7 +89,7 @@ export class DraftedPositions {
 
   /** The statement as it is committed, behind `moveForGood`. */
   settled(statement: InStatement): InStatement {
-    if (typeof statement === 'string' || statement.args === undefined) return statement;
+    if (this.isFixed || typeof statement === 'string' || statement.args === undefined) return statement;
     if (!Array.isArray(statement.args)) throw new TypeError('arguments of a write are given in order');
     const changes = new Map<number, string>();
     const args = statement.args.map((value, at): InValue => {
@@ -96,11 +112,11 @@ export class DraftedPositions {
    * @param newest the counter behind the commit
    */
   given<T>(value: T, newest: number): T {
-    if (this.#taken === 0) return value;
+    if (this.#taken === 0 || this.isFixed) return value;
     const shift = newest - this.position;
     const settle = (found: unknown): unknown => {
       if (typeof found === 'number') return this.#isOwn(found) ? found + shift : found;
-      if (typeof found === 'string') return this.#isOwnText(found) ? String(Number(found) + shift) : found;
+      if (typeof found === 'string') return this.#replaced(found, (number) => String(number + shift));
       if (Array.isArray(found)) return found.map(settle);
       if (found === null || typeof found !== 'object') return found;
       if (found instanceof Map) return new Map([...found].map(([key, entry]) => [settle(key), settle(entry)]));
@@ -112,34 +128,44 @@ export class DraftedPositions {
 
   #settledArgument(value: unknown, at: number): { expression: string; argument?: InValue } | null {
     if (typeof value === 'number') return this.#isOwn(value) ? { expression: `(?${at} + ${this.#shift()})` } : null;
-    if (typeof value !== 'string' || value.length < LENGTH) return null;
-    if (this.#isOwnText(value)) return { expression: `CAST(?${at} + ${this.#shift()} AS TEXT)` };
-    return isJson(value) ? this.#settledJson(value, at) : null;
+    return typeof value === 'string' ? this.#settledText(value, at) : null;
   }
 
-  /** @throws Lookalike */
-  #settledJson(json: string, at: number): { expression: string; argument: string } | null {
+  #settledText(text: string, at: number): { expression: string; argument: string } | null {
     const blocks = new Set<number>();
-    let argument = '';
-    let from = 0;
-    for (let found = json.indexOf(this.#head); found !== -1; found = json.indexOf(this.#head, found + 1)) {
-      const end = found + LENGTH;
-      const text = json.slice(found, end);
-      const number = Number(text);
-      const isNumber = /^\d+$/.test(text) && !/[\d.]/.test(json[found - 1] ?? '') && !/[\d.eE]/.test(json[end] ?? '');
-      if (!isNumber || !this.#isOfDraft(number)) continue;
-      if (!this.#isOwn(number)) throw new Lookalike(text);
+    const mark = MARKS.find((sign) => !text.includes(sign)) ?? '';
+    const argument = this.#replaced(text, (number, digits) => {
+      if (mark === '') throw new Lookalike(digits);
       const block = Math.floor(number / PER_COMMIT) - this.#lead;
       blocks.add(block);
-      argument += `${json.slice(from, found)}${MARK}${block}${MARK}${text.slice(-5)}`;
-      from = end;
-    }
+      return `${mark}${block}${mark}${digits.slice(-PLACES)}`;
+    });
     if (blocks.size === 0) return null;
     let expression = `?${at}`;
     for (const block of blocks) {
-      expression = `replace(${expression}, '${MARK}${block}${MARK}', ${this.#number()} + ${block})`;
+      expression = `replace(${expression}, '${mark}${block}${mark}', ${this.#number()} + ${block})`;
     }
-    return { expression, argument: argument + json.slice(from) };
+    return { expression, argument };
+  }
+
+  /**
+   * The text with other words for the draft's positions.
+   * @throws Lookalike
+   */
+  #replaced(text: string, word: (number: number, digits: string) => string): string {
+    let replaced = '';
+    let from = 0;
+    for (let found = text.indexOf(this.#head); found !== -1; found = text.indexOf(this.#head, found + 1)) {
+      const end = found + LENGTH;
+      const digits = text.slice(found, end);
+      const number = Number(digits);
+      const isWhole = !/[\d.]/.test(text[found - 1] ?? '') && !/[\d.eE]/.test(text[end] ?? '');
+      if (!isWhole || digits.length < LENGTH || !/^\d+$/.test(digits) || !this.#isOfDraft(number)) continue;
+      if (!this.#isOwn(number)) throw new Lookalike(digits);
+      replaced += text.slice(from, found) + word(number, digits);
+      from = end;
+    }
+    return replaced + text.slice(from);
   }
 
   /** The commit's number, as SQL. */
@@ -161,15 +187,10 @@ export class DraftedPositions {
     const taken = number - this.#lead * PER_COMMIT;
     return taken >= 0 && taken <= this.#taken + 1;
   }
-
-  #isOwnText(text: string): boolean {
-    return text.length === LENGTH && /^\d+$/.test(text) && this.#isOwn(Number(text));
-  }
 }
 
+/** Fails where the counter is beyond already. */
+const MOVE_ON = `INSERT INTO counter (id, position) VALUES (1, ?1)
+  ON CONFLICT (id) DO UPDATE SET position = iif(position < ?2, excluded.position, NULL) RETURNING position`;
 const MOVE = `INSERT INTO counter (id, position) VALUES (1, ?1)
   ON CONFLICT (id) DO UPDATE SET position = excluded.position`;
-
-function isJson(text: string): boolean {
-  return text.startsWith('[') || text.startsWith('{') || text.startsWith('"');
-}

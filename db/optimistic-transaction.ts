@@ -11,6 +11,9 @@ export interface BatchServer {
   trial(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
+/** It needs positions that are fixed, and its own are drafts. Nothing was written. */
+export class Unfixed extends Error {}
+
 /** Somebody has touched what this transaction read. Nothing was written. */
 export class Conflict extends Error {}
 
@@ -24,7 +27,7 @@ export class Conflict extends Error {}
  */
 export class OptimisticTransaction implements WriteTransaction {
   readonly #server: BatchServer;
-  readonly #positions = new DraftedPositions();
+  readonly #positions: DraftedPositions;
   readonly #writes: InStatement[] = [];
   readonly #written = new Set<string>();
   readonly #marks: { name: string; at: number }[] = [];
@@ -34,8 +37,19 @@ export class OptimisticTransaction implements WriteTransaction {
   #moment: number | null = null;
   #looks = 0;
 
-  constructor(server: BatchServer) {
+  /** @param fixedAfter the counter, for positions that are fixed behind it; null for ones that are drafts */
+  constructor(server: BatchServer, fixedAfter: number | null = null) {
     this.#server = server;
+    this.#positions = new DraftedPositions(fixedAfter);
+  }
+
+  /** What it has touched so far. */
+  get keys(): WriteKey[] {
+    return [...this.#touched];
+  }
+
+  fixPositions(): void {
+    if (!this.#positions.isFixed) throw new Unfixed();
   }
 
   async position(): Promise<number> {
@@ -120,7 +134,7 @@ export class OptimisticTransaction implements WriteTransaction {
       } catch (error) {
         if (isConflict(error)) {
           const position = attempt > 1 ? await this.#positionCommitted() : null;
-          if (position === null) throw new Conflict('somebody came in between', { cause: error });
+          if (position === null) throw new Conflict('somebody came in between');
           return [{ rows: [{ position }] as unknown as ResultRows['rows'] }];
         }
         if (this.#touched.size === 0 || attempt === ATTEMPTS || !isBroken(error)) throw error;

@@ -4,7 +4,7 @@ import { positionFromNumber } from '@/lib/protocol/position';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { Lookalike } from './drafted-positions';
-import { type BatchServer, Conflict, OptimisticTransaction } from './optimistic-transaction';
+import { type BatchServer, Conflict, OptimisticTransaction, Unfixed } from './optimistic-transaction';
 import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
 
 /**
@@ -105,10 +105,13 @@ export class OptimisticWrites implements Writes {
 
   async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
     const deadline = performance.now() + this.#limits.conflictMs;
+    let isFixed = false;
+    let isLookalike = false;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
       const refusal = this.#damage?.refusal() ?? null;
       if (refusal !== null) throw refusal;
-      const transaction = new OptimisticTransaction(this.#server);
+      const fixedAfter = isFixed ? await this.#counter() : null;
+      const transaction = new OptimisticTransaction(this.#server, fixedAfter);
       transaction.touch(...keys);
       try {
         const value = await job(transaction);
@@ -116,7 +119,11 @@ export class OptimisticWrites implements Writes {
         if (newest !== null) this.#announce(newest);
         return transaction.given(value, newest);
       } catch (error) {
-        if (error instanceof Lookalike) continue;
+        if (error instanceof Unfixed || error instanceof Lookalike) {
+          isFixed ||= error instanceof Unfixed || isLookalike;
+          isLookalike = true;
+          continue;
+        }
         if (!(error instanceof Conflict)) throw this.#damage?.failure(error) ?? databaseFailure(error);
         if (performance.now() > deadline) {
           throw unavailable('Others keep changing the same. Nothing was stored; send this again in a moment.', error);
@@ -125,6 +132,11 @@ export class OptimisticWrites implements Writes {
         await new Promise((resolve) => setTimeout(resolve, pauseMs * Math.random()));
       }
     }
+  }
+
+  async #counter(): Promise<number> {
+    const [found] = await this.#server.batch(['SELECT position FROM counter'], 'read');
+    return Number(found?.rows[0]?.position ?? 0);
   }
 
   /** Answers may come in another order than the commits they are of. */

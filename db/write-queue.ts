@@ -229,6 +229,7 @@ function alone(statements: Statements): WriteTransaction {
     moveTo: async (position) => {
       await statements.execute({ sql: MOVE, args: [position] });
     },
+    fixPositions: () => {},
     touch: () => {},
     rely: () => {},
   };

@@ -55,6 +55,11 @@ export interface WriteTransaction {
   position(): Promise<number>;
   /** Takes all positions up to this one. */
   moveTo(position: number): Promise<void>;
+  /**
+   * From here on, its positions are those that will be committed: what is written holds more than themselves of them, such
+   * as a digest. May run the job again from its beginning.
+   */
+  fixPositions(): void;
   /** What is written depends on what was read under these keys, and changes it. */
   touch(...keys: WriteKey[]): void;
   /** What is written depends on what was read under these keys, and leaves it as it is. */

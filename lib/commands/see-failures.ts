@@ -45,7 +45,8 @@ export async function seeFailures(
   let looks = [...upTo].map(([agentId, at]): Look => ({ agentId, upTo: at, countedTo: 0 }));
   while (looks.length > 0) {
     const asked = looks;
-    const { left, marked } = await writes.run((transaction) => seeSome(transaction, asked, now));
+    const keys = asked.map(({ agentId }) => `agent:${agentId}` as const);
+    const { left, marked } = await writes.run((transaction) => seeSome(transaction, asked, now), { keys });
     for (const agentId of marked) seen.set(agentId, (seen.get(agentId) ?? 0) + 1);
     looks = left;
   }
@@ -58,7 +59,6 @@ async function seeSome(
   looks: readonly Look[],
   now: number,
 ): Promise<{ left: Look[]; marked: string[] }> {
-  transaction.touch(...looks.map(({ agentId }) => `agent:${agentId}` as const));
   const open = await unseenOf(transaction, looks);
   const facts: AgentFact[] = [];
   const found = await each(transaction, open, MARKED, ({ agentId, countedTo }) => [agentId, countedTo]);

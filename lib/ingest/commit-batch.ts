@@ -47,6 +47,8 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
+  // their digests are over the positions at which they were opened
+  if (openings.length > 0) transaction.fixPositions();
   // its numbers are positions
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await appendBatch(transaction, rows);

@@ -56,8 +56,9 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(frames[0]).toEqual({ event: 'hello', data: { resume: 'ok', position: String(before) } });
       expect(marks(frames)).toEqual([1, 2, 3]);
       const ids = idsOf(frames);
-      expect(ids.slice(0, 2)).toEqual([before + 1, before + 2]);
-      expect(Number(data.position)).toBeGreaterThanOrEqual(before + 2);
+      expect(Number(ids[0])).toBeGreaterThan(before);
+      expect(ids[1]).toBeGreaterThan(Number(ids[0]));
+      expect(Number(data.position)).toBeGreaterThanOrEqual(Number(ids[1]));
       expect(ids[2]).toBeGreaterThan(Number(data.position));
       expect(ids[2]).toBeLessThanOrEqual(live);
     });
