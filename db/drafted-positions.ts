@@ -53,11 +53,6 @@ export class DraftedPositions {
     this.#lead = head * REST + Math.floor(random() * (REST - MOST_BLOCKS));
   }
 
-  /** What tells its commit from all others. */
-  get mark(): number {
-    return this.#lead;
-  }
-
   /** The newest position that was taken; before the first, one that is before it and after all that is stored. */
   get position(): number {
     return this.#lead * PER_COMMIT + this.#taken;

@@ -30,7 +30,8 @@ export class OptimisticTransaction implements WriteTransaction {
   readonly #positions: DraftedPositions;
   readonly #writes: InStatement[] = [];
   readonly #written = new Set<string>();
-  readonly #marks: { name: string; at: number }[] = [];
+  readonly #savepoints: { name: string; at: number }[] = [];
+  readonly #mark = crypto.randomUUID();
   readonly #touched = new Set<WriteKey>();
   readonly #relied = new Set<WriteKey>();
   /** The counter at its first read; null before. */
@@ -89,7 +90,7 @@ export class OptimisticTransaction implements WriteTransaction {
       }
       await look();
       if (savepoint !== null) {
-        await this.#mark(savepoint[1]?.toUpperCase() ?? '', savepoint[2] ?? '');
+        await this.#savepoint(savepoint[1]?.toUpperCase() ?? '', savepoint[2] ?? '');
         answers.push({ rows: [] });
         continue;
       }
@@ -112,13 +113,16 @@ export class OptimisticTransaction implements WriteTransaction {
       await this.#requireMoment();
       return null;
     }
-    const statements = [
-      ...(moves ? [this.#positions.moveForGood()] : []),
-      ...this.#guards(),
-      ...this.#writes.map((statement) => this.#positions.settled(statement)),
-    ];
-    const [first] = await this.#send(statements);
-    return moves ? Number(first?.rows[0]?.position) : null;
+    const { isFixed, position } = this.#positions;
+    const move = moves ? [this.#positions.moveForGood()] : [];
+    // what is sent again must fail by its mark, and not by what it has moved itself
+    const begin = isFixed
+      ? [{ sql: NOTE_AT, args: [this.#mark, position] }, ...move]
+      : [...move, { sql: NOTE, args: [this.#mark] }];
+    const writes = this.#writes.map((statement) => this.#positions.settled(statement));
+    const [first] = await this.#send([...begin, ...this.#guards(), ...writes]);
+    if (!moves) return null;
+    return isFixed ? position : Number(first?.rows[0]?.position);
   }
 
   /** What the job gave, with the positions of the commit. */
@@ -126,29 +130,30 @@ export class OptimisticTransaction implements WriteTransaction {
     return newest === null ? value : this.#positions.given(value, newest);
   }
 
-  /** A connection may break when a commit is under way: what is sent again then fails if it was done the first time. */
+  /** A connection may break while a commit is under way: it is sent again, and known by its mark if it was done. */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {
+    let broken: unknown = null;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#server.batch(statements, 'write');
       } catch (error) {
-        if (isConflict(error)) {
-          const position = attempt > 1 ? await this.#positionCommitted() : null;
-          if (position === null) throw new Conflict('somebody came in between');
-          return [{ rows: [{ position }] as unknown as ResultRows['rows'] }];
+        if (isRepeated(error)) {
+          const [found] = await this.#read([{ sql: COMMITTED, args: [this.#mark] }]);
+          return [{ rows: found?.rows ?? [] }];
         }
-        if (this.#touched.size === 0 || attempt === ATTEMPTS || !isBroken(error)) throw error;
+        // Whoever slept for so long in between that its mark is forgotten can't know whether it was done.
+        if (isConflict(error) && broken !== null && (await this.#isForgotten())) throw broken;
+        if (isConflict(error)) throw new Conflict('somebody came in between');
+        broken = error;
+        if (attempt === ATTEMPTS || !isBroken(error)) throw error;
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * attempt));
       }
     }
   }
 
-  /** Where this very transaction was committed; null if it was not. */
-  async #positionCommitted(): Promise<number | null> {
-    const args = [JSON.stringify([...this.#touched]), this.#positions.mark];
-    const [found] = await this.#server.batch([{ sql: COMMITTED, args }], 'read');
-    const position = found?.rows[0]?.position ?? null;
-    return position === null ? null : Number(position);
+  async #isForgotten(): Promise<boolean> {
+    const [found] = await this.#read([FORGOTTEN]);
+    return Number(found?.rows[0]?.position ?? 0) > (this.#moment ?? 0);
   }
 
   async #requireMoment(): Promise<void> {
@@ -165,7 +170,7 @@ export class OptimisticTransaction implements WriteTransaction {
       guards.push({ sql: `INSERT INTO counter (id, position) ${sql}`, args });
     }
     if (this.#touched.size > 0) {
-      guards.push({ sql: TOUCH, args: [JSON.stringify([...this.#touched]), this.#positions.mark] });
+      guards.push({ sql: TOUCH, args: [JSON.stringify([...this.#touched])] });
     }
     return guards;
   }
@@ -212,22 +217,22 @@ export class OptimisticTransaction implements WriteTransaction {
     return answers.slice(first.length + 1);
   }
 
-  async #mark(verb: string, name: string): Promise<void> {
+  async #savepoint(verb: string, name: string): Promise<void> {
     if (verb === 'SAVEPOINT') {
-      this.#marks.push({ name, at: this.#writes.length });
+      this.#savepoints.push({ name, at: this.#writes.length });
       return;
     }
-    const found = this.#marks.findLastIndex((mark) => mark.name === name);
-    const mark = this.#marks[found];
+    const found = this.#savepoints.findLastIndex((mark) => mark.name === name);
+    const mark = this.#savepoints[found];
     if (mark === undefined) throw new Error(`no savepoint ${name}`);
     if (verb === 'ROLLBACK TO') {
       this.#writes.length = mark.at;
-      this.#marks.length = found + 1;
+      this.#savepoints.length = found + 1;
       return;
     }
     // who releases a savepoint wants to know whether what is behind it is taken
     if (this.#writes.length > mark.at) await this.#try([]);
-    this.#marks.length = found;
+    this.#savepoints.length = found;
   }
 }
 
@@ -240,10 +245,18 @@ const COUNTER = /\bcounter\b/;
 /** A row that can't be stored, for each key that was touched behind a moment; `forgotten` stands for those of which nobody knows. */
 const BETWEEN = `SELECT 0, NULL FROM touched WHERE position > ?2
   AND (key = 'forgotten' OR key IN (SELECT value FROM json_each(?1))) LIMIT 1`;
-const TOUCH = `INSERT INTO touched (key, position, mark)
-  SELECT value, (SELECT position FROM counter), ?2 FROM json_each(?1) WHERE true
-  ON CONFLICT (key) DO UPDATE SET position = excluded.position, mark = excluded.mark`;
-const COMMITTED = `SELECT position FROM touched WHERE key IN (SELECT value FROM json_each(?1)) AND mark = ?2 LIMIT 1`;
+const TOUCH = `INSERT INTO touched (key, position)
+  SELECT value, (SELECT position FROM counter) FROM json_each(?1) WHERE true
+  ON CONFLICT (key) DO UPDATE SET position = excluded.position`;
+const NOTE = 'INSERT INTO commits (mark, position) VALUES (?, ifnull((SELECT position FROM counter), 0))';
+const FORGOTTEN = `SELECT position FROM touched WHERE key = 'forgotten'`;
+const NOTE_AT = 'INSERT INTO commits (mark, position) VALUES (?, ?)';
+const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
+
+/** Whether this very commit was done before. */
+function isRepeated(error: unknown): boolean {
+  return error instanceof Error && /UNIQUE constraint failed: commits\.mark/.test(error.message);
+}
 
 function isConflict(error: unknown): boolean {
   return error instanceof Error && /NOT NULL constraint failed: counter\.position/.test(error.message);

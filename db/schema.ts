@@ -31,14 +31,27 @@ export const counter = sqliteTable('counter', {
 });
 
 /**
- * On a libSQL server, where each key was last touched, and by which transaction (see db/writes). Keys that nobody can have
- * read before any more are forgotten: up to there, `forgotten` stands for them.
+ * On a libSQL server, where each key was last touched (see db/writes). Keys that were not for a long time are forgotten:
+ * `forgotten` stands for them, up to there.
  */
-export const touched = sqliteTable('touched', {
-  key: text('key').primaryKey(),
-  position: integer('position').notNull(),
-  mark: integer('mark').notNull(),
-});
+export const touched = sqliteTable(
+  'touched',
+  {
+    key: text('key').primaryKey(),
+    position: integer('position').notNull(),
+  },
+  (table) => [index('touched_by_position').on(table.position)],
+);
+
+/** On a libSQL server, the commits of late, so that one which is sent again is known. */
+export const commits = sqliteTable(
+  'commits',
+  {
+    mark: text('mark').primaryKey(),
+    position: integer('position').notNull(),
+  },
+  (table) => [index('commits_by_position').on(table.position)],
+);
 
 /** One row per outbox id; `epoch` is the newest seen, and older ones are fenced. */
 export const producers = sqliteTable(

@@ -1,0 +1,258 @@
+import { createClient } from '@libsql/client';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DraftedPositions } from '@/db/drafted-positions';
+import type { BatchServer } from '@/db/optimistic-transaction';
+import { OptimisticWrites } from '@/db/optimistic-writes';
+import { TrialBatches } from '@/db/trial-batch';
+import type { WriteKey, WriteTransaction } from '@/db/writes';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { type LongLine, longLine } from '../support/long-line';
+
+/** Jobs of several instances on one libSQL server, over lines that lose what they carry. */
+const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+
+let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+let direct: ReturnType<typeof createClient>;
+const opened: { close(): unknown }[] = [];
+beforeAll(async () => {
+  if ('missing' in ensureLibsqlServer()) return;
+  libsql = await startLibsqlServer();
+  direct = createClient({ url: libsql.url });
+});
+afterAll(async () => {
+  for (const one of opened) await one.close();
+  direct?.close();
+  await libsql?.stop();
+});
+beforeEach(async () => {
+  await direct.batch(
+    [
+      'DROP TABLE IF EXISTS counter',
+      'DROP TABLE IF EXISTS touched',
+      'DROP TABLE IF EXISTS commits',
+      'DROP TABLE IF EXISTS sums',
+      'DROP TABLE IF EXISTS notes',
+      'CREATE TABLE counter (id INTEGER PRIMARY KEY, position INTEGER NOT NULL)',
+      'CREATE TABLE touched (key TEXT PRIMARY KEY, position INTEGER NOT NULL)',
+      'CREATE TABLE commits (mark TEXT PRIMARY KEY, position INTEGER NOT NULL)',
+      'CREATE TABLE sums (key TEXT PRIMARY KEY, sum INTEGER NOT NULL)',
+      'CREATE TABLE notes (position INTEGER PRIMARY KEY, who TEXT NOT NULL, body TEXT)',
+    ],
+    'write',
+  );
+});
+
+function instance(url = libsql.url): OptimisticWrites {
+  const client = createClient({ url });
+  const trials = new TrialBatches(url, undefined);
+  opened.push(client, trials);
+  const server: BatchServer = {
+    batch: (statements, mode) => client.batch(statements, mode),
+    trial: (statements) => trials.run(statements),
+  };
+  return new OptimisticWrites(server);
+}
+
+async function all(sql: string): Promise<Record<string, unknown>[]> {
+  return (await direct.execute(sql)).rows.map((row) => ({ ...row }));
+}
+
+async function take(transaction: WriteTransaction): Promise<number> {
+  const position = (await transaction.position()) + 1;
+  await transaction.moveTo(position);
+  return position;
+}
+
+/** Reads the sum, thinks, and writes it anew: what a lost update loses. */
+async function addOne(transaction: WriteTransaction, key: WriteKey, who: string): Promise<void> {
+  transaction.touch(key);
+  const { rows } = await transaction.execute({ sql: 'SELECT sum FROM sums WHERE key = ?', args: [key] });
+  const sum = Number(rows[0]?.sum ?? 0) + 1;
+  await transaction.execute({
+    sql: 'INSERT INTO sums (key, sum) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET sum = excluded.sum',
+    args: [key, sum],
+  });
+  await transaction.execute({
+    sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
+    args: [await take(transaction), who, JSON.stringify({ key, sum })],
+  });
+}
+
+suites('jobs of several instances', () => {
+  test('lose no update of each other, and what they do under a key is in the order of its positions', async () => {
+    const instances = [instance(), instance(), instance()];
+    const keys: WriteKey[] = ['agent:a', 'agent:b', 'agent:c'];
+    await Promise.all(
+      Array.from({ length: 90 }, (_, at) => {
+        const key = keys[at % keys.length] as WriteKey;
+        return instances[at % 2 === 0 ? at % 3 : 2]?.run((transaction) => addOne(transaction, key, `one of ${at}`), {
+          keys: [key],
+        });
+      }),
+    );
+    expect(await all('SELECT key, sum FROM sums ORDER BY key')).toEqual(keys.map((key) => ({ key, sum: 30 })));
+    for (const key of keys) {
+      const notes = await all(`SELECT body->>'sum' AS sum FROM notes WHERE body->>'key' = '${key}' ORDER BY position`);
+      expect(notes.map(({ sum }) => Number(sum))).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
+    }
+  });
+
+  test('are done once each, however often their line loses a request or an answer', async () => {
+    const line = await longLine(libsql.url, 1);
+    opened.push(line as LongLine);
+    const far = instance(line.origin);
+    line.lose({ requests: 0.08, answers: 0.08 });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 120 }, (_, at) =>
+        far.run((transaction) => addOne(transaction, `agent:${at % 8}`, `job ${at}`)),
+      ),
+    );
+    line.lose({ requests: 0, answers: 0 });
+    const done = outcomes.flatMap(({ status }, at) => (status === 'fulfilled' ? [`job ${at}`] : []));
+    const written = (await all('SELECT who FROM notes')).map(({ who }) => String(who));
+    expect(new Set(written).size).toBe(written.length);
+    expect(done.filter((who) => !written.includes(who))).toEqual([]);
+    expect(done.length).toBeGreaterThan(100);
+    const [total] = await all('SELECT sum(sum) AS sum FROM sums');
+    expect(Number(total?.sum)).toBe(written.length);
+  });
+
+  test('that only rely on a key go on beside each other, and not past one that touches it', async () => {
+    const [one, other] = [instance(), instance()];
+    let runs = 0;
+    const relying = one.run(async (transaction) => {
+      runs += 1;
+      transaction.rely('access');
+      await transaction.execute('SELECT sum FROM sums');
+      if (runs === 1) {
+        await other.run(async (second) => {
+          second.rely('access');
+          await second.execute(`INSERT INTO sums VALUES ('beside', 1)`);
+        });
+        await other.run(async (second) => {
+          second.touch('access');
+          await second.execute(`INSERT INTO sums VALUES ('before', 1)`);
+        });
+      }
+      await transaction.execute({ sql: 'INSERT INTO sums VALUES (?, 1)', args: [`run ${runs}`] });
+    });
+    await relying;
+    expect((await all('SELECT key FROM sums ORDER BY key')).map(({ key }) => key)).toEqual([
+      'before',
+      'beside',
+      'run 2',
+    ]);
+  });
+
+  test('see what they have written themselves, and nobody else does before they are done', async () => {
+    const seen = await instance().run(async (transaction) => {
+      await transaction.execute(`INSERT INTO sums VALUES ('own', 1)`);
+      const changed = await transaction.execute(`UPDATE sums SET sum = sum + 1 WHERE key = 'own' RETURNING sum`);
+      const { rows } = await transaction.execute('SELECT sum FROM sums');
+      return [changed.rows[0]?.sum, rows[0]?.sum, (await all('SELECT * FROM sums')).length];
+    });
+    expect(seen).toEqual([2, 2, 0]);
+    expect(await all('SELECT * FROM sums')).toEqual([{ key: 'own', sum: 2 }]);
+  });
+
+  test('undo what is behind a savepoint, and hear there whether it is refused', async () => {
+    await instance().run(async (transaction) => {
+      await transaction.execute(`INSERT INTO sums VALUES ('kept', 1)`);
+      await transaction.execute('SAVEPOINT part');
+      await transaction.execute(`INSERT INTO sums VALUES ('kept', 2)`);
+      await expect(transaction.execute('RELEASE part')).rejects.toThrow(/UNIQUE/);
+      await transaction.execute('ROLLBACK TO part');
+      await transaction.execute('RELEASE part');
+    });
+    expect(await all('SELECT * FROM sums')).toEqual([{ key: 'kept', sum: 1 }]);
+  });
+
+  test('that throw have written nothing', async () => {
+    const job = instance().run(async (transaction) => {
+      await addOne(transaction, 'agent:a', 'nobody');
+      throw new Error('guilty');
+    });
+    await expect(job).rejects.toThrow('guilty');
+    expect(await all('SELECT * FROM notes')).toEqual([]);
+  });
+});
+
+suites('the positions of a job', () => {
+  test('are put in wherever they stand, and given back as they were committed', async () => {
+    const given = await instance().run(async (transaction) => {
+      const position = await take(transaction);
+      const next = await take(transaction);
+      const told = { id: `turn:${position}`, at: String(next), list: [position, { next }] };
+      await transaction.execute({
+        sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
+        args: [position, `turn:${position} \u0001 and what people type`, JSON.stringify(told)],
+      });
+      return { ...told, places: new Map([['a', position]]) };
+    });
+    const [note] = await all('SELECT * FROM notes');
+    const position = Number(note?.position);
+    expect(position).toBeLessThan(1e9);
+    const told = { id: `turn:${position}`, at: String(position + 1), list: [position, { next: position + 1 }] };
+    expect(JSON.parse(String(note?.body))).toEqual(told);
+    expect(note?.who).toBe(`turn:${position} \u0001 and what people type`);
+    expect(given).toEqual({ ...told, places: new Map([['a', position]]) });
+  });
+
+  test('come after all that were committed before them, also more than one commit’s worth', async () => {
+    const writes = instance();
+    const many = async (count: number) =>
+      writes.run(async (transaction) => {
+        const before = await transaction.position();
+        await transaction.moveTo(before + count);
+        const all = JSON.stringify(Array.from({ length: 3 }, (_, at) => before + count - at));
+        await transaction.execute({
+          sql: `INSERT INTO notes (position, who) SELECT value, 'x' FROM json_each(?)`,
+          args: [all],
+        });
+        return before + count;
+      });
+    const ends = [await many(5), await many(250_000), await many(7)];
+    expect(ends.toSorted((a, b) => a - b)).toEqual(ends);
+    const stored = (await all('SELECT position FROM notes ORDER BY position')).map((row) => Number(row.position));
+    expect(stored).toEqual(ends.flatMap((end) => [end - 2, end - 1, end]));
+  });
+
+  test('are known from what only looks like them, and left alone in it', async () => {
+    // Leading digits that a record is bound to hold.
+    const draft = new DraftedPositions(null, () => 0);
+    const digits = String(draft.position + 77_777);
+    expect(() => draft.settled({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
+    const harmless = [
+      `${digits}9`,
+      `9${digits}`,
+      `0.${digits}`,
+      `${digits}.5`,
+      `${digits}e3`,
+      `${digits.slice(0, 15)}`,
+    ];
+    const json = JSON.stringify(harmless);
+    expect(draft.settled({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
+  });
+
+  test('can be fixed before they are committed: what is made of them stands', async () => {
+    const [one, other] = [instance(), instance()];
+    let runs = 0;
+    const fixed = await one.run(async (transaction) => {
+      runs += 1;
+      const position = await take(transaction);
+      // others go on meanwhile
+      await other.run((second) => addOne(second, 'agent:b', `other ${runs}`));
+      transaction.fixPositions();
+      await transaction.execute({
+        sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
+        args: [position, 'fixed', [...String(position)].reverse().join('')],
+      });
+      return position;
+    });
+    expect(runs).toBe(2);
+    await other.run((second) => addOne(second, 'agent:b', 'later'));
+    const notes = await all('SELECT * FROM notes ORDER BY position');
+    expect(notes.map(({ who }) => who)).toEqual(['other 1', 'other 2', 'fixed', 'later']);
+    expect(notes[2]).toMatchObject({ position: fixed, body: [...String(fixed)].reverse().join('') });
+  });
+});
