@@ -8,6 +8,7 @@ import type { Position } from '@/lib/protocol/position';
 import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
+import { followCounter, listenUrlOf } from './follow-counter';
 import { guardedReader } from './guarded-reader';
 import { noteFiles, setAsideForeignLog } from './left-behind-log';
 import { LocalConnection } from './local-connection';
@@ -38,6 +39,11 @@ export interface Database {
   damage: Damage;
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
+  /**
+   * Calls back after what other processes commit, also when there was nothing: soon on a server, every `pollMs` on a file.
+   * @returns the way to stop
+   */
+  follow(onMove: () => void, pollMs: number): () => void;
   /**
    * Whether it can be written to. It is tried, by a write that changes no row.
    * @returns what is wrong, as the end of a sentence about it; null when nothing is
@@ -84,6 +90,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       reads: new ReadQueue(isFile ? {} : AT_A_SERVER),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
+      follow: opened.follow,
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {
         await writes.close();
@@ -110,6 +117,7 @@ interface Opened {
   file: DatabaseFile | null;
   /** The file's path; null for a server. */
   path: string | null;
+  follow: Database['follow'];
   /** Copies the log into the file itself. Never rejects. */
   checkpoint(): Promise<void>;
   /** Checks the whole file; null for a server. */
@@ -158,6 +166,7 @@ async function openFile(name: string): Promise<Opened> {
     tail,
     transactions: writer,
     writesTo,
+    follow: atIntervals,
     file,
     path,
     checkpoint,
@@ -169,6 +178,7 @@ async function openFile(name: string): Promise<Opened> {
 async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
   const client = createClient({ url, authToken });
   const trials = new TrialBatches(url, authToken);
+  const counter = async () => Number((await client.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
   const server: BatchServer = {
     batch: (statements, mode) => client.batch(statements, mode),
     trial: (statements) => trials.run(statements),
@@ -178,6 +188,7 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     tail: client,
     transactions: client,
     writesTo: (damage) => new OptimisticWrites(server, {}, damage),
+    follow: (onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove),
     file: null,
     path: null,
     checkpoint: async () => {},
@@ -187,6 +198,13 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
       trials.close();
     },
   };
+}
+
+/** Nothing tells a process of another one's commits to a file. */
+function atIntervals(onMove: () => void, pollMs: number): () => void {
+  const poll = setInterval(onMove, pollMs);
+  if (typeof poll === 'object') poll.unref?.();
+  return () => clearInterval(poll);
 }
 
 /** Reads from a server do not block this process. */

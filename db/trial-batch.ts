@@ -10,9 +10,7 @@ export class TrialBatches {
   readonly #client: HttpClient;
 
   constructor(url: string, authToken: string | undefined) {
-    const { protocol } = new URL(url);
-    const address = protocol === 'libsql:' ? url.replace('libsql:', 'https:') : url;
-    this.#client = openHttp(address, authToken);
+    this.#client = openHttp(url.replace(/^libsql:/, 'https:'), authToken);
     this.#client.intMode = 'number';
   }
 

@@ -1,3 +1,4 @@
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep';
@@ -69,6 +70,9 @@ export class CommandHub {
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #renewal: ReturnType<typeof setInterval> | undefined;
   #isPolling = false;
+  #isHearing = false;
+  #hasMoved = false;
+  #unfollow: (() => void) | null = null;
   /** What failed last time: logged once, until it succeeds. */
   readonly #failing = new Set<Work>();
   #isClosed = false;
@@ -93,6 +97,7 @@ export class CommandHub {
     }, HEARTBEAT_MS);
     this.#renewal = setInterval(() => void this.#renew(), RENEW_MS);
     for (const timer of [this.#poll, this.#heartbeat, this.#renewal]) if (typeof timer === 'object') timer.unref?.();
+    this.#unfollow = this.#database.follow(() => void this.#hear(), POLL_MS);
     void this.#look();
   }
 
@@ -175,6 +180,7 @@ export class CommandHub {
   /** Says `bye` to every runner, so that a server can stop without cutting one off. */
   close(): void {
     this.#isClosed = true;
+    this.#unfollow?.();
     clearInterval(this.#poll);
     clearInterval(this.#heartbeat);
     clearInterval(this.#renewal);
@@ -326,12 +332,7 @@ export class CommandHub {
       const [overdue, due, current] = await this.#database.reader.batch(
         [
           isAnyDue(this.#sweeps(hour).map(({ due }) => due)),
-          {
-            sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
-                    SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
-                      AND state IN ('queued', 'delivered') AND state = 'queued' AND ifnull(lease_until, 0) <= ?2)`,
-            args: [JSON.stringify([...this.#streams.keys()]), now],
-          },
+          this.#queued(now),
           {
             sql: `SELECT stream_id, alive_until FROM runners WHERE stream_id IN (SELECT value FROM json_each(?))`,
             args: [JSON.stringify([...this.#streams.values()].map(({ id }) => id))],
@@ -353,6 +354,34 @@ export class CommandHub {
       this.#failed('look', error);
     } finally {
       this.#isPolling = false;
+    }
+  }
+
+  /** The agents that listen here and have commands which nobody holds. */
+  #queued(now: number): InStatement {
+    return {
+      sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
+              SELECT 1 FROM commands INDEXED BY commands_open_by_agent WHERE agent_id = wanted.value
+                AND state IN ('queued', 'delivered') AND state = 'queued' AND ifnull(lease_until, 0) <= ?2)`,
+      args: [JSON.stringify([...this.#streams.keys()]), now],
+    };
+  }
+
+  /** Another process may have queued something: looked at while anybody listens here, one look at a time. */
+  async #hear(): Promise<void> {
+    this.#hasMoved = true;
+    if (this.#isHearing) return;
+    this.#isHearing = true;
+    try {
+      while (this.#hasMoved && this.#streams.size > 0) {
+        this.#hasMoved = false;
+        const { rows } = await this.#database.reader.execute(this.#queued(this.#now()));
+        for (const row of rows) this.wake(String(row.agent_id));
+      }
+    } catch {
+      // the next look tells what is wrong, if it still is
+    } finally {
+      this.#isHearing = false;
     }
   }
 

@@ -9,8 +9,8 @@ const PACE_MS_PER_CHUNK = 0.012;
 const MAX_PAUSE_MS = 60;
 
 /**
- * Follows the newest rows for everybody in this process: woken by this process's commits at once, and by a poll for
- * those of others that write to the same database.
+ * Follows the newest rows for everybody in this process: woken by this process's commits at once, and by what the
+ * database tells of those of others.
  *
  * Ordering: `publish` gets adjoining ranges (from, upTo] in order, one at a time.
  * Failure: a read that fails leaves the position where it is; the next wake or poll reads the same range again.
@@ -58,10 +58,10 @@ export class Tailer {
     if (this.#stop !== null) return;
     this.#position = position;
     const unlisten = this.#database.onCommit(() => this.#wake());
-    const poll = setInterval(() => this.#wake(), this.#pollMs);
+    const unfollow = this.#database.follow(() => this.#wake(), this.#pollMs);
     this.#stop = () => {
       unlisten();
-      clearInterval(poll);
+      unfollow();
     };
     this.#wake();
   }
