@@ -9,7 +9,9 @@ import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
 import { followCounter, listenUrlOf } from './follow-counter';
+import { forgetCommits } from './forget-commits';
 import { guardedReader } from './guarded-reader';
+import { Lease } from './lease';
 import { noteFiles, setAsideForeignLog } from './left-behind-log';
 import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
@@ -45,6 +47,15 @@ export interface Database {
    */
   follow(onMove: () => void, pollMs: number): () => void;
   /**
+   * Whether a piece of work is for this process to do now, of all that have the database open. Of those on one file, each
+   * does what it finds.
+   *
+   * @returns asks that anew each time
+   */
+  lease(work: string): () => Promise<boolean>;
+  /** Removes what the writing itself leaves behind. */
+  tidy(): Promise<void>;
+  /**
    * Whether it can be written to. It is tried, by a write that changes no row.
    * @returns what is wrong, as the end of a sentence about it; null when nothing is
    */
@@ -59,6 +70,10 @@ export interface DatabaseOptions {
   authToken?: string;
   /** Whether to bring the schema up to date first. By default yes for a file and no for a server. */
   migrates?: boolean;
+  /** Whether this process has seen already that the schema is this version's. */
+  isKnown?: boolean;
+  /** Whether it serves one request, which waits for nobody else's writes. */
+  isAlone?: boolean;
 }
 
 /** Tells a lock from a fault at once; the write queue does the waiting, without holding up the event loop. */
@@ -80,7 +95,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const damage = new Damage(path ?? name, isWhole);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, new WriteQueue(transactions, {}, damage), name);
     const writes = writesTo(damage);
-    await requireSchema(reader, name);
+    if (options.isKnown !== true) await requireSchema(reader, name);
     // from here on, this is the file that must stay in place
     if (path !== null) await Promise.all([file?.changed(), noteFiles(path)]);
     return {
@@ -91,6 +106,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       writes,
       onCommit: (listener) => writes.onCommit(listener),
       follow: opened.follow,
+      lease: opened.lease,
+      tidy: async () => {
+        while (!isFile && (await forgetCommits(reader, writes)) > 0);
+      },
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {
         await writes.close();
@@ -118,6 +137,7 @@ interface Opened {
   /** The file's path; null for a server. */
   path: string | null;
   follow: Database['follow'];
+  lease: Database['lease'];
   /** Copies the log into the file itself. Never rejects. */
   checkpoint(): Promise<void>;
   /** Checks the whole file; null for a server. */
@@ -167,6 +187,7 @@ async function openFile(name: string): Promise<Opened> {
     transactions: writer,
     writesTo,
     follow: atIntervals,
+    lease: () => async () => true,
     file,
     path,
     checkpoint,
@@ -175,7 +196,7 @@ async function openFile(name: string): Promise<Opened> {
   };
 }
 
-async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> {
+async function openServer({ url, authToken, isAlone = false }: DatabaseOptions): Promise<Opened> {
   const client = createClient({ url, authToken });
   const trials = new TrialBatches(url, authToken);
   const counter = async () => Number((await client.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
@@ -187,8 +208,12 @@ async function openServer({ url, authToken }: DatabaseOptions): Promise<Opened> 
     reader: client,
     tail: client,
     transactions: client,
-    writesTo: (damage) => new OptimisticWrites(server, {}, damage),
+    writesTo: (damage) => new OptimisticWrites(server, { hasLines: !isAlone }, damage),
     follow: (onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove),
+    lease: (work) => {
+      const lease = new Lease(server, work);
+      return () => lease.isHeld();
+    },
     file: null,
     path: null,
     checkpoint: async () => {},
@@ -279,7 +304,7 @@ async function migrateUnlessNewer(reader: Reader, writes: Writes, name: string):
   }
 }
 
-const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current'>, string> = {
+const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current' | 'ahead'>, string> = {
   newer: 'was written by a newer Interlude. Update this one, or point it at another database.',
   foreign:
     'was written by an earlier Interlude, whose tables this one can’t take over. Move it away to begin anew, or point this one at another database.',
@@ -288,5 +313,6 @@ const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current'>, string> = {
 
 async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
-  if (state !== 'current') throw new AppError('unavailable', `The database ${name} ${SCHEMA_REFUSALS[state]}`);
+  if (state === 'current' || state === 'ahead') return;
+  throw new AppError('unavailable', `The database ${name} ${SCHEMA_REFUSALS[state]}`);
 }

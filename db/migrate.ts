@@ -13,8 +13,12 @@ const CREATE_LEDGER =
 
 const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
-/** `foreign`: made before these migrations began, so none of them can lead from there. */
-export type SchemaState = 'current' | 'behind' | 'newer' | 'foreign';
+/**
+ * `ahead`: a newer version has migrated it, and says that this one may go on using it: old and new instances run side by
+ * side while they are replaced. `newer`: it says that this one may not. `foreign`: made before these migrations began, so
+ * none of them can lead from there.
+ */
+export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign';
 
 const times = journal.entries.map((entry) => entry.when);
 const latest = Math.max(...times);
@@ -27,8 +31,17 @@ export async function schemaState(reader: Reader): Promise<SchemaState> {
   const newest = applied.rows[0]?.newest ?? null;
   if (newest === null) return 'behind';
   if (Number(newest) === latest) return 'current';
-  if (Number(newest) > latest) return 'newer';
+  if (Number(newest) > latest) return (await oldestWriter(reader)) <= latest ? 'ahead' : 'newer';
   return Number(newest) < Math.min(...times) ? 'foreign' : 'behind';
+}
+
+/**
+ * The newest migration that a version must know to use the database. A migration that leaves tables and columns as they are
+ * and only adds to them leaves this as it is, too; any other sets it to itself.
+ */
+async function oldestWriter(reader: Reader): Promise<number> {
+  const { rows } = await reader.execute('SELECT oldest_writer FROM compatibility');
+  return Number(rows[0]?.oldest_writer ?? Number.POSITIVE_INFINITY);
 }
 
 /**

@@ -53,6 +53,21 @@ export const commits = sqliteTable(
   (table) => [index('commits_by_position').on(table.position)],
 );
 
+/** On a libSQL server, who does by turns what is due: one holder for each piece of work, as long as it renews its term. */
+export const leases = sqliteTable('leases', {
+  work: text('work').primaryKey(),
+  holder: text('holder').notNull(),
+  /** By the server's own clock. */
+  until: integer('until').notNull(),
+});
+
+/** One row: which versions may use this database besides the newest that has migrated it. See db/migrate. */
+export const compatibility = sqliteTable('compatibility', {
+  id: integer('id').primaryKey(),
+  /** The newest migration that the oldest of them knows, by its time in the journal. */
+  oldestWriter: integer('oldest_writer').notNull(),
+});
+
 /** One row per outbox id; `epoch` is the newest seen, and older ones are fenced. */
 export const producers = sqliteTable(
   'producers',

@@ -1,5 +1,6 @@
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
+import { cache } from 'react';
 import { clientOf } from '@/lib/access/client-of';
 import type { Principal } from '@/lib/access/principal';
 import { type Sight, sightOf } from '@/lib/access/sight';
@@ -20,11 +21,14 @@ export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise
   });
 }
 
+/** One page reads several things, of one moment as far as time goes. */
+const partsOfRequest = cache(() => theServer().parts());
+
 /** As `readInTurn`, but at once: for one row. */
 export async function readForPage<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
   try {
     const { scope, redacts } = await visitor();
-    const { database } = await theServer().parts();
+    const { database } = await partsOfRequest();
     return await toldModel(await read(sightOf(database, scope, redacts)), { redacts });
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;

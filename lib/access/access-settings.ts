@@ -18,6 +18,8 @@ export interface AccessSettings {
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
   allowAddresses: boolean;
   now: () => number;
+  /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
+  cronSecret?: string | null;
 }
 
 /**
@@ -39,17 +41,41 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   return {
     token,
     localName: localName(env.INTERLUDE_LOCAL_NAME ?? ''),
-    allowedHosts: [...named, everywhere ? '' : host, publicHost(env.INTERLUDE_PUBLIC_URL)].filter(
+    allowedHosts: [...named, everywhere ? '' : host, publicHost(env.INTERLUDE_PUBLIC_URL), ...vercelHosts(env)].filter(
       (name) => name !== '',
     ),
     allowAddresses: everywhere,
     now: Date.now,
+    cronSecret: cronSecret(env.INTERLUDE_CRON_SECRET || env.CRON_SECRET || ''),
   };
+}
+
+/** @throws AppError `unavailable` for one that can be guessed */
+function cronSecret(setting: string): string | null {
+  const secret = setting.trim();
+  if (secret === '') return null;
+  if (secret.length >= MIN_TOKEN_LENGTH) return secret;
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_CRON_SECRET (or CRON_SECRET) is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`,
+  );
 }
 
 /** The name under which people find this server. */
 function publicHost(address = ''): string {
   return URL.canParse(address) ? new URL(address).hostname.replace(/^\[(.*)\]$/, '$1') : '';
+}
+
+/**
+ * The names that Vercel gives a deployment: its own, that of its branch, and the project's. Only there: elsewhere anybody
+ * might set them.
+ *
+ * @see https://vercel.com/docs/environment-variables/system-environment-variables
+ */
+function vercelHosts(env: Record<string, string | undefined>): string[] {
+  if (env.VERCEL !== '1') return [];
+  const { VERCEL_URL = '', VERCEL_BRANCH_URL = '', VERCEL_PROJECT_PRODUCTION_URL = '' } = env;
+  return [VERCEL_URL, VERCEL_BRANCH_URL, VERCEL_PROJECT_PRODUCTION_URL].map((name) => name.toLowerCase());
 }
 
 function localName(setting: string): string | null {

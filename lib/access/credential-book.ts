@@ -3,6 +3,7 @@ import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import type { Permission, Role } from '@/lib/protocol/scope';
+import type { ContextKind } from './context-kind';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
 import { may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
@@ -62,7 +63,10 @@ export class CredentialBook {
   #usedAt = Number.NEGATIVE_INFINITY;
   #notedAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | null = null;
+  readonly #lasts: boolean;
   #timer: ReturnType<typeof setInterval> | undefined;
+  /** Whether the last use that is written down is long ago. */
+  #isUseNews = false;
   #isFailing = false;
   #isClosed = false;
 
@@ -71,13 +75,16 @@ export class CredentialBook {
     now,
     steady,
     redactedRoles = [],
+    kind = 'shared',
   }: {
     database: Database;
     now: () => number;
     steady?: (() => number) | undefined;
     /** Who is told no secrets, whatever the credential. */
     redactedRoles?: readonly Role[] | undefined;
+    kind?: ContextKind | undefined;
   }) {
+    this.#lasts = kind === 'shared';
     this.#database = database;
     this.#now = now;
     this.#redactedRoles = redactedRoles;
@@ -93,9 +100,17 @@ export class CredentialBook {
   find(secret: string): Principal | null | Promise<Principal | null> {
     const hash = secretHash(secret);
     this.#usedAt = this.#steady();
+    if (!this.#lasts) return this.#readOnce(hash);
     this.#keep();
     if (this.#usedAt - this.#lookedAt > FRESH_MS) return this.#look().then(() => this.#known(hash));
     return this.#known(hash);
+  }
+
+  /** Where nothing is remembered between two requests: neither who it was nor that the use is still to be noted. */
+  async #readOnce(hash: string): Promise<Principal | null> {
+    const principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash));
+    if (this.#isUseNews) await this.#noteUse();
+    return principal;
   }
 
   #known(hash: string): Principal | null | Promise<Principal | null> {
@@ -152,7 +167,8 @@ export class CredentialBook {
   #keep(): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
-      const isResting = this.#watchers.size === 0 && this.#steady() - this.#usedAt > REST_AFTER_MS;
+      const restsAfterMs = this.#lasts ? REST_AFTER_MS : 0;
+      const isResting = this.#watchers.size === 0 && this.#steady() - this.#usedAt > restsAfterMs;
       if (!isResting) return void this.#look().catch(() => {});
       clearInterval(this.#timer);
       this.#timer = undefined;
@@ -247,6 +263,7 @@ export class CredentialBook {
     const { hash: _, ...credential } = credentialFromRow(row);
     const entry = this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
     if (entry === null || !this.#isLive(entry)) return null;
+    this.#isUseNews = this.#now() - credential.lastUsedAt >= NOTE_USE_MS;
     this.#used.set(credential.id, this.#now());
     return entry.principal;
   }

@@ -7,6 +7,7 @@ import { AppError } from '@/lib/protocol/errors';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { type Act, addEntry, entryOf } from './audit-entry';
+import type { ServerContext } from './server-context';
 
 /** For how long what is refused again is counted before the audit tells of it. */
 const REFUSAL_WINDOW_MS = 10 * 60_000;
@@ -25,17 +26,22 @@ const REFUSALS = new RowWriter(refusals);
  *
  * Ordering: the first refusal of an action by a credential, for that reason, is an entry at once. Others are counted, and
  * one entry tells of them ten minutes later, and so on every ten minutes until there were none for as long.
- * Failure: the count is in the database, for all processes on it. What a process leaves untold when it ends is told by
- * the next that notes a refusal, or that starts.
+ * Failure: the count is in the database, for all processes on it. What a process leaves untold when it ends or freezes is
+ * told by the next that notes a refusal, or that starts.
  */
 export class Refusals {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #windowMs: number;
+  readonly #lasts: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
-  constructor({ database, now }: { database: Database; now: () => number }, windowMs = REFUSAL_WINDOW_MS) {
+  constructor(
+    { database, now, kind = 'shared' }: Pick<ServerContext, 'database' | 'now' | 'kind'>,
+    windowMs = REFUSAL_WINDOW_MS,
+  ) {
+    this.#lasts = kind === 'shared';
     this.#database = database;
     this.#now = now;
     this.#windowMs = windowMs;
@@ -92,7 +98,7 @@ export class Refusals {
   }
 
   #tellLater(): void {
-    if (this.#timer !== undefined || this.#isClosed) return;
+    if (this.#timer !== undefined || this.#isClosed || !this.#lasts) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.tellDue();

@@ -1,11 +1,17 @@
 import type { Database } from '@/db/client';
 import type { Role } from '@/lib/protocol/scope';
 import type { AccessSettings } from './access-settings';
+import type { ContextKind } from './context-kind';
+import type { OpenStreams } from './open-streams';
 import type { WebhookSettings } from './webhook-settings';
 
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
 export interface ServerContext extends AccessSettings {
   database: Database;
+  /** By default `shared`. */
+  kind?: ContextKind;
+  /** Is told of each stream that opens; nobody has to be, unless set. */
+  streams?: OpenStreams;
   /** A clock that only goes on, in milliseconds; unless given, that of the process. */
   steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */

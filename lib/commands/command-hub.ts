@@ -5,6 +5,7 @@ import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep
 import type { AboutJob, WriteTransaction } from '@/db/writes';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
+import type { OpenStreams } from '@/lib/access/open-streams';
 import type { ServerContext } from '@/lib/access/server-context';
 import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
@@ -56,9 +57,14 @@ export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #rows: RowSweep;
+  /** Whether what is due is for this process to do. */
+  readonly #isSweeper: () => Promise<boolean>;
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #replyOverdueMs: number;
+  /** Whether this process lives on between two requests. */
+  readonly #lasts: boolean;
+  readonly #openStreams: OpenStreams | undefined;
   readonly #trust: ClockTrust;
   /** When the newest record came, as last looked up: the search goes through all outboxes there ever were. */
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
@@ -66,6 +72,8 @@ export class CommandHub {
   #step: number | null = null;
   #cutting: Promise<void> = Promise.resolve();
   readonly #streams = new Map<string, CommandStream>();
+  /** How to say of a stream that it has ended. */
+  readonly #endings = new Map<CommandStream, () => void>();
   #poll: ReturnType<typeof setInterval> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #renewal: ReturnType<typeof setInterval> | undefined;
@@ -77,10 +85,13 @@ export class CommandHub {
   readonly #failing = new Set<Work>();
   #isClosed = false;
 
-  constructor(context: Pick<ServerContext, 'database' | 'now' | 'steady' | 'replyOverdueMs'>) {
-    const { database, now, steady, replyOverdueMs = REPLY_OVERDUE_MS } = context;
+  constructor(context: Pick<ServerContext, 'database' | 'now' | 'steady' | 'replyOverdueMs' | 'kind' | 'streams'>) {
+    const { database, now, steady, replyOverdueMs = REPLY_OVERDUE_MS, kind = 'shared', streams } = context;
+    this.#lasts = kind === 'shared';
+    this.#openStreams = streams;
     this.#replyOverdueMs = replyOverdueMs;
     this.#database = database;
+    this.#isSweeper = database.lease('sweep');
     this.#rows = new RowSweep(database.reader);
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
@@ -163,6 +174,7 @@ export class CommandHub {
     }
     const before = this.#streams.get(agentId);
     this.#streams.set(agentId, stream);
+    this.#endings.set(stream, this.#openStreams?.begin() ?? (() => {}));
     if (before !== undefined && before.runner.id !== runner.id) before.fence(runner);
     else before?.close('replaced');
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
@@ -191,6 +203,16 @@ export class CommandHub {
   async sweep(): Promise<void> {
     await this.#minded();
     for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);
+  }
+
+  /**
+   * As `sweep`, after a look whether anything is due. For who is about to show it, where nobody has looked since the last
+   * request.
+   */
+  async sweepDue(): Promise<void> {
+    const hour = await this.#hour();
+    const { rows } = await this.#database.reader.execute(isAnyDue(this.#sweeps(hour).map(({ due }) => due)));
+    if (Number(rows[0]?.is_any_due) === 1) await this.sweep();
   }
 
   /** Everything that may be due, in the order in which it is done. */
@@ -229,7 +251,7 @@ export class CommandHub {
       {
         kind: 'the silent runner of',
         due: silentRunners(now),
-        work: written((transaction, choice) => disconnectSilent(transaction, now, choice)),
+        work: written((transaction, choice) => disconnectSilent(transaction, now, choice, this.#lasts)),
       },
       {
         kind: 'the missed runner of',
@@ -279,6 +301,8 @@ export class CommandHub {
   /** The time is read first: a clock moved before or after the check is not trusted. */
   async #hour(): Promise<Hour> {
     const now = this.#now();
+    // where no process lasts, the host keeps the clock
+    if (!this.#lasts) return { now, isSure: true };
     const steady = this.#steady();
     if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
       this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
@@ -288,6 +312,7 @@ export class CommandHub {
 
   /** Comes before anything that uses the clock: at the start, and when it was moved, terms are cut to it. */
   #minded(): Promise<void> {
+    if (!this.#lasts) return Promise.resolve();
     this.#cutting = this.#cutting.catch(() => {}).then(() => this.#cut());
     return this.#cutting;
   }
@@ -310,6 +335,12 @@ export class CommandHub {
   }
 
   #ended(stream: CommandStream, isGone: boolean): void {
+    this.#disconnect(stream, isGone);
+    this.#endings.get(stream)?.();
+    this.#endings.delete(stream);
+  }
+
+  #disconnect(stream: CommandStream, isGone: boolean): void {
     if (this.#streams.get(stream.agentId) === stream) this.#streams.delete(stream.agentId);
     // A runner that was sent away comes back at once; if it does not, its term runs out.
     if (!isGone) return;
@@ -348,7 +379,7 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_any_due) === 1) await this.sweep();
+      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#isSweeper())) await this.sweep();
       this.#failing.delete('look');
     } catch (error) {
       this.#failed('look', error);

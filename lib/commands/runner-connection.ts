@@ -166,11 +166,12 @@ function isUnnamed({ startedAt }: RunnerRef): boolean {
   return startedAt === 0;
 }
 
-/** Missed from ?1 on, to be told at ?2; this never delays what is to be told of an earlier runner. */
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
-const MISSED = `alive_until = NULL, missed_at = iif(absence_due_at IS NULL, ?1, missed_at),
+
+/** Missed from a time on, to be told a grace later; this never delays what is to be told of an earlier runner. */
+const missedFrom = (at: string) => `alive_until = NULL, missed_at = iif(absence_due_at IS NULL, ${at}, missed_at),
   missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
-  absence_due_at = ifnull(absence_due_at, ?2)`;
+  absence_due_at = ifnull(absence_due_at, ${at} + ${RUNNER_GRACE_MS})`;
 
 /** The stream has ended, unless a newer one has taken its place. */
 export async function disconnectRunner(
@@ -180,9 +181,9 @@ export async function disconnectRunner(
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE runners SET ${MISSED} WHERE agent_id = ?3 AND stream_id = ?4 AND alive_until IS NOT NULL
+    sql: `UPDATE runners SET ${missedFrom('?1')} WHERE agent_id = ?2 AND stream_id = ?3 AND alive_until IS NOT NULL
           RETURNING agent_id`,
-    args: [now, now + RUNNER_GRACE_MS, agentId, streamId],
+    args: [now, agentId, streamId],
   });
   await tellAway(transaction, rows, now);
 }
@@ -192,16 +193,23 @@ export function silentRunners(now: number): DueRows {
   return { table: 'runners', key: 'agent_id', where: 'alive_until <= ?1', args: [now] };
 }
 
-/** Runners whose server died with their streams. @returns how many */
+/**
+ * Runners whose server died with their streams.
+ *
+ * @param wasDeaf whether nobody could hear them meanwhile: that time does not count, and their grace begins now. Where
+ *   any request is answered by somebody, it began when their term ran out
+ * @returns how many
+ */
 export async function disconnectSilent(
   transaction: WriteTransaction,
   now: number,
   choice: RowChoice = EVERY_ROW,
+  wasDeaf = true,
 ): Promise<number> {
   const { rows } = await transaction.execute({
-    // The time in which no server could hear it does not count: its grace begins now.
-    sql: `UPDATE runners SET ${MISSED} WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
-    args: [now, now + RUNNER_GRACE_MS, ...choiceArgs(choice)],
+    sql: `UPDATE runners SET ${missedFrom(wasDeaf ? '?1' : 'alive_until')}
+          WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)} RETURNING agent_id`,
+    args: [now, ...choiceArgs(choice)],
   });
   await tellAway(transaction, rows, now);
   return rows.length;

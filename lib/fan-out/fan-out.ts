@@ -1,4 +1,5 @@
 import type { Database } from '@/db/client';
+import type { OpenStreams } from '@/lib/access/open-streams';
 import type { Opener, Sink } from '@/lib/access/stream-answer';
 import { type Bounds, readBounds } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
@@ -23,6 +24,8 @@ export interface FanOutOptions extends SubscriberLimits {
   page: RowLimits;
   /** Limit of one read of the tailer. */
   tick: RowLimits;
+  /** Is told of each stream that opens. */
+  streams: OpenStreams | null;
 }
 
 /** Who wants to hear what. */
@@ -52,6 +55,7 @@ const DEFAULTS: FanOutOptions = {
   // Chunks are shared, so that a thousand slow readers hold one copy. More than a reader can lose to a short stall.
   maxBacklogBytes: 4 * 1024 * 1024,
   lingerMs: 10_000,
+  streams: null,
 };
 
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
@@ -140,6 +144,8 @@ export class FanOut {
       const timer = setTimeout(() => subscriber.close('planned'), maxMs);
       cleanUps.push(() => clearTimeout(timer));
     }
+    const ended = this.#options.streams?.begin();
+    if (ended !== undefined) cleanUps.push(ended);
     this.#wakeUp(start.newest);
     const hello = { resume: start.resume, position: positionFromNumber(start.after) };
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));

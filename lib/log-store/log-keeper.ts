@@ -30,16 +30,21 @@ export class LogKeeper {
   readonly #now: () => number;
   readonly #retention: Retention;
   readonly #trust: ClockTrust;
+  readonly #lasts: boolean;
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
   readonly #rows: RowSweep;
+  /** Whether that is for this process to do. */
+  readonly #isKeeper: () => Promise<boolean>;
   readonly #busy = new Set<'indexing' | 'removing'>();
   #isFailing = false;
   #isClosed = false;
 
-  constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady'>, retention: Retention) {
+  constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: Retention) {
+    this.#lasts = server.kind !== 'perRequest';
     this.#database = server.database;
+    this.#isKeeper = server.database.lease('logs');
     this.#rows = new RowSweep(server.database.reader);
     this.#now = server.now;
     this.#retention = retention;
@@ -88,7 +93,9 @@ export class LogKeeper {
 
   /** Removes what is too much and, by a clock that can be trusted, what is too old. */
   async retain(): Promise<void> {
-    await this.removeOld(this.#trust.look(await newestReceived(this.#database.reader)));
+    // where no process lasts, the host keeps the clock
+    await this.#database.tidy();
+    await this.removeOld(!this.#lasts || this.#trust.look(await newestReceived(this.#database.reader)));
   }
 
   /** Removes all lines that are too many, now, and those that are too old unless `byAge` is false. */
@@ -127,7 +134,8 @@ export class LogKeeper {
   #work(kind: 'indexing' | 'removing', task: () => Promise<void>): void {
     if (this.#busy.has(kind) || this.#isClosed) return;
     this.#busy.add(kind);
-    task()
+    this.#isKeeper()
+      .then((isOurs) => (isOurs ? task() : undefined))
       .then(() => {
         this.#isFailing = false;
       })

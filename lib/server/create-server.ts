@@ -3,11 +3,13 @@ import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
 import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
+import { type ContextKind, checkContext } from '@/lib/access/context-kind';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { Guesses } from '@/lib/access/guesses';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
 import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
+import { OpenStreams } from '@/lib/access/open-streams';
 import { may, type Principal, requirePermission } from '@/lib/access/principal';
 import type { ProviderServer } from '@/lib/access/provider-sign-in';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
@@ -20,7 +22,7 @@ import { Readiness } from '@/lib/queries/health';
 import { answerRoute } from './answer-route';
 import { findRoute } from './find-route';
 import type { ApiRoute, Ids } from './routes';
-import { type ServerParts, serverParts } from './server-parts';
+import { closeParts, keepParts, type ServerParts, serverParts } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
 const OPEN_AGAIN_MS = 5_000;
@@ -48,39 +50,63 @@ export interface Server {
   parts(): Promise<ServerParts>;
 }
 
+/** What a process keeps from one request to the next: nothing in it is under way. */
+export class ProcessMemory {
+  readonly env: Record<string, string | undefined>;
+  readonly guesses = new Guesses();
+  /** Whether the database's schema was seen to be this version's. */
+  isSchemaKnown = false;
+  #settings: AccessSettings | null = null;
+  #provider: { signIn: OidcSignIn | null } | null = null;
+
+  constructor(env: Record<string, string | undefined>) {
+    this.env = env;
+  }
+
+  /** @throws AppError `unavailable` for settings that make no sense */
+  settings(): AccessSettings {
+    this.#settings ??= accessSettings(this.env);
+    return this.#settings;
+  }
+
+  /** @throws AppError `unavailable` for settings that make no sense */
+  provider(): OidcSignIn | null {
+    this.#provider ??= { signIn: newProvider(this.env, this.settings()) };
+    return this.#provider.signIn;
+  }
+}
+
 /**
  * Makes the server that the environment describes. Nothing is opened yet.
  *
  * Ordering: access is decided before anything is opened or read.
  * Failure: a database that can't be opened is tried again, by the next request and by `start`.
+ *
+ * @param kind of `perRequest`, it answers one request, and its timers run while a stream is open
  */
-export function createServer(env: Record<string, string | undefined>): Server {
+export function createServer(
+  env: Record<string, string | undefined>,
+  kind: ContextKind = 'shared',
+  memory = new ProcessMemory(env),
+): Server {
   const readiness = new Readiness();
-  let known: AccessSettings | null = null;
-  let oidc: { signIn: OidcSignIn | null } | null = null;
+  const lasts = kind === 'shared';
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
 
-  const settings = () => {
-    known ??= accessSettings(env);
-    return known;
-  };
-  const provider = () => {
-    oidc ??= { signIn: newProvider(env, settings()) };
-    return oidc.signIn;
-  };
+  const settings = () => memory.settings();
   const door: ProviderServer = {
     settings,
-    guesses: new Guesses(),
+    guesses: memory.guesses,
     credentials: async () => (await parts()).credentials,
     context: () => parts(),
     provider: () => {
-      const signIn = provider();
+      const signIn = memory.provider();
       if (signIn !== null) return signIn;
       throw new AppError('not_found', 'No identity provider is set here. See docs/sign-in.md, or sign in with a link.');
     },
-    endAtProvider: async () => (await provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
+    endAtProvider: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
   };
   const parts = () => {
     opening ??= open().catch((error) => {
@@ -92,16 +118,31 @@ export function createServer(env: Record<string, string | undefined>): Server {
 
   async function open(): Promise<ServerParts> {
     const access = settings();
+    checkContext(env, kind);
     // settings by which nobody could sign in are told at the start, not to whoever tries
-    provider();
+    memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
-    const opened = await openDatabase(databaseOptions(env));
-    const all = serverParts(
+    const opened = await openDatabase({
+      ...databaseOptions(env),
+      isKnown: memory.isSchemaKnown,
+      isAlone: !lasts,
+    });
+    memory.isSchemaKnown = !lasts;
+    const all: ServerParts = serverParts(
       {
         ...access,
         database: opened,
+        kind,
+        ...(lasts
+          ? {}
+          : {
+              streams: new OpenStreams(
+                () => keepParts(all),
+                () => void close(),
+              ),
+            }),
         streamMaxMs,
         replyOverdueMs: replyOverdueMs(env),
         webhook,
@@ -112,12 +153,7 @@ export function createServer(env: Record<string, string | undefined>): Server {
       },
       logRetention(env),
     );
-    if (closing === null) {
-      all.commands.keep();
-      all.logs.keep();
-      all.webhooks.keep();
-      all.refusals.keep();
-    }
+    if (lasts && closing === null) keepParts(all);
     return all;
   }
 
@@ -130,7 +166,10 @@ export function createServer(env: Record<string, string | undefined>): Server {
       const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
       if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
-      return answerRoute(route, request, await parts(), ids, principal);
+      const all = await parts();
+      // nobody has looked since the last request what is due by now
+      if (!lasts && !isTelling(route)) await all.commands.sweepDue();
+      return answerRoute(route, request, all, ids, principal);
     }
     if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
     if (found.kind === 'nothing') {
@@ -163,14 +202,14 @@ export function createServer(env: Record<string, string | undefined>): Server {
     clearTimeout(retry);
     const all = await opening?.catch(() => null);
     if (!all) return;
-    all.fanOut.close('shutdown');
-    all.commands.close();
-    all.logs.close();
-    all.webhooks.close();
-    all.credentials.close();
-    all.refusals.close();
+    closeParts(all);
     if (farewellMs > 0) await pause(farewellMs);
     await all.database.close();
+  }
+
+  function close(farewellMs = 0): Promise<void> {
+    closing ??= end(farewellMs);
+    return closing;
   }
 
   return {
@@ -184,11 +223,13 @@ export function createServer(env: Record<string, string | undefined>): Server {
     visitor: (headers) => signedIn(headers, door),
     start,
     parts,
-    close(farewellMs = 0) {
-      closing ??= end(farewellMs);
-      return closing;
-    },
+    close,
   };
+}
+
+/** Whether a route only takes what is sent, and shows nothing of what the time has changed. */
+function isTelling({ access, method }: ApiRoute): boolean {
+  return access === 'speak' && method === 'POST';
 }
 
 /** @throws AppError `unavailable` for settings that make no sense */

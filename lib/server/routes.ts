@@ -33,6 +33,7 @@ import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
+import { cron } from './cron';
 import type { ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -112,6 +113,7 @@ export const ROUTES: readonly Route[] = [
       open(method, `${base}/readyz`, (_request, { parts, readiness }) => readyz(parts, readiness)),
     ]),
   ),
+  open('GET', '/api/v1/cron', cron),
 
   itself('GET', '/me', credential.getMe),
   itself('GET', '/me/sign-ins', getOwnSignIns),

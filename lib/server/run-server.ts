@@ -1,9 +1,12 @@
+import { contextKind } from '@/lib/access/context-kind';
 import { createServer } from './create-server';
+import { perRequestServer } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
 /** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */
 export async function runServer(): Promise<void> {
-  const server = createServer(process.env);
+  const kind = contextKind(process.env);
+  const server = kind === 'shared' ? createServer(process.env) : perRequestServer(process.env);
   holdServer(server);
   await server.start();
   if (isLaunched()) return;

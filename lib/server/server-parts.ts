@@ -18,11 +18,11 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   refusals: Refusals;
 }
 
-/** None of them does anything yet: streams open by themselves, and `commands` and `logs` begin with `keep`. */
+/** None of them does anything yet: streams open by themselves, and the rest begins with `keepParts`. */
 export function serverParts(context: ServerContext, retention: Retention): ServerParts {
   return {
     ...context,
-    fanOut: new FanOut(context.database),
+    fanOut: new FanOut(context.database, { streams: context.streams ?? null }),
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention),
     gaps: new GapTally(),
@@ -30,4 +30,23 @@ export function serverParts(context: ServerContext, retention: Retention): Serve
     credentials: new CredentialBook(context),
     refusals: new Refusals(context),
   };
+}
+
+/** From now on, what is due is done without being asked for. */
+export function keepParts({ commands, logs, webhooks, refusals }: ServerParts): void {
+  for (const part of [commands, logs, webhooks, refusals]) part.keep();
+}
+
+/** Says `bye` to every stream, and begins nothing more. */
+export function closeParts({ fanOut, commands, logs, webhooks, credentials, refusals }: ServerParts): void {
+  for (const part of [fanOut, commands, logs, webhooks, credentials, refusals]) part.close();
+}
+
+/** Does everything that is due, now. */
+export async function doAllDue({ commands, logs, webhooks, refusals }: ServerParts): Promise<void> {
+  await commands.sweep();
+  await logs.indexAll();
+  await logs.retain();
+  await webhooks.send();
+  await refusals.tellDue();
 }

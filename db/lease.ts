@@ -1,0 +1,40 @@
+import type { BatchServer } from './optimistic-transaction';
+
+/**
+ * Who of several instances on one libSQL server does a piece of work: whoever holds its lease, and renews it in time.
+ *
+ * Ordering: none. What the work writes is guarded like all else; a lease only keeps two from doing it at once.
+ * Failure: a holder that dies or freezes is followed by another when its term runs out. Terms are counted by the server's
+ * clock, so those of the instances need not agree.
+ */
+const TERM_MS = 5_000;
+/** Renewed when less than this is left. */
+const RENEW_BELOW_MS = 3_000;
+
+const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+const LOOK = `SELECT holder, until - ${NOW} AS left_ms FROM leases WHERE work = ?`;
+const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + ${TERM_MS})
+  ON CONFLICT (work) DO UPDATE SET holder = excluded.holder, until = excluded.until
+  WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
+
+export class Lease {
+  readonly #server: Pick<BatchServer, 'batch'>;
+  readonly #work: string;
+  readonly #holder = crypto.randomUUID();
+
+  constructor(server: Pick<BatchServer, 'batch'>, work: string) {
+    this.#server = server;
+    this.#work = work;
+  }
+
+  /** Whether the work is for this one to do now. Takes the lease where it is free. */
+  async isHeld(): Promise<boolean> {
+    const [found] = await this.#server.batch([{ sql: LOOK, args: [this.#work] }], 'read');
+    const row = found?.rows[0];
+    const leftMs = Number(row?.left_ms ?? 0);
+    const isOurs = row?.holder === this.#holder;
+    if (leftMs > (isOurs ? RENEW_BELOW_MS : 0)) return isOurs;
+    const [taken] = await this.#server.batch([{ sql: TAKE, args: [this.#work, this.#holder] }], 'write');
+    return taken?.rows.length === 1;
+  }
+}

@@ -1,0 +1,25 @@
+import { createServer, ProcessMemory, type Server } from './create-server';
+
+/**
+ * The server of a process that may freeze after any answer: each request makes one of its own, and everything that it
+ * opens ends with it. Only what was read from the environment, and who guessed wrong, is kept in between.
+ *
+ * Failure: a process that freezes or is killed holds nothing that others wait for.
+ */
+export function perRequestServer(env: Record<string, string | undefined>): Server {
+  const memory = new ProcessMemory(env);
+  const one = () => createServer(env, 'perRequest', memory);
+  return {
+    handle: (request) => one().handle(request),
+    answer: (request) => one().answer(request),
+    knows: (request) => one().knows(request),
+    visitor: (headers) => one().visitor(headers),
+    async parts() {
+      const parts = await one().parts();
+      await parts.commands.sweepDue();
+      return parts;
+    },
+    start: async () => {},
+    close: async () => {},
+  };
+}
