@@ -1,3 +1,4 @@
+import { contextKind } from '@/lib/access/context-kind';
 import { createServer, ProcessMemory, type Server } from './create-server';
 
 /**
@@ -22,4 +23,9 @@ export function perRequestServer(env: Record<string, string | undefined>): Serve
     start: async () => {},
     close: async () => {},
   };
+}
+
+/** The server that the environment describes, of the kind that its host allows. */
+export function serverOf(env: Record<string, string | undefined>): Server {
+  return contextKind(env) === 'shared' ? createServer(env) : perRequestServer(env);
 }

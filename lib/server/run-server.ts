@@ -1,12 +1,9 @@
-import { contextKind } from '@/lib/access/context-kind';
-import { createServer } from './create-server';
-import { perRequestServer } from './per-request-server';
+import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
 /** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */
 export async function runServer(): Promise<void> {
-  const kind = contextKind(process.env);
-  const server = kind === 'shared' ? createServer(process.env) : perRequestServer(process.env);
+  const server = serverOf(process.env);
   holdServer(server);
   await server.start();
   if (isLaunched()) return;

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { createServer } from '@/lib/server/create-server';
+import { contextKind } from '@/lib/access/context-kind';
+import { serverOf } from '@/lib/server/per-request-server';
 import { ROUTES } from '@/lib/server/routes';
 import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
@@ -47,13 +48,14 @@ export async function inProcessServer(
   const dataDir = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   const env = { ...settings, INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
   if (databaseUrl !== undefined) await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
-  const server = createServer(env);
+  const server = serverOf(env);
   const { database } = await server.parts();
   const served = target('http://127.0.0.1:4319', TOKEN, {
     fetch: server.handle,
     dump: () => dumpDatabase(database),
     close: async () => {
       await server.close();
+      if (contextKind(env) === 'perRequest') await database.close();
       await rm(dataDir, { recursive: true, force: true });
     },
   });
