@@ -1,3 +1,4 @@
+import { databaseErrorCode } from './database-error';
 import type { BatchServer } from './optimistic-transaction';
 
 /**
@@ -29,6 +30,16 @@ export class Lease {
 
   /** Whether the work is for this one to do now. Takes the lease where it is free. */
   async isHeld(): Promise<boolean> {
+    try {
+      return await this.#look();
+    } catch (error) {
+      // somebody else is just taking it
+      if (/^SQLITE_(BUSY|LOCKED)/.test(databaseErrorCode(error) ?? '')) return false;
+      throw error;
+    }
+  }
+
+  async #look(): Promise<boolean> {
     const [found] = await this.#server.batch([{ sql: LOOK, args: [this.#work] }], 'read');
     const row = found?.rows[0];
     const leftMs = Number(row?.left_ms ?? 0);

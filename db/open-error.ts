@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import { AppError } from '@/lib/protocol/errors';
 import { databaseErrorCode } from './database-error';
 
@@ -14,6 +13,11 @@ export function openError(error: unknown, name: string): AppError {
   if (known === undefined && error instanceof AppError) return error;
   const message = known?.(name) ?? `The database ${name} can't be opened: ${firstLine(error)}`;
   return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
+}
+
+/** Of a path as this machine writes it. */
+function folderOf(path: string): string {
+  return path.replace(/[/\\][^/\\]*$/, '') || '/';
 }
 
 export function firstLine(error: unknown): string {
@@ -35,7 +39,7 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_FULL: full,
   ENOSPC: full,
   EDQUOT: (name) =>
-    `The database ${name} can't be opened: this user's quota on the disk of ${dirname(name)} is used up. ${ROOM}`,
+    `The database ${name} can't be opened: this user's quota on the disk of ${folderOf(name)} is used up. ${ROOM}`,
   // SQLite also reports a quota like this
   SQLITE_IOERR: failing,
   EIO: failing,
@@ -58,11 +62,11 @@ function readOnly(name: string): string {
 }
 
 function full(name: string): string {
-  return `The database ${name} can't be opened: the disk of ${dirname(name)} is full. ${ROOM}`;
+  return `The database ${name} can't be opened: the disk of ${folderOf(name)} is full. ${ROOM}`;
 }
 
 function failing(name: string): string {
-  return `The database ${name} can't be opened: the disk of ${dirname(name)} fails to read or write it. Look at that disk and at this user's quota on it, then start again.`;
+  return `The database ${name} can't be opened: the disk of ${folderOf(name)} fails to read or write it. Look at that disk and at this user's quota on it, then start again.`;
 }
 
 function tooManyFiles(name: string): string {
