@@ -11,7 +11,7 @@ import type { InStatement, InValue } from '@libsql/client';
  * Failure: a record may hold a number that looks like one of the draft's. The digits are random, and one that the draft
  * has not taken gives it away: then the draft is thrown away, and the next one has other digits.
  */
-const PER_COMMIT = 100_000;
+export const PER_COMMIT = 100_000;
 const PLACES = 5;
 /** A position of a draft has 11 leading digits, of which the first 7 are the same in all of its blocks, and 5 more. */
 const HEADS = { least: 8_000_000, many: 900_000 };

@@ -1,21 +1,43 @@
-import { createClient } from '@libsql/client';
+import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
 import { followCounter, listenUrlOf } from './follow-counter';
 import { Lease } from './lease';
 import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
+import { retryWhileBusy } from './retry-while-busy';
 import { TrialBatches } from './trial-batch';
+import type { TransactionSource } from './write-queue';
+
+/** How long somebody may lock out all others: longer than a server lets a transaction wait for its next statement. */
+const BUSY_MS = 10_000;
+
+/** A server as what writes to it needs it. */
+export interface Connection {
+  client: Client;
+  server: BatchServer & TransactionSource;
+  close(): void;
+}
+
+export function connect(url: string, authToken: string | undefined): Connection {
+  const client = createClient({ url, authToken });
+  const trials = new TrialBatches(url, authToken);
+  const server: BatchServer & TransactionSource = {
+    transaction: (mode) => client.transaction(mode),
+    batch: (statements, mode) => retryWhileBusy(() => client.batch(statements, mode), BUSY_MS),
+    trial: (statements) => retryWhileBusy(() => trials.run(statements), BUSY_MS),
+  };
+  const close = () => {
+    client.close();
+    trials.close();
+  };
+  return { client, server, close };
+}
 
 /** A database at a libSQL server, over HTTP. */
 export async function openServer({ url, authToken, isAlone = false }: DatabaseOptions): Promise<Opened> {
-  const client = createClient({ url, authToken });
-  const trials = new TrialBatches(url, authToken);
+  const { client, server, close } = connect(url, authToken);
   const counter = async () => Number((await client.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
-  const server: BatchServer = {
-    batch: (statements, mode) => client.batch(statements, mode),
-    trial: (statements) => trials.run(statements),
-  };
   return {
     reader: client,
     tail: client,
@@ -31,9 +53,6 @@ export async function openServer({ url, authToken, isAlone = false }: DatabaseOp
     checkpoint: async () => {},
     isWhole: null,
     settle: async () => {},
-    close: () => {
-      client.close();
-      trials.close();
-    },
+    close,
   };
 }

@@ -245,13 +245,13 @@ const COUNTER = /\bcounter\b/;
 /** A row that can't be stored, for each key that was touched behind a moment; `forgotten` stands for those of which nobody knows. */
 const BETWEEN = `SELECT 0, NULL FROM touched WHERE position > ?2
   AND (key = 'forgotten' OR key IN (SELECT value FROM json_each(?1))) LIMIT 1`;
-const TOUCH = `INSERT INTO touched (key, position)
+export const TOUCH = `INSERT INTO touched (key, position)
   SELECT value, (SELECT position FROM counter) FROM json_each(?1) WHERE true
   ON CONFLICT (key) DO UPDATE SET position = excluded.position`;
-const NOTE = 'INSERT INTO commits (mark, position) VALUES (?, ifnull((SELECT position FROM counter), 0))';
+export const NOTE = 'INSERT INTO commits (mark, position) VALUES (?, ifnull((SELECT position FROM counter), 0))';
 const FORGOTTEN = `SELECT position FROM touched WHERE key = 'forgotten'`;
 const NOTE_AT = 'INSERT INTO commits (mark, position) VALUES (?, ?)';
-const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
+export const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
 
 /** Whether this very commit was done before. */
 function isRepeated(error: unknown): boolean {
@@ -269,7 +269,8 @@ export function isBroken(error: unknown): boolean {
   return BROKEN.test(databaseErrorCode(error) ?? '');
 }
 
-function isRead(sql: string): boolean {
+/** Whether a statement leaves everything as it is. */
+export function isRead(sql: string): boolean {
   return /^\s*(SELECT|WITH|PRAGMA|EXPLAIN)\b/i.test(sql) && !/^\s*WITH\b[^;]*\b(INSERT|UPDATE|DELETE)\b/is.test(sql);
 }
 

@@ -4,7 +4,11 @@ import { positionFromNumber } from '@/lib/protocol/position';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { Lookalike } from './drafted-positions';
+import { LockedTransaction } from './locked-transaction';
+import { pause } from './next-turn';
 import { type BatchServer, Conflict, OptimisticTransaction, Unfixed } from './optimistic-transaction';
+import { retryWhileBusy } from './retry-while-busy';
+import type { TransactionSource } from './write-queue';
 import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
 
 /**
@@ -12,7 +16,8 @@ import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
  * with one request that changes nothing if somebody has touched the same keys in between. Then it runs again.
  *
  * Ordering: jobs of this process that name the same key run one after the other, in the order in which they came.
- * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests.
+ * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests. Only a
+ * job that others have come before again and again takes the server's lock, so that it comes to an end, too.
  */
 export interface OptimisticLimits {
   /** Most jobs that may wait, and most that run at once. */
@@ -20,8 +25,8 @@ export interface OptimisticLimits {
   atOnce: number;
   /** Most weight of both: the bytes of the requests behind the jobs. */
   maxBytes: number;
-  /** How long to run a job again that others come before. */
-  conflictMs: number;
+  /** How often others may come before a job until it locks them out. */
+  mostConflicts: number;
   /** Whether jobs wait for those that came before. Where requests share nothing, each has to find its own way. */
   hasLines: boolean;
 }
@@ -30,16 +35,18 @@ const LIMITS: OptimisticLimits = {
   maxJobs: 4096,
   atOnce: 64,
   maxBytes: 64 * 1024 * 1024,
-  conflictMs: 10_000,
+  mostConflicts: 12,
   hasLines: true,
 };
 
 const RETRY_SOON = { 'retry-after': '1' };
 const FIRST_PAUSE_MS = 5;
 const MOST_PAUSE_MS = 250;
+/** How long to wait for the lock. */
+const LOCK_MS = 20_000;
 
 export class OptimisticWrites implements Writes {
-  readonly #server: BatchServer;
+  readonly #server: BatchServer & TransactionSource;
   readonly #limits: OptimisticLimits;
   readonly #damage: Damage | null;
   readonly #listeners = new Set<(position: Position) => void>();
@@ -52,7 +59,11 @@ export class OptimisticWrites implements Writes {
   #newest = 0;
   #isClosed = false;
 
-  constructor(server: BatchServer, limits: Partial<OptimisticLimits> = {}, damage: Damage | null = null) {
+  constructor(
+    server: BatchServer & TransactionSource,
+    limits: Partial<OptimisticLimits> = {},
+    damage: Damage | null = null,
+  ) {
     this.#server = server;
     this.#limits = { ...LIMITS, ...limits };
     this.#damage = damage;
@@ -104,16 +115,15 @@ export class OptimisticWrites implements Writes {
   }
 
   async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
-    const deadline = performance.now() + this.#limits.conflictMs;
+    const { mostConflicts } = this.#limits;
     let isFixed = false;
     let isLookalike = false;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
+    for (let conflicts = 0; conflicts < mostConflicts; ) {
       const refusal = this.#damage?.refusal() ?? null;
       if (refusal !== null) throw refusal;
-      const fixedAfter = isFixed ? await this.#counter() : null;
-      const transaction = new OptimisticTransaction(this.#server, fixedAfter);
-      transaction.touch(...keys);
       try {
+        const transaction = new OptimisticTransaction(this.#server, isFixed ? await this.#counter() : null);
+        transaction.touch(...keys);
         const value = await job(transaction);
         const newest = await transaction.commit();
         if (newest !== null) this.#announce(newest);
@@ -124,14 +134,32 @@ export class OptimisticWrites implements Writes {
           isLookalike = true;
           continue;
         }
-        if (!(error instanceof Conflict)) throw this.#damage?.failure(error) ?? databaseFailure(error);
-        if (performance.now() > deadline) {
-          throw unavailable('Others keep changing the same. Nothing was stored; send this again in a moment.', error);
-        }
+        if (!(error instanceof Conflict)) throw this.#failure(error);
         // jitter, so that two do not meet again
-        await new Promise((resolve) => setTimeout(resolve, pauseMs * Math.random()));
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MOST_PAUSE_MS) * Math.random());
+        conflicts += 1;
       }
     }
+    return await this.#locked(job, keys).catch((error) => {
+      throw this.#failure(error);
+    });
+  }
+
+  async #locked<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
+    const transaction = await retryWhileBusy(() => LockedTransaction.begin(this.#server), LOCK_MS);
+    try {
+      transaction.touch(...keys);
+      const value = await job(transaction);
+      const newest = await transaction.commit((statements) => this.#server.batch(statements, 'read'));
+      if (newest !== null) this.#announce(newest);
+      return value;
+    } finally {
+      await transaction.close();
+    }
+  }
+
+  #failure(error: unknown): unknown {
+    return this.#damage?.failure(error) ?? databaseFailure(error);
   }
 
   async #counter(): Promise<number> {

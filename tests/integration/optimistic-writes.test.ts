@@ -1,9 +1,8 @@
 import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DraftedPositions } from '@/db/drafted-positions';
-import type { BatchServer } from '@/db/optimistic-transaction';
-import { OptimisticWrites } from '@/db/optimistic-writes';
-import { TrialBatches } from '@/db/trial-batch';
+import { connect } from '@/db/open-server';
+import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LongLine, longLine } from '../support/long-line';
@@ -42,15 +41,10 @@ beforeEach(async () => {
   );
 });
 
-function instance(url = libsql.url): OptimisticWrites {
-  const client = createClient({ url });
-  const trials = new TrialBatches(url, undefined);
-  opened.push(client, trials);
-  const server: BatchServer = {
-    batch: (statements, mode) => client.batch(statements, mode),
-    trial: (statements) => trials.run(statements),
-  };
-  return new OptimisticWrites(server);
+function instance(url = libsql.url, limits: Partial<OptimisticLimits> = {}): OptimisticWrites {
+  const connection = connect(url, undefined);
+  opened.push(connection);
+  return new OptimisticWrites(connection.server, limits);
 }
 
 async function all(sql: string): Promise<Record<string, unknown>[]> {
@@ -115,6 +109,36 @@ suites('jobs of several instances', () => {
     expect(done.length).toBeGreaterThan(100);
     const [total] = await all('SELECT sum(sum) AS sum FROM sums');
     expect(Number(total?.sum)).toBe(written.length);
+  });
+
+  test('come to an end, though others come before them each time', async () => {
+    const [slow, quick] = [instance(libsql.url, { mostConflicts: 3 }), instance()];
+    let runs = 0;
+    let others = 0;
+    const writes = () => quick.run((transaction) => addOne(transaction, 'agent:a', `other ${++others}`));
+    let held: Promise<void> = Promise.resolve();
+    const first = await slow.run(async (transaction) => {
+      runs += 1;
+      transaction.touch('agent:a');
+      await transaction.execute('SELECT sum FROM sums');
+      // the last time, whoever comes waits
+      if (runs <= 3) await writes();
+      else held = writes();
+      await addOne(transaction, 'agent:a', 'at last');
+      return await transaction.position();
+    });
+    await held;
+    expect(runs).toBe(4);
+    expect((await all('SELECT who FROM notes ORDER BY position')).map(({ who }) => who)).toEqual(
+      expect.arrayContaining(['at last']),
+    );
+    expect((await all('SELECT position FROM notes ORDER BY position')).map(({ position }) => position)).toContain(
+      first,
+    );
+    const sums = (await all("SELECT body->>'sum' AS sum FROM notes ORDER BY position")).map(({ sum }) => Number(sum));
+    expect(sums).toEqual([1, 2, 3, 4, 5]);
+    const [last] = (await all('SELECT who FROM notes ORDER BY position')).slice(-1);
+    expect(last?.who).toMatch(/^other/);
   });
 
   test('that only rely on a key go on beside each other, and not past one that touches it', async () => {
