@@ -7,6 +7,7 @@ export const ROLE_WORD: Record<Role, string> = {
   owner: 'Owner',
   runner: 'Runner',
   issuer: 'Issuer of embeds',
+  timer: 'Timer',
 };
 
 /** What somebody with that role may, after "may". */
@@ -17,4 +18,5 @@ export const ROLE_MAY: Record<Role, string> = {
   owner: 'do everything, also speak as any agent',
   runner: 'send what its agents do, and fetch what people ask of them; it reads no session and decides nothing',
   issuer: 'make tokens for embeds, and nothing else',
+  timer: 'have done what is due, and nothing else',
 };

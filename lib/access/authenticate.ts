@@ -4,7 +4,7 @@ import type { CredentialBook } from './credential-book';
 import { sameSecret } from './digest';
 import type { Guesses } from './guesses';
 import { checkHost } from './host';
-import { OWNER, type Principal } from './principal';
+import { OWNER, type Principal, TIMER } from './principal';
 import { checkSameOrigin } from './same-origin';
 import { isSecret } from './secret';
 import { sessionOf } from './session-cookie';
@@ -34,6 +34,7 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
     const isOurs = token !== undefined && isSecret(token);
     if (!isOurs) await door.guesses.turn();
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
+    if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;

@@ -37,6 +37,17 @@ export const OWNER: Principal = {
   redacts: false,
 };
 
+/** Who has INTERLUDE_CRON_SECRET: the host, which calls now and then. */
+export const TIMER: Principal = {
+  ...OWNER,
+  id: 'timer',
+  name: 'The host’s timer',
+  role: 'timer',
+  credentialId: 'timer',
+  credentialKind: 'token',
+  redacts: true,
+};
+
 /** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */
 export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentialKind' | 'memberId'>): boolean {
   return credentialKind === 'owner' || (credentialKind === 'session' && memberId === null);
@@ -66,4 +77,5 @@ const REFUSED: Record<Permission, string> = {
   administer: 'This is for admins: ask one of them.',
   speak: 'This is for runners. Make a token for one with "interlude tokens create --agent <id>".',
   issue: 'This is for admins, and for a token that was made for embeds.',
+  tend: 'This is for the host’s timer, with INTERLUDE_CRON_SECRET, and for admins.',
 };

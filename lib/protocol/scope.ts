@@ -4,8 +4,11 @@
  * What is out of a scope does not exist for whoever has it: no list, count, frame or error tells of it.
  */
 
-/** `owner` is the installation's own token: everything an admin may, and to speak as any agent. */
-export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer'] as const;
+/**
+ * `owner` is the installation's own token: everything an admin may, and to speak as any agent. `timer` is the host's, which
+ * has done what is due.
+ */
+export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer', 'timer'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** What a person can be made by an admin, or by the groups of an identity provider. */
@@ -14,19 +17,20 @@ export type MemberRole = (typeof MEMBER_ROLES)[number];
 
 /**
  * What a route asks for. `read`: to look; `attend`: to see what an agent is sent and owes; `act`: to ask something of an agent, or to decide; `administer`: people,
- * credentials, embeds, audit; `speak`: to be an agent's runner; `issue`: to make tokens for embeds; `self`: nothing but
- * to be known.
+ * credentials, embeds, audit; `speak`: to be an agent's runner; `issue`: to make tokens for embeds; `tend`: to have
+ * done what is due; `self`: nothing but to be known.
  */
-export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'self';
+export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'tend' | 'self';
 
 export const MAY: Record<Role, readonly Permission[]> = {
   viewer: ['self', 'read', 'attend'],
   operator: ['self', 'read', 'attend', 'act'],
-  admin: ['self', 'read', 'attend', 'act', 'issue', 'administer'],
-  owner: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'speak'],
+  admin: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend'],
+  owner: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend', 'speak'],
   // It reads no session and decides nothing.
   runner: ['self', 'attend', 'speak'],
   issuer: ['self', 'issue'],
+  timer: ['tend'],
 };
 
 /** `session`: a person signed in with a browser; `token`: a program; `embed`: a frame in a console; `code`: a link to sign in. */

@@ -33,8 +33,7 @@ import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
-import { cron } from './cron';
-import type { ServerParts } from './server-parts';
+import { doAllDue, type ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -113,7 +112,6 @@ export const ROUTES: readonly Route[] = [
       open(method, `${base}/readyz`, (_request, { parts, readiness }) => readyz(parts, readiness)),
     ]),
   ),
-  open('GET', '/api/v1/cron', cron),
 
   itself('GET', '/me', credential.getMe),
   itself('GET', '/me/sign-ins', getOwnSignIns),
@@ -125,6 +123,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
+  api('tend')('GET', '/cron', (_asked, server) => doAllDue(server)),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

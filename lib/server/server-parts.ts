@@ -42,11 +42,15 @@ export function closeParts({ fanOut, commands, logs, webhooks, credentials, refu
   for (const part of [fanOut, commands, logs, webhooks, credentials, refusals]) part.close();
 }
 
-/** Does everything that is due, now. */
-export async function doAllDue({ commands, logs, webhooks, refusals }: ServerParts): Promise<void> {
+/**
+ * `GET /cron`: does everything that is due, now. For hosts whose processes do not last, which call it now and then; what
+ * somebody would see is done before it is shown, too.
+ */
+export async function doAllDue({ commands, logs, webhooks, refusals }: ServerParts): Promise<{ status: 'done' }> {
   await commands.sweep();
   await logs.indexAll();
   await logs.retain();
   await webhooks.send();
   await refusals.tellDue();
+  return { status: 'done' };
 }

@@ -73,6 +73,7 @@ function neededFor(method: Method, pattern: string): Permission | null {
   const path = pattern.slice(API.length);
   if (/^\/me\b/.test(path)) return 'self';
   if (path === '/embed-tokens') return 'issue';
+  if (path === '/cron') return 'tend';
   if (/^\/(credentials|tokens|sign-in-codes|audit|members)\b/.test(path)) return 'administer';
   if (/^\/events$|^\/agents\/:agentId\/commands\b/.test(path)) return 'speak';
   if (/^\/agents\/:agentId\/reply-obligations$|^\/attachments\//.test(path)) return 'attend';
@@ -84,10 +85,11 @@ function neededFor(method: Method, pattern: string): Permission | null {
 const ROLE_MAY: Record<Role, string> = {
   viewer: 'self read attend',
   operator: 'self read attend act',
-  admin: 'self read attend act issue administer',
-  owner: 'self read attend act issue administer speak',
+  admin: 'self read attend act issue administer tend',
+  owner: 'self read attend act issue administer tend speak',
   runner: 'self attend speak',
   issuer: 'self issue',
+  timer: 'tend',
 };
 
 /** Whether a scope has the agent or session that a path names. Only ids of A are asked about. */
