@@ -1,3 +1,4 @@
+import { checkContext, contextKind } from '@/lib/access/context-kind';
 import { databaseOptions, openDatabase } from './client';
 
 /**
@@ -5,6 +6,7 @@ import { databaseOptions, openDatabase } from './client';
  * by itself; this is for hosts that only build and never start, and for a libSQL server that several of them share.
  */
 try {
+  checkContext(process.env, contextKind(process.env));
   const database = await openDatabase({ ...databaseOptions(process.env), migrates: true });
   await database.close();
 } catch (error) {

@@ -27,6 +27,9 @@ import { closeParts, keepParts, type ServerParts, serverParts } from './server-p
 /** How often to try a database that was away when the server started. */
 const OPEN_AGAIN_MS = 5_000;
 
+/** A stream says `bye` before a host cuts it off, most of them after five minutes. */
+const PER_REQUEST_STREAM_MS = 280_000;
+
 /** The whole of the server behind HTTP. */
 export interface Server {
   /** Answers everything that is not a page. Never rejects. */
@@ -122,7 +125,7 @@ export function createServer(
     // settings by which nobody could sign in are told at the start, not to whoever tries
     memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
-    const streamMaxMs = seconds > 0 ? seconds * 1000 : null;
+    const streamMaxMs = seconds > 0 ? seconds * 1000 : lasts ? null : PER_REQUEST_STREAM_MS;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
     const opened = await openDatabase({
       ...databaseOptions(env),
