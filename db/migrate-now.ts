@@ -1,5 +1,5 @@
-import { checkContext, contextKind } from '@/lib/access/context-kind';
 import { databaseOptions, openDatabase } from './client';
+import { checkContext, contextKind } from './context-kind';
 
 /**
  * `npm run db:migrate`: brings the database that the environment names up to date and exits. `npm start` does the same

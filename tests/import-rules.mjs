@@ -21,7 +21,7 @@ export const MAY_IMPORT = {
   'lib/redaction': ['lib/protocol'],
   'lib/adapters': ['lib/protocol'],
   'lib/projections': ['lib/protocol', 're2js'],
-  db: ['lib/protocol', ...LIBSQL, 'libsql', 'drizzle-kit'],
+  db: ['lib/protocol', ...LIBSQL, '@libsql/hrana-client', 'libsql', 'drizzle-kit', '#open-file'],
   'lib/access': ['lib/access/oidc', 'lib/protocol', 'db', ...LIBSQL, '@noble/hashes'],
   // The one place that speaks with identity providers.
   'lib/access/oidc': ['lib/access', 'lib/protocol', 'jose', 'openid-client'],
@@ -137,10 +137,9 @@ export const MAY_IMPORT = {
  * @type {Record<string, string[]>}
  */
 const MAY_BESIDES = {
-  'db/client.ts': ['node:'],
   'db/database-file.ts': ['node:'],
   'db/left-behind-log.ts': ['node:'],
-  'db/open-error.ts': ['node:'],
+  'db/open-file.ts': ['node:'],
   'lib/access/command-place.ts': ['node:path'],
   // The SDK is where the person has it.
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],

@@ -1,9 +1,9 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
+import type { ContextKind } from '@/db/context-kind';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import type { Permission, Role } from '@/lib/protocol/scope';
-import type { ContextKind } from './context-kind';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
 import { may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';

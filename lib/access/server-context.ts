@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
+import type { ContextKind } from '@/db/context-kind';
 import type { Role } from '@/lib/protocol/scope';
 import type { AccessSettings } from './access-settings';
-import type { ContextKind } from './context-kind';
 import type { OpenStreams } from './open-streams';
 import type { WebhookSettings } from './webhook-settings';
 

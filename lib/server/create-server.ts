@@ -1,9 +1,9 @@
 import { databaseOptions, openDatabase } from '@/db/client';
+import { type ContextKind, checkContext } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
 import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
-import { type ContextKind, checkContext } from '@/lib/access/context-kind';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { Guesses } from '@/lib/access/guesses';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';

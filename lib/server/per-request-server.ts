@@ -1,4 +1,4 @@
-import { contextKind } from '@/lib/access/context-kind';
+import { contextKind } from '@/db/context-kind';
 import { createServer, ProcessMemory, type Server } from './create-server';
 
 /**

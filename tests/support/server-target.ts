@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { contextKind } from '@/lib/access/context-kind';
+import { contextKind } from '@/db/context-kind';
 import { serverOf } from '@/lib/server/per-request-server';
 import { ROUTES } from '@/lib/server/routes';
 import { dumpDatabase } from './database';
