@@ -155,11 +155,13 @@ describe('openDatabase', () => {
     }
   });
 
-  it('refuses a database that a newer version has migrated, and leaves it as it is', async () => {
+  it('goes on with a database that a newer version has migrated, unless that says this one may not', async () => {
     const url = urlOf('x.db');
     await (await openDatabase({ url })).close();
     const future = createClient({ url });
     await future.execute("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)");
+    await (await openDatabase({ url })).close();
+    await future.execute('UPDATE compatibility SET oldest_writer = 9999999999999');
     future.close();
     await expect(openDatabase({ url })).rejects.toMatchObject({
       code: 'unavailable',
