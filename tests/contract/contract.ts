@@ -1,4 +1,5 @@
-import { afterAll } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
+import { FrameReader } from '../support/frames';
 import type { ServerTarget } from '../support/server-target';
 import { describeAttachmentsContract } from './attachments-contract';
 import { describeCommandsContract } from './commands-contract';
@@ -42,6 +43,8 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
 export function sharedServer<Target extends ServerTarget>(open: () => Promise<Target>): () => Promise<Target> {
   let server: Promise<Target> | null = null;
   afterAll(async () => (await server)?.close());
+  // what a test has left open would be told of all that those behind it do
+  afterEach(() => FrameReader.leaveAll());
   return async () => {
     server ??= open();
     return { ...(await server), close: async () => {} };

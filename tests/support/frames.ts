@@ -11,10 +11,17 @@ export class FrameReader {
   #failure: unknown = null;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #waiters = new Set<() => void>();
+  static readonly #open = new Set<FrameReader>();
 
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader();
+    FrameReader.#open.add(this);
     void this.#read();
+  }
+
+  /** Leaves every stream that is still open. */
+  static async leaveAll(): Promise<void> {
+    await Promise.all([...FrameReader.#open].map((reader) => reader.cancel().catch(() => {})));
   }
 
   /** Resolves with the frames so far, once `isEnough` holds for them. Rejects when the stream ends before. */
@@ -69,6 +76,7 @@ export class FrameReader {
       this.#failure = error;
     }
     this.#isOver = true;
+    FrameReader.#open.delete(this);
     this.#tell();
   }
 
