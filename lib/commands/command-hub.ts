@@ -1,8 +1,8 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { isAnyDue, type RowChoice, RowSweep, type RowWork } from '@/db/row-sweep';
-import type { AboutJob, WriteTransaction } from '@/db/writes';
+import { isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
+import type { AboutJob } from '@/db/writes';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
 import type { OpenStreams } from '@/lib/access/open-streams';
@@ -11,27 +11,14 @@ import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import type { Scope } from '@/lib/protocol/scope';
-import { forgottenAttachments, removeAttachments } from './attachment-rows';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
-import { expiredLevels, expireLevels, renewLevel } from './desire-level';
-import { dueStates, resolveDueStates } from './due-states';
-import { expireCommands, expiredCommands, type Hour } from './expire-commands';
-import { expireRequests, forsakenSessions, giveUpRequests, overdueSessions } from './expire-requests';
-import { overdueReplies, tellOverdue } from './overdue-replies';
-import { oldActivity, removeActivity } from './remove-activity';
+import { renewLevel } from './desire-level';
+import { dueWork } from './due-work';
+import type { Hour } from './expire-commands';
 import { REPLY_OVERDUE_MS } from './reply-settings';
-import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
-import {
-  connectRunner,
-  disconnectMute,
-  disconnectRunner,
-  disconnectSilent,
-  type RunnerRef,
-  renewRunners,
-  silentRunners,
-} from './runner-connection';
+import { connectRunner, disconnectMute, disconnectRunner, type RunnerRef, renewRunners } from './runner-connection';
 import { renewRules } from './wake-rule';
 
 /** How often to look for what another process queued, for leases that ran out, and for what has expired. */
@@ -215,87 +202,9 @@ export class CommandHub {
     if (Number(rows[0]?.is_any_due) === 1) await this.sweep();
   }
 
-  /** Everything that may be due, in the order in which it is done. */
   #sweeps(hour: Hour): RowWork[] {
-    const { now, isSure } = hour;
-    const overdueMs = this.#replyOverdueMs;
-    const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
-      return (choice: RowChoice) => this.#database.writes.run((transaction) => work(transaction, choice));
-    };
-    const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
-    const tellSilent = written((transaction, choice) => tellSilence(transaction, now, choice));
-    // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
-    const requests: RowWork = {
-      kind: 'what expired in the session',
-      due: overdueSessions(now),
-      work: written((transaction, choice) => expireRequests(transaction, now, choice)),
-    };
-    // nor can what is removed be brought back
-    const attachments: RowWork = {
-      kind: 'the attachment',
-      due: forgottenAttachments(now),
-      work: written((transaction, choice) => removeAttachments(transaction, now, choice)),
-    };
-    return [
-      {
-        kind: 'the log level of',
-        due: expiredLevels(now),
-        work: written((transaction, choice) => expireLevels(transaction, now, choice)),
-      },
-      {
-        kind: 'the command',
-        due: expiredCommands(hour),
-        work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
-      },
-      ...(isSure ? [requests, attachments] : []),
-      {
-        kind: 'the silent runner of',
-        due: silentRunners(now),
-        work: written((transaction, choice) => disconnectSilent(transaction, now, choice, this.#lasts)),
-      },
-      {
-        kind: 'the missed runner of',
-        due: missedRunners(now),
-        work: (choice) => (choice.only === null ? tellAll(choice) : this.#tellSessions(choice, now, tellAbsence)),
-      },
-      {
-        kind: 'the silent agent',
-        due: silentAgents(now),
-        work: (choice) => (choice.only === null ? tellSilent(choice) : this.#tellSessions(choice, now, tellSilence)),
-      },
-      {
-        kind: 'what was asked in the session',
-        due: forsakenSessions(now),
-        work: written((transaction, choice) => giveUpRequests(transaction, now, choice)),
-      },
-      {
-        kind: 'the state of the session',
-        due: dueStates(now),
-        work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
-      },
-      {
-        kind: 'the activity of',
-        due: oldActivity(now),
-        work: written((transaction) => removeActivity(transaction, now)),
-      },
-      {
-        kind: 'the overdue reply',
-        due: overdueReplies(now, overdueMs),
-        work: written((transaction, choice) => tellOverdue(transaction, { now, overdueMs }, choice)),
-      },
-    ];
-  }
-
-  /** One agent's sessions; one by one if they can't be told together. */
-  async #tellSessions(agent: RowChoice, now: number, tell: typeof tellAbsence): Promise<number> {
-    const { writes } = this.#database;
-    const agentId = agent.only ?? '';
-    await this.#rows.run({
-      kind: `of the missed agent ${JSON.stringify(agentId)} the session`,
-      due: openSessions(agentId),
-      work: (sessions) => writes.run((transaction) => tell(transaction, now, agent, sessions)),
-    });
-    return 0;
+    const server = { database: this.#database, rows: this.#rows, lasts: this.#lasts };
+    return dueWork({ ...server, replyOverdueMs: this.#replyOverdueMs }, hour);
   }
 
   /** The time is read first: a clock moved before or after the check is not trusted. */

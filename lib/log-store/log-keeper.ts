@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { pause } from '@/db/next-turn';
-import { ALL_DUE, RowSweep, selectDue } from '@/db/row-sweep';
+import { ALL_DUE, type DueRows, isAnyDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
@@ -125,22 +125,33 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      this.#work('indexing', () => this.indexAll());
+      this.#work('indexing', () => this.indexAll(), [UNINDEXED_LOGS]);
     }, INDEX_AFTER_MS);
     unref(this.#soon);
   }
 
-  /** A running slice finds what is left to do by itself. */
-  #work(kind: 'indexing' | 'removing', task: () => Promise<void>): void {
+  /**
+   * A running slice finds what is left to do by itself.
+   *
+   * @param due without any of which there is nothing to do
+   */
+  #work(kind: 'indexing' | 'removing', task: () => Promise<void>, due: readonly DueRows[] = []): void {
     if (this.#busy.has(kind) || this.#isClosed) return;
     this.#busy.add(kind);
-    this.#isKeeper()
+    this.#isDue(due)
+      .then((isDue) => isDue && this.#isKeeper())
       .then((isOurs) => (isOurs ? task() : undefined))
       .then(() => {
         this.#isFailing = false;
       })
       .catch((error) => this.#failed(error))
       .finally(() => this.#busy.delete(kind));
+  }
+
+  async #isDue(due: readonly DueRows[]): Promise<boolean> {
+    if (due.length === 0) return true;
+    const { rows } = await this.#database.reader.execute(isAnyDue(due));
+    return Number(rows[0]?.is_any_due) === 1;
   }
 
   async #paced(slice: () => Promise<void>): Promise<void> {

@@ -1,0 +1,103 @@
+import type { Database } from '@/db/client';
+import type { RowChoice, RowSweep, RowWork } from '@/db/row-sweep';
+import type { WriteTransaction } from '@/db/writes';
+import { forgottenAttachments, removeAttachments } from './attachment-rows';
+import { expiredLevels, expireLevels } from './desire-level';
+import { dueStates, resolveDueStates } from './due-states';
+import { expireCommands, expiredCommands, type Hour } from './expire-commands';
+import { expireRequests, forsakenSessions, giveUpRequests, overdueSessions } from './expire-requests';
+import { overdueReplies, tellOverdue } from './overdue-replies';
+import { oldActivity, removeActivity } from './remove-activity';
+import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
+import { disconnectSilent, silentRunners } from './runner-connection';
+
+export interface DueServer {
+  database: Database;
+  rows: RowSweep;
+  replyOverdueMs: number;
+  /** Whether a process lives on between two requests. */
+  lasts: boolean;
+}
+
+/**
+ * All that time alone changes, in the order in which it is done: who is gone, and which commands, requests and log levels
+ * are over. When each is due follows from times that were recorded, so it is the same however late it is done.
+ */
+export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: DueServer, hour: Hour): RowWork[] {
+  const { now, isSure } = hour;
+  const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
+    return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
+  };
+  const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
+  const tellSilent = written((transaction, choice) => tellSilence(transaction, now, choice));
+  /** One agent's sessions; one by one if they can't be told together. */
+  const tellSessions = async (agent: RowChoice, tell: typeof tellAbsence) => {
+    const agentId = agent.only ?? '';
+    await rows.run({
+      kind: `of the missed agent ${JSON.stringify(agentId)} the session`,
+      due: openSessions(agentId),
+      work: (sessions) => database.writes.run((transaction) => tell(transaction, now, agent, sessions)),
+    });
+    return 0;
+  };
+  // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
+  const requests: RowWork = {
+    kind: 'what expired in the session',
+    due: overdueSessions(now),
+    work: written((transaction, choice) => expireRequests(transaction, now, choice)),
+  };
+  // nor can what is removed be brought back
+  const attachments: RowWork = {
+    kind: 'the attachment',
+    due: forgottenAttachments(now),
+    work: written((transaction, choice) => removeAttachments(transaction, now, choice)),
+  };
+  return [
+    {
+      kind: 'the log level of',
+      due: expiredLevels(now),
+      work: written((transaction, choice) => expireLevels(transaction, now, choice)),
+    },
+    {
+      kind: 'the command',
+      due: expiredCommands(hour),
+      work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
+    },
+    ...(isSure ? [requests, attachments] : []),
+    {
+      kind: 'the silent runner of',
+      due: silentRunners(now),
+      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, lasts)),
+    },
+    {
+      kind: 'the missed runner of',
+      due: missedRunners(now),
+      work: (choice) => (choice.only === null ? tellAll(choice) : tellSessions(choice, tellAbsence)),
+    },
+    {
+      kind: 'the silent agent',
+      due: silentAgents(now),
+      work: (choice) => (choice.only === null ? tellSilent(choice) : tellSessions(choice, tellSilence)),
+    },
+    {
+      kind: 'what was asked in the session',
+      due: forsakenSessions(now),
+      work: written((transaction, choice) => giveUpRequests(transaction, now, choice)),
+    },
+    {
+      kind: 'the state of the session',
+      due: dueStates(now),
+      work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
+    },
+    {
+      kind: 'the activity of',
+      due: oldActivity(now),
+      work: written((transaction) => removeActivity(transaction, now)),
+    },
+    {
+      kind: 'the overdue reply',
+      due: overdueReplies(now, overdueMs),
+      work: written((transaction, choice) => tellOverdue(transaction, { now, overdueMs }, choice)),
+    },
+  ];
+}
