@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { ownPort } from './own-port.mjs';
+
+/**
+ * An instance of a function as a host of functions runs it: its process is frozen whenever no request is under way, from
+ * the moment its last answer has left.
+ */
+export interface FrozenFunction {
+  /** Of the host in front of it. */
+  url: string;
+  /** How often it was frozen. */
+  readonly freezes: number;
+  /** What the process has said. */
+  readonly output: string;
+  /** The host gives it up. The next request is answered by a new one. */
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const program = fileURLToPath(new URL('./function-process.mjs', import.meta.url));
+
+/** @param launcher what the build made of it */
+export async function startFrozenFunction(launcher: string, env: Record<string, string>): Promise<FrozenFunction> {
+  let running: Promise<{ child: ChildProcess; port: number }> | null = null;
+  let underWay = 0;
+  let freezes = 0;
+  let output = '';
+
+  async function start() {
+    const port = await ownPort();
+    const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('INTERLUDE_'));
+    const child = spawn(process.execPath, [program, launcher, String(port)], {
+      env: { ...Object.fromEntries(kept), NODE_ENV: 'production', VERCEL: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk).slice(-20_000);
+    };
+    child.stderr?.on('data', keep);
+    child.stdout?.on('data', keep);
+    await Promise.race([
+      once(child.stdout as NodeJS.ReadableStream, 'data'),
+      once(child, 'exit').then(() => Promise.reject(new Error(`the function ended: ${output}`))),
+    ]);
+    return { child, port };
+  }
+
+  async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    underWay += 1;
+    running ??= start();
+    const { child, port } = await running;
+    child.kill('SIGCONT');
+    await new Promise<void>((resolve) => {
+      const { method, url: path, headers } = incoming;
+      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+        answer.on('close', resolve);
+      });
+      sent.on('error', () => {
+        if (outgoing.headersSent) outgoing.destroy();
+        else outgoing.writeHead(502).end();
+        resolve();
+      });
+      // whoever leaves, ends what was begun for them
+      outgoing.on('close', () => sent.destroy());
+      incoming.pipe(sent);
+    });
+    underWay -= 1;
+    if (underWay > 0 || child.exitCode !== null || child.signalCode !== null) return;
+    freezes += 1;
+    child.kill('SIGSTOP');
+  }
+
+  async function end(): Promise<void> {
+    const ending = running;
+    running = null;
+    if (ending === null) return;
+    const { child } = await ending;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  const host = createServer((incoming, outgoing) => void forward(incoming, outgoing));
+  host.listen(0, '127.0.0.1');
+  await once(host, 'listening');
+  return {
+    url: `http://127.0.0.1:${(host.address() as AddressInfo).port}`,
+    get freezes() {
+      return freezes;
+    },
+    get output() {
+      return output;
+    },
+    kill9: end,
+    async stop() {
+      host.closeAllConnections();
+      host.close();
+      await end();
+    },
+  };
+}
