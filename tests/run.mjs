@@ -18,6 +18,7 @@ import { ensureChromium } from './support/chromium-path.mjs';
 import { firstLoad } from './support/first-load.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensureRealAgents, REAL_AGENTS } from './support/real-agents.mjs';
+import { ensureWorkerd } from './support/workerd.mjs';
 
 /** A stage that hangs must not hang the run. A machine that is half as fast as usual is no such stage. */
 const STAGE_LIMIT_MS = 3_600_000;
@@ -64,11 +65,12 @@ const STAGES = {
     return tooHeavy.length === 0 ? PASSED : failed(`first-load JavaScript, gzipped\n${tooHeavy.join('\n')}`);
   },
   contract: async () => {
-    const libsql = ensureLibsqlServer();
+    const programs = { 'against a libSQL server': ensureLibsqlServer(), 'in workerd': ensureWorkerd() };
     const tally = await vitest('contract', SHARED);
-    if ('missing' in libsql)
-      tally.notes = [...(tally.notes ?? []), `not run against a libSQL server\n${libsql.missing}`];
-    return tally;
+    const notes = Object.entries(programs).flatMap(([where, found]) =>
+      'missing' in found ? [`not run ${where}\n${found.missing}`] : [],
+    );
+    return { ...tally, notes: [...(tally.notes ?? []), ...notes] };
   },
   integration: () => vitest('integration', SHARED),
   ui: () => vitest('ui', SHARED),

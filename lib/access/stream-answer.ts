@@ -56,7 +56,8 @@ export function asResponse(answer: Response): Response {
 }
 
 export function readable(open: Opener): ReadableStream<Chunk> {
-  let source: Source;
+  // workerd asks for more while it is being opened: what is written then need not be waited for
+  let source: Source | null = null;
   return new ReadableStream<Chunk>(
     {
       start(controller) {
@@ -76,8 +77,8 @@ export function readable(open: Opener): ReadableStream<Chunk> {
           hangUp: (why) => controller.error(brokenOff(why)),
         });
       },
-      pull: () => source.drained(),
-      cancel: () => source.gone(),
+      pull: () => source?.drained(),
+      cancel: () => source?.gone(),
     },
     new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
   );

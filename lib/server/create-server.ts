@@ -61,9 +61,11 @@ export class ProcessMemory {
   isSchemaKnown = false;
   #settings: AccessSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
+  readonly #kind: ContextKind;
 
-  constructor(env: Record<string, string | undefined>) {
+  constructor(env: Record<string, string | undefined>, kind: ContextKind) {
     this.env = env;
+    this.#kind = kind;
   }
 
   /** @throws AppError `unavailable` for settings that make no sense */
@@ -74,7 +76,7 @@ export class ProcessMemory {
 
   /** @throws AppError `unavailable` for settings that make no sense */
   provider(): OidcSignIn | null {
-    this.#provider ??= { signIn: newProvider(this.env, this.settings()) };
+    this.#provider ??= { signIn: newProvider(this.env, this.settings(), this.#kind) };
     return this.#provider.signIn;
   }
 }
@@ -90,7 +92,7 @@ export class ProcessMemory {
 export function createServer(
   env: Record<string, string | undefined>,
   kind: ContextKind = 'shared',
-  memory = new ProcessMemory(env),
+  memory = new ProcessMemory(env, kind),
 ): Server {
   const readiness = new Readiness();
   const lasts = kind === 'shared';
@@ -236,7 +238,11 @@ function isTelling({ access, method }: ApiRoute): boolean {
 }
 
 /** @throws AppError `unavailable` for settings that make no sense */
-function newProvider(env: Record<string, string | undefined>, { token, now }: AccessSettings): OidcSignIn | null {
+function newProvider(
+  env: Record<string, string | undefined>,
+  { token, now }: AccessSettings,
+  kind: ContextKind,
+): OidcSignIn | null {
   const found = oidcSettings(env);
-  return found === null ? null : new OidcSignIn(found, token, now);
+  return found === null ? null : new OidcSignIn(found, token, now, kind === 'shared');
 }

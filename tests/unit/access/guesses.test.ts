@@ -47,6 +47,16 @@ describe('secrets that may be guesses', () => {
     await vi.advanceTimersByTimeAsync(60_000);
   });
 
+  test('wait for nobody whose request was given up, with its timers', async () => {
+    guessWrong(20);
+    come(199);
+    vi.clearAllTimers();
+    now = 4_000;
+    const had = come(200);
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(had()).toBe(200);
+  });
+
   test('wait no longer once the wrong ones are a minute old', async () => {
     guessWrong(30);
     now = 60_001;

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundleWorker } from '../support/bundle-worker';
+import { ingest, record } from '../support/ingest-target';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { type WorkerServer, workerServer } from '../support/server-target';
+import { ensureWorkerd } from '../support/workerd.mjs';
+import { sharedServer } from './contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeLogLevelContract } from './log-level-contract';
+import { describeObligationsContract } from './obligations-contract';
+import { describeReadModelsContract } from './read-models-contract';
+import { describeStreamContract } from './stream-contract';
+
+/** The handlers where there is no Node, and where no request may touch what another one has opened. */
+const suites = 'missing' in ensureLibsqlServer() || 'missing' in ensureWorkerd() ? describe.skip : describe;
+let libsql: ReturnType<typeof startLibsqlServer> | undefined;
+const databaseUrl = async () => {
+  libsql ??= startLibsqlServer();
+  return (await libsql).url;
+};
+// behind the servers that read from it: hooks run last to first
+afterAll(async () => (await libsql)?.stop());
+
+test('the handlers reach nothing of Node, and nothing that opens files', async () => {
+  const { nodeImports, files } = await bundleWorker();
+  expect(nodeImports).toEqual([]);
+  expect(files).toEqual(expect.arrayContaining(['lib/server/per-request-server.ts', 'db/no-file.ts']));
+  expect(
+    files.filter((file) => /^(db\/(open-file|database-file|local-)|node_modules\/(libsql|ws)\/)/.test(file)),
+  ).toEqual([]);
+});
+
+test('without the condition of workers they would', async () => {
+  const { nodeImports } = await bundleWorker(['node']);
+  expect(nodeImports).toContain('db/open-file.ts imports node:fs');
+});
+
+const shared = sharedServer(async () => workerServer(await databaseUrl(), 'today'));
+
+// those that take the longest are left to other hosts: what they try has nothing to do with where it runs
+suites('in workerd', () => {
+  describeIngestContract('workerd', shared);
+  describeStreamContract('workerd', shared);
+  describeReadModelsContract('workerd', shared);
+  describeLogLevelContract('workerd', shared);
+  describeObligationsContract('workerd', shared);
+
+  test('nothing went wrong that no answer told', async () => {
+    expect((await shared()).said()).toBe('');
+  });
+});
+
+suites('a worker', () => {
+  let target: WorkerServer;
+
+  beforeAll(async () => {
+    target = await workerServer(await databaseUrl(), 'strict', { INTERLUDE_STREAM_MAX_SECONDS: '2' });
+  });
+  afterAll(() => target?.close());
+
+  const own = (id: string, seq: number) =>
+    record(seq, { agentId: id, sessionId: id, event: { type: 'CUSTOM', name: 'marker', value: seq } });
+  const seqsOf = (frames: readonly { event: string; data: unknown }[]) =>
+    frames.flatMap(({ event, data }) => (event === 'session-event' ? [(data as { seq: number }).seq] : []));
+
+  test('signs in by the link, and knows the cookie in the next request', async () => {
+    const link = await target.send(`/sign-in?token=${target.token}`);
+    expect(link.status).toBe(303);
+    const cookie = link.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+    expect((await target.send('/api/v1/sessions', { headers })).status).toBe(200);
+    expect((await target.send('/api/v1/sessions')).status).toBe(401);
+  });
+
+  test('says bye before it is cut off, and goes on where that stream ended', async () => {
+    await ingest(target, [own('bye', 1)], 1, 'bye');
+    const reader = await target.stream('topic=session:bye&after=0');
+    await reader.frame('up-to-date');
+    // by another request, which knows nothing of the stream
+    await ingest(target, [own('bye', 2)], 1, 'bye');
+    const frames = await reader.end();
+    expect(seqsOf(frames)).toEqual([1, 2]);
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
+    await ingest(target, [own('bye', 3)], 1, 'bye');
+    const last = frames.findLast(({ id }) => id !== undefined)?.id ?? '';
+    const next = await target.stream('topic=session:bye', { 'last-event-id': last });
+    await next.frame('up-to-date');
+    expect(seqsOf(next.frames)).toEqual([3]);
+  });
+
+  test('answers many at once, of which none touches what another one has opened', async () => {
+    const ids = Array.from({ length: 8 }, (_, at) => `at-once-${at}`);
+    await Promise.all(ids.map((id) => ingest(target, [own(id, 1)], 1, id)));
+    const readers = await Promise.all(ids.map((id) => target.stream(`topic=session:${id}&topic=fleet&after=0`)));
+    const paths = ['/sessions', '/agents', '/agents/at-once-0/logs', '/sessions/at-once-1/transcript', '/inbox'];
+    const answers = await Promise.all([
+      ...ids.map(async (id) => (await ingest(target, [own(id, 2), own(id, 3)], 1, id)).accepted),
+      ...paths.map(async (path) => (await target.get(`/api/v1${path}`)).status),
+    ]);
+    expect(answers).toEqual([...ids.map(() => 2), ...paths.map(() => 200)]);
+    for (const reader of readers) {
+      const frames = await reader.until((all) => seqsOf(all).length === 3);
+      expect(seqsOf(frames)).toEqual([1, 2, 3]);
+      await reader.cancel();
+    }
+  });
+
+  test('lets those wait who guess', async () => {
+    const guess = () => target.send('/api/v1/sessions', { headers: { authorization: 'Bearer of-somebody-else-0123' } });
+    // the first are free
+    for (const _ of [1, 2]) {
+      const guesses = await Promise.all(Array.from({ length: 30 }, guess));
+      expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([401]));
+    }
+    expect((await target.get('/api/v1/sessions')).status).toBe(200);
+  });
+
+  test('has nothing go wrong that no answer told', () => {
+    expect(target.said()).toBe('');
+  });
+});
