@@ -168,7 +168,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     expect((await get(one, '/api/v1/cron', {})).status).toBe(401);
     expect((await get(one, '/api/v1/cron', bearer('another-secret-0123456789'))).status).toBe(401);
     const done = await get(one, '/api/v1/cron', bearer(CRON_SECRET));
-    expect([done.status, await done.json()]).toEqual([200, { status: 'done' }]);
+    expect([done.status, await done.json()]).toEqual([200, expect.objectContaining({ status: 'done' })]);
     expect((await get(one, '/api/v1/sessions', bearer(CRON_SECRET))).status).toBe(403);
   });
 

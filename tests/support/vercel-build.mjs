@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   linkSync,
@@ -16,6 +17,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root } from '../../lib/launch/root.mjs';
 
@@ -60,7 +62,7 @@ export function ensureVercelCli() {
 export function buildForVercel(env) {
   const cli = ensureVercelCli();
   if ('missing' in cli) throw new Error(cli.missing);
-  const folder = mkdtempSync(join(root, 'node_modules', '.cache', 'interlude-vercel-build-'));
+  const folder = mkdtempSync(join(tmpdir(), 'interlude-vercel-'));
   const source = join(folder, 'project');
   linkAll(root, source);
   mkdirSync(join(source, '.vercel'));
@@ -130,6 +132,19 @@ function linkAll(from, to) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isDirectory()) linkAll(source, target);
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
-    else if (entry.isFile()) linkSync(source, target);
+    else if (entry.isFile()) linkOrCopy(source, target);
+  }
+}
+
+/**
+ * @param {string} source
+ * @param {string} target
+ */
+function linkOrCopy(source, target) {
+  try {
+    linkSync(source, target);
+  } catch {
+    // on another disk
+    copyFileSync(source, target);
   }
 }

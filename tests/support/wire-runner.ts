@@ -12,6 +12,8 @@ export class WireRunner {
   readonly #waiting = new Set<() => void>();
   /** Every command sent to it, in order, each once. */
   readonly commands: Command[] = [];
+  /** What its stream broke off with. */
+  #failure: unknown = null;
 
   private constructor(server: { url: string; token: string }, agentId: string) {
     this.#server = server;
@@ -43,7 +45,7 @@ export class WireRunner {
       for (;;) {
         const at = this.commands.findIndex((command) => command.type === type);
         if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
-        if (isLate) throw new Error(`no ${type} came within ${WAIT_MS / 1_000} s`);
+        if (isLate) throw new Error(`no ${type} came within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
         await new Promise<void>((resolve) => {
           wake = resolve;
           this.#waiting.add(resolve);
@@ -90,7 +92,8 @@ export class WireRunner {
         this.#waiting.clear();
       }
     } catch (error) {
-      if (!this.#abort.signal.aborted) throw error;
+      // whoever waits for a command is told why none comes
+      if (!this.#abort.signal.aborted) this.#failure = error;
     }
   }
 
