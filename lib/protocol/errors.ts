@@ -4,7 +4,7 @@
  * Failure: an expected outcome (`duplicate`, `gap`, `fenced`) is data where it arises and becomes an AppError only at
  * the edge, where it turns into a response. A response with an error status has stored nothing.
  */
-const STATUS = {
+export const ERROR_STATUS = {
   malformed: 400,
   invalid_argument: 400,
   unauthenticated: 401,
@@ -23,7 +23,7 @@ const STATUS = {
   unavailable: 503,
 } as const satisfies Record<string, number>;
 
-export type ErrorCode = keyof typeof STATUS;
+export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export interface ErrorBody {
   error: { code: ErrorCode; message: string; [detail: string]: unknown };
@@ -52,7 +52,7 @@ export class AppError extends Error {
   }
 
   get status(): number {
-    return STATUS[this.code];
+    return ERROR_STATUS[this.code];
   }
 
   static override [Symbol.hasInstance](value: unknown): value is AppError {
@@ -61,7 +61,7 @@ export class AppError extends Error {
 }
 
 export function statusOf(code: ErrorCode): number {
-  return STATUS[code];
+  return ERROR_STATUS[code];
 }
 
 export function errorBody(error: AppError): ErrorBody {

@@ -33,6 +33,7 @@ import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
+import { getOpenApi } from './open-api/get-open-api';
 import { doAllDue, type ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -113,6 +114,7 @@ export const ROUTES: readonly Route[] = [
     ]),
   ),
 
+  itself('GET', '/openapi.json', () => getOpenApi(ROUTES)),
   itself('GET', '/me', credential.getMe),
   itself('GET', '/me/sign-ins', getOwnSignIns),
   api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', deleteOwnSignIns),

@@ -1,0 +1,12 @@
+import { markRedacted } from '@/lib/redaction/redact-model';
+import type { DescribedRoute } from './open-api-document';
+
+/**
+ * `GET /openapi.json`: what the API understands. It tells nothing of what there is, so that anybody with a credential
+ * may read it.
+ */
+export async function getOpenApi(routes: readonly DescribedRoute[]): Promise<Response> {
+  // it is long, and most servers are never asked for it
+  const { openApiDocument } = await import('./open-api-document');
+  return markRedacted(Response.json(openApiDocument(routes), { headers: { 'cache-control': 'no-store' } }));
+}
