@@ -96,6 +96,10 @@ export class OptimisticWrites implements Writes {
     return () => this.#listeners.delete(listener);
   }
 
+  get load() {
+    return { jobs: this.#running.size, bytes: this.#bytes };
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#running.size > 0) await Promise.all(this.#running);

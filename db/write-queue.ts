@@ -72,6 +72,7 @@ export class WriteQueue implements Writes {
   readonly #listeners = new Set<(position: Position) => void>();
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  #runningJobs = 0;
   #running: Promise<void> | null = null;
   #closed = false;
   #position: Position = '';
@@ -104,6 +105,10 @@ export class WriteQueue implements Writes {
     return () => this.#listeners.delete(listener);
   }
 
+  get load() {
+    return { jobs: this.#waiting.length + this.#runningJobs, bytes: this.#waitingBytes };
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -115,9 +120,11 @@ export class WriteQueue implements Writes {
       // never meet in the queue and each would pay for an fsync of its own.
       await nextTurn();
       const group = this.#takeGroup();
+      this.#runningJobs = group.length;
       if (await this.#commit(group)) continue;
       for (const waiting of group) await this.#commit([waiting]);
     }
+    this.#runningJobs = 0;
     this.#running = null;
   }
 

@@ -18,10 +18,13 @@ import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { Readiness } from '@/lib/queries/health';
+import type { Telemetry } from '@/lib/telemetry/telemetry';
 import { answerRoute } from './answer-route';
-import { findRoute } from './find-route';
-import type { ApiRoute, Ids } from './routes';
+import { type Found, findRoute } from './find-route';
+import { describeApi } from './open-api/get-open-api';
+import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, keepParts, type ServerParts, serverParts } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
@@ -51,6 +54,8 @@ export interface Server {
   close(farewellMs?: number): Promise<void>;
   /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
   parts(): Promise<ServerParts>;
+  /** The API as it is, for the page that shows it. */
+  description(): Promise<OpenApiDocument>;
 }
 
 /** What a process keeps from one request to the next: nothing in it is under way. */
@@ -97,6 +102,8 @@ export function createServer(
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
+  /** Who is told of each answer, once there is a database. */
+  let told: Telemetry | null = null;
 
   const settings = () => memory.settings();
   const door: ProviderServer = {
@@ -155,14 +162,14 @@ export function createServer(
         redactedRoles: redactedRoles(env),
       },
       logRetention(env),
+      lasts ? { count: (await import('#process-metrics')).processMetrics, listeners: [] } : undefined,
     );
+    told = all.telemetry ?? null;
     if (lasts && closing === null) keepParts(all);
     return all;
   }
 
-  async function answer(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    const found = findRoute(request.method, pathname);
+  async function answer(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
@@ -176,7 +183,10 @@ export function createServer(
     }
     if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
     if (found.kind === 'nothing') {
-      throw new AppError('not_found', `There is nothing at ${pathname}. PROTOCOL.md lists the routes.`);
+      throw new AppError(
+        'not_found',
+        `There is nothing at ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
+      );
     }
     const { allow } = found;
     const message = `${request.method} is not allowed here. Use ${allow}.`;
@@ -190,7 +200,16 @@ export function createServer(
     await refusals.note(actOf(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
-  const answered = withErrors(answer);
+  const respond = withErrors(answer);
+  const answered = withErrors(async (request: Request) => {
+    const beganAt = performance.now();
+    const found = findRoute(request.method, new URL(request.url).pathname);
+    const response = await respond(request, found);
+    const { method } = request;
+    const route = found.kind === 'route' ? found.route.pattern : null;
+    told?.answered?.({ method, route, status: response.status, tookMs: performance.now() - beganAt });
+    return response;
+  });
   const safely = async (request: Request) =>
     preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
 
@@ -226,6 +245,7 @@ export function createServer(
     visitor: (headers) => signedIn(headers, door),
     start,
     parts,
+    description: () => describeApi(ROUTES),
     close,
   };
 }

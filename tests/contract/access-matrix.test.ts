@@ -69,6 +69,7 @@ const isOpen = (pattern: string) => /^(\/api\/v1)?\/(healthz|readyz)$|^\/sign-(i
 
 /** What a route is for, by its name. One that fits no rule is refused by everybody, and this test fails. */
 function neededFor(method: Method, pattern: string): Permission | null {
+  if (pattern === '/metrics') return 'observe';
   const path = pattern.slice(API.length);
   if (/^\/(me\b|openapi\.json$)/.test(path)) return 'self';
   if (path === '/embed-tokens') return 'issue';
@@ -84,11 +85,12 @@ function neededFor(method: Method, pattern: string): Permission | null {
 const ROLE_MAY: Record<Role, string> = {
   viewer: 'self read attend',
   operator: 'self read attend act',
-  admin: 'self read attend act issue administer tend',
-  owner: 'self read attend act issue administer tend speak',
+  admin: 'self read attend act issue administer tend observe',
+  owner: 'self read attend act issue administer tend observe speak',
   runner: 'self attend speak',
   issuer: 'self issue',
   timer: 'tend',
+  monitor: 'observe',
 };
 
 /** Whether a scope has the agent or session that a path names. Only ids of A are asked about. */

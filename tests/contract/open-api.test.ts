@@ -1,12 +1,12 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonSchema, OpenApiDocument, Operation } from '@/lib/protocol/open-api';
 import made from '@/lib/server/open-api/answer-schemas.json';
-import type { OpenApiDocument, Operation } from '@/lib/server/open-api/open-api-document';
 import { GROUPS } from '@/lib/server/open-api/route-words';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import { AccessStage } from '../support/access-stage';
-import { answerSchemas, type JsonSchema } from '../support/answer-schemas';
+import { answerSchemas } from '../support/answer-schemas';
 import { asked, CONSOLE, filled } from '../support/ask-route';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 

@@ -13,6 +13,7 @@ import {
 } from 'ts-json-schema-generator';
 import * as z from 'zod';
 import { logMarkerSchema } from '@/lib/protocol/envelope';
+import type { JsonSchema } from '@/lib/protocol/open-api';
 
 /**
  * `npm run schemas`: writes down, as JSON Schema, the types of what the API answers, with the words that stand beside
@@ -20,8 +21,6 @@ import { logMarkerSchema } from '@/lib/protocol/envelope';
  */
 const ROOT = new URL('../../', import.meta.url);
 const WRITTEN = fileURLToPath(new URL('lib/server/open-api/answer-schemas.json', ROOT));
-
-export type JsonSchema = { [name: string]: unknown };
 
 interface AnswerSchemas {
   answers: Record<string, JsonSchema>;

@@ -1,3 +1,4 @@
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { markRedacted } from '@/lib/redaction/redact-model';
 import type { DescribedRoute } from './open-api-document';
 
@@ -6,7 +7,11 @@ import type { DescribedRoute } from './open-api-document';
  * may read it.
  */
 export async function getOpenApi(routes: readonly DescribedRoute[]): Promise<Response> {
+  return markRedacted(Response.json(await describeApi(routes), { headers: { 'cache-control': 'no-store' } }));
+}
+
+export async function describeApi(routes: readonly DescribedRoute[]): Promise<OpenApiDocument> {
   // it is long, and most servers are never asked for it
   const { openApiDocument } = await import('./open-api-document');
-  return markRedacted(Response.json(openApiDocument(routes), { headers: { 'cache-control': 'no-store' } }));
+  return openApiDocument(routes);
 }

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { ERROR_STATUS, type ErrorCode } from '@/lib/protocol/errors';
+import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '@/lib/protocol/open-api';
 import { MAY, type Permission, ROLES } from '@/lib/protocol/scope';
 import { PROTOCOL_VERSION } from '@/lib/protocol/version';
 import made from './answer-schemas.json';
-import { type Content, type JsonSchema, jsonSchemaOf, otherAnswers, READS } from './read-by-themselves';
+import { jsonSchemaOf, otherAnswers, READS } from './read-by-themselves';
 import { GROUPS, wordsOf } from './route-words';
 
 /** As much of a route as its description needs. */
@@ -16,35 +17,6 @@ export interface DescribedRoute {
 }
 
 type Schema = z.ZodObject<z.ZodRawShape>;
-
-export interface Operation {
-  operationId: string;
-  tags: string[];
-  summary: string;
-  description?: string;
-  'x-permission'?: Permission;
-  security: Record<string, string[]>[];
-  parameters: Parameter[];
-  requestBody?: { required: boolean; content: Content };
-  responses: Record<string, { description?: string; content?: Content; $ref?: string }>;
-}
-
-export interface Parameter {
-  name: string;
-  in: 'path' | 'query' | 'header';
-  description?: string;
-  required?: boolean;
-  schema: JsonSchema;
-}
-
-export interface OpenApiDocument {
-  openapi: string;
-  info: { title: string; version: string; description: string; license: object };
-  servers: object[];
-  tags: { name: string; description: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, JsonSchema>; responses: Record<string, object>; securitySchemes: object };
-}
 
 const answers = made.answers as Record<string, JsonSchema>;
 const pieces = Object.fromEntries(

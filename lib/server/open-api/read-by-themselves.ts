@@ -8,11 +8,9 @@ import {
   statusRecordSchema,
 } from '@/lib/protocol/envelope';
 import { MAX_TOPICS } from '@/lib/protocol/limits';
+import type { Content, JsonSchema } from '@/lib/protocol/open-api';
 
 /** What the document says of routes that read their requests, or write their answers, without the table's schemas. */
-
-export type JsonSchema = { [name: string]: unknown };
-export type Content = Record<string, { schema: JsonSchema }>;
 
 interface Reads {
   parameters?: readonly object[];
@@ -204,6 +202,7 @@ export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string,
       },
     },
     'GET /agents/:agentId/logs/download': { status: 200, content: { 'text/plain': { schema: { type: 'string' } } } },
+    'GET /metrics': { status: 200, content: { 'text/plain': { schema: { type: 'string' } } } },
     'GET /attachments/:hash': { status: 200, content: { '*/*': { schema: {} } } },
     'GET /openapi.json': { status: 200, content: { 'application/json': { schema: { type: 'object' } } } },
     'GET /sign-in': { status: 303, content: html },
