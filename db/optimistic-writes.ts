@@ -1,6 +1,7 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { positionFromNumber } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { Lookalike } from './drafted-positions';
@@ -179,7 +180,7 @@ export class OptimisticWrites implements Writes {
       try {
         listener(positionFromNumber(position));
       } catch (error) {
-        console.error('[interlude] a commit listener failed', error);
+        serverLog('error', 'a commit listener failed', { error });
       }
     }
   }

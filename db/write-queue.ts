@@ -1,5 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault } from './database-error';
 import { nextTurn } from './next-turn';
@@ -221,7 +222,7 @@ export class WriteQueue implements Writes {
       try {
         listener(position);
       } catch (error) {
-        console.error('[interlude] a commit listener failed', error);
+        serverLog('error', 'a commit listener failed', { error });
       }
     }
   }

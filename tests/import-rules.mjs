@@ -104,7 +104,7 @@ export const MAY_IMPORT = {
     'zod',
     'node:',
   ],
-  'lib/launch': ['lib/server', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
+  'lib/launch': ['lib/server', 'lib/protocol', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
   'components/ui': [
     'lib/protocol',
     ...REACT,

@@ -8,6 +8,7 @@ import type { FrameData, Topic } from '@/lib/protocol/frames';
 import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Scope } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import { Broadcast, wantedBy } from './broadcast';
@@ -180,7 +181,7 @@ export class FanOut {
   #sayBroken(error: unknown): void {
     if (this.#isBroken || this.#database.damage.code !== null) return;
     this.#isBroken = true;
-    console.error('[interlude] a stream broke off while it caught up:', inShort(error));
+    serverLog('error', 'a stream broke off while it caught up:', { error: inShort(error) });
   }
 
   #wakeUp(position: number): void {

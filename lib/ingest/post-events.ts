@@ -6,6 +6,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { wellFormed } from '@/lib/protocol/well-formed';
 import { commitApart, isRefusal } from './commit-apart';
 import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
@@ -76,7 +77,7 @@ export async function postEvents(
     }, about)
     .catch((error) => {
       if (!isRefusal(error)) throw error;
-      console.error('[interlude] a request is refused as a whole, and taken in parts', error);
+      serverLog('warn', 'a request is refused as a whole, and taken in parts', { error });
       return writes.run((transaction) => commitApart(transaction, batch, gaps, take), about);
     })
     .catch((error) => {

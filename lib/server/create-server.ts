@@ -19,6 +19,8 @@ import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import { requestIdOf } from '@/lib/protocol/request-id';
+import { isLogged, serverLog } from '@/lib/protocol/server-log.mjs';
 import { Readiness } from '@/lib/queries/health';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import { answerRoute } from './answer-route';
@@ -207,7 +209,12 @@ export function createServer(
     const response = await respond(request, found);
     const { method } = request;
     const route = found.kind === 'route' ? found.route.pattern : null;
-    told?.answered?.({ method, route, status: response.status, tookMs: performance.now() - beganAt });
+    const [{ status }, tookMs] = [response, performance.now() - beganAt];
+    told?.answered?.({ method, route, status, tookMs });
+    if (isLogged('debug')) {
+      const requestId = requestIdOf(request);
+      serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
+    }
     return response;
   });
   const safely = async (request: Request) =>
