@@ -56,6 +56,7 @@ export const MAY_IMPORT = {
     'lib/access',
     'db',
     ...LIBSQL,
+    '@noble/hashes',
     '#process-metrics',
   ],
   'lib/telemetry/telemetry': [],

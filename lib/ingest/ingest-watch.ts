@@ -1,4 +1,7 @@
-import type { Telemetry } from '@/lib/telemetry/telemetry';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { IngestAnswer } from '@/lib/protocol/envelope';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import type { Ended, Telemetry } from '@/lib/telemetry/telemetry';
 import type { Batch, CommitOutcome } from './commit-batch';
 
 /** Measures what becomes of a batch, for those who are told. */
@@ -26,6 +29,10 @@ export class IngestWatch {
   end(outcome: CommitOutcome | null): void {
     const { source, records, receivedAt } = this.#batch;
     const answer = outcome?.kind === 'answered' ? outcome.answer : null;
+    if (answer !== null && this.#telemetry.ended !== undefined) {
+      const ended = endsIn(records, answer);
+      if (ended.length > 0) this.#telemetry.ended(ended);
+    }
     const newest = records.at(-1)?.judgement;
     const occurredAt = newest?.taken === true && 'occurredAt' in newest.record ? newest.record.occurredAt : null;
     const tookMs = performance.now() - this.#startedAt;
@@ -45,4 +52,24 @@ export class IngestWatch {
       traceparent: this.#traceparent,
     });
   }
+}
+
+/** What is told to have ended by what was accepted. A batch that is sent again tells nothing. */
+function endsIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
+  const told = ackedSeq - accepted - rejected.length;
+  const refused = new Set(rejected.map(({ seq }) => seq));
+  return records.flatMap(({ raw, judgement }): Ended[] => {
+    if (raw.seq <= told || refused.has(raw.seq) || !judgement.taken) return [];
+    const { record } = judgement;
+    if (record.kind !== 'event') return [];
+    const { agentId, sessionId, occurredAt, event } = record;
+    const about = { agentId, sessionId, occurredAt };
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+      return [{ ...about, kind: 'turn', id: textOf(event.runId) }];
+    }
+    if (event.type !== 'CUSTOM' || (event.name !== CUSTOM.taskCompleted && event.name !== CUSTOM.taskUpdated))
+      return [];
+    const id = textOf(fieldsOf(event.value).task_id);
+    return id === null ? [] : [{ ...about, kind: 'task', id }];
+  });
 }

@@ -50,7 +50,9 @@ function settings() {
 
 /** @param {Record<string, string | undefined>} env */
 function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
-  const at = LEVELS.indexOf(/** @type {ServerLogLevel} */ (INTERLUDE_LOG_LEVEL.trim().toLowerCase()));
+  // a runner on the same machine knows one more
+  const named = INTERLUDE_LOG_LEVEL.trim().toLowerCase().replace('fatal', 'error');
+  const at = LEVELS.indexOf(/** @type {ServerLogLevel} */ (named));
   return at === -1 ? LEVELS.indexOf('info') : at;
 }
 

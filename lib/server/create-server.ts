@@ -1,4 +1,4 @@
-import { databaseOptions, openDatabase } from '@/db/client';
+import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
@@ -23,6 +23,7 @@ import { requestIdOf } from '@/lib/protocol/request-id';
 import { isLogged, serverLog } from '@/lib/protocol/server-log.mjs';
 import { Readiness } from '@/lib/queries/health';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
+import type { Tracing } from '@/lib/telemetry/tracing';
 import { answerRoute } from './answer-route';
 import { type Found, findRoute } from './find-route';
 import { describeApi } from './open-api/get-open-api';
@@ -106,6 +107,7 @@ export function createServer(
   let closing: Promise<void> | null = null;
   /** Who is told of each answer, once there is a database. */
   let told: Telemetry | null = null;
+  let traces: Tracing | null = null;
 
   const settings = () => memory.settings();
   const door: ProviderServer = {
@@ -142,6 +144,9 @@ export function createServer(
       isAlone: !lasts,
     });
     memory.isSchemaKnown = !lasts;
+    traces = await tracesOf(env, opened);
+    const listeners = traces?.listeners ?? [];
+    const count = lasts ? (await import('#process-metrics')).processMetrics : () => null;
     const all: ServerParts = serverParts(
       {
         ...access,
@@ -164,7 +169,7 @@ export function createServer(
         redactedRoles: redactedRoles(env),
       },
       logRetention(env),
-      lasts ? { count: (await import('#process-metrics')).processMetrics, listeners: [] } : undefined,
+      { count, listeners },
     );
     told = all.telemetry ?? null;
     if (lasts && closing === null) keepParts(all);
@@ -215,6 +220,8 @@ export function createServer(
       const requestId = requestIdOf(request);
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
+    // nothing is done after the answer of a process that may freeze
+    if (!lasts) await traces?.flush();
     return response;
   });
   const safely = async (request: Request) =>
@@ -233,6 +240,7 @@ export function createServer(
     if (!all) return;
     closeParts(all);
     if (farewellMs > 0) await pause(farewellMs);
+    await traces?.flush();
     await all.database.close();
   }
 
@@ -255,6 +263,17 @@ export function createServer(
     description: () => describeApi(ROUTES),
     close,
   };
+}
+
+/** Nothing of it is loaded where nobody collects traces. */
+async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
+  if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
+  const [{ otelSettings }, { tracing }] = await Promise.all([
+    import('@/lib/telemetry/otel-settings'),
+    import('@/lib/telemetry/tracing'),
+  ]);
+  const settings = otelSettings(env);
+  return settings === null ? null : tracing(settings, database);
 }
 
 /** Whether a route only takes what is sent, and shows nothing of what the time has changed. */

@@ -10,6 +10,8 @@ export interface Telemetry {
   answered?(told: Answered): void;
   /** A batch of an outbox was taken, or refused. */
   ingested?(told: Ingested): void;
+  /** Agents were told to have ended something; of a batch that was stored, what it told first. */
+  ended?(all: readonly Ended[]): void;
   /** Rows went out to those who listen. */
   published?(told: Published): void;
 }
@@ -50,12 +52,27 @@ export interface Published {
   lagMs: number | null;
 }
 
+/** A turn, or a task. */
+export interface Ended {
+  kind: 'turn' | 'task';
+  agentId: string;
+  /** Whose runner told it. */
+  sessionId: string;
+  /** Null for a turn that its end does not name. */
+  id: string | null;
+  /** By the runner's clock. */
+  occurredAt: number;
+}
+
 /** Tells several of it. @returns null for nobody, so that nothing is measured for nobody */
 export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   if (listeners.length < 2) return listeners[0] ?? null;
+  const listens = (name: keyof Telemetry) => listeners.some((one) => one[name] !== undefined);
   return {
     answered: (told) => listeners.forEach((one) => void one.answered?.(told)),
     ingested: (told) => listeners.forEach((one) => void one.ingested?.(told)),
+    // it costs something to find out
+    ...(listens('ended') ? { ended: (all) => listeners.forEach((one) => void one.ended?.(all)) } : {}),
     published: (told) => listeners.forEach((one) => void one.published?.(told)),
   };
 }
