@@ -7,7 +7,6 @@ import type { CountProcess, ProcessState } from './metrics';
  */
 export const processMetrics: CountProcess = (state) => {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const durations = { buckets: SECONDS, registers };
   const requests = new Histogram({
@@ -100,9 +99,20 @@ export const processMetrics: CountProcess = (state) => {
         if (told.lagMs !== null) lag.observe(told.lagMs / 1000);
       },
     },
-    text: () => registry.metrics(),
+    text: async () => `${await registry.metrics()}\n${await ofNode().metrics()}`,
   };
 };
+
+let node: Registry | undefined;
+
+/** What prom-client tells of Node: once for a process, however many servers are in it, and from the first time on that somebody asks. */
+function ofNode(): Registry {
+  if (node === undefined) {
+    node = new Registry();
+    collectDefaultMetrics({ register: node });
+  }
+  return node;
+}
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A runner may have been cut off for days. */

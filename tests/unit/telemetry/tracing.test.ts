@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { otelSettings } from '@/lib/telemetry/otel-settings';
 import { idsOf, traceContext } from '@/lib/telemetry/trace-ids';
 import { AccessStage } from '../../support/access-stage';
+import { ensureLibsqlServer, startLibsqlServer } from '../../support/libsql-server.mjs';
+import { inProcessServer } from '../../support/server-target';
 import { TraceCollector } from '../../support/trace-collector';
 
 let collector: TraceCollector;
@@ -201,6 +203,35 @@ describe('a collector that does not take them', () => {
     const [trouble, over] = said.mock.calls.map(([line]) => String(line));
     expect(trouble).toMatch(/traces don’t get to the collector 127\.0\.0\.1:\d+: it answers 400/);
     expect(over).toContain('traces are taken again; 4 spans were lost');
+  });
+});
+
+const libsqlServer = ensureLibsqlServer();
+describe.skipIf('missing' in libsqlServer)('where a process does not last between requests', () => {
+  test('all that a request has to tell is sent before its answer', async () => {
+    const libsql = await startLibsqlServer();
+    const target = await inProcessServer(libsql.url, {
+      INTERLUDE_CONTEXT: 'per-request',
+      INTERLUDE_TRACE_AGENTS: '1',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    });
+    try {
+      const records = FIRST.map((record, at) => ({
+        ...{ kind: 'event', agentId: 'builder', sessionId: 'work', occurredAt: T + at, seq: at + 1 },
+        ...record,
+      }));
+      const body = JSON.stringify({ producer: { id: 'builder', epoch: 1 }, records });
+      const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
+      const response = await target.send('/api/v1/events', { method: 'POST', headers, body });
+      const told = collector.spans.map(({ name }) => name);
+      expect([response.status, told.sort()]).toEqual([
+        200,
+        ['POST /api/v1/events', 'commit', 'execute_tool Bash', 'invoke_agent builder'],
+      ]);
+    } finally {
+      await target.close();
+      await libsql.stop();
+    }
   });
 });
 
