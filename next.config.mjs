@@ -28,7 +28,7 @@ const config = {
     { source: `/(${EMBEDS})`, headers: headerList(EMBED_HEADERS) },
     { source: '/_next/static/:path*', headers: headerList(PUBLIC_HEADERS) },
     { source: '/embed.js', headers: headerList(PUBLIC_HEADERS) },
-    { source: '/(api|healthz|readyz)/:path*', headers: headerList(DATA_POLICY) },
+    { source: '/(api|healthz|readyz|metrics)/:path*', headers: headerList(DATA_POLICY) },
     { source: '/(sign-in|sign-out)/:path*', headers: headerList(FORM_POLICY) },
   ],
 };

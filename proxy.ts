@@ -40,6 +40,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 export const config = {
   matcher: [
     '/',
-    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
+    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|metrics$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };

@@ -1,4 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
 import { pauseIdly } from './next-turn';
 
@@ -95,7 +96,7 @@ export class Damage {
   }
 
   #say(what: string): void {
-    console.error(`[interlude] the database ${this.#name} ${what}.`);
+    serverLog('error', `the database ${this.#name} ${what}.`);
   }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 /**
  * SQLite keeps the newest commits in a log beside the database (`-wal`) and at the next start applies whatever log it
@@ -42,7 +43,7 @@ export async function setAsideForeignLog(path: string): Promise<void> {
   const aside = `${path}-wal-set-aside-${mark}`;
   await rename(`${path}-wal`, aside);
   await rename(`${path}-shm`, `${path}-shm-set-aside-${mark}`).catch(ignoreMissing);
-  console.error(`[interlude] ${REASONS[reason](path)} and was set aside as ${aside}. ${NEXT_STEP}`);
+  serverLog('warn', `${REASONS[reason](path)} and was set aside as ${aside}. ${NEXT_STEP}`);
 }
 
 /** Notes that the files there now belong together. Call before anything is written to them. */

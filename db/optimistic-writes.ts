@@ -1,6 +1,7 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
 import { positionFromNumber } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { Lookalike } from './drafted-positions';
@@ -96,6 +97,10 @@ export class OptimisticWrites implements Writes {
     return () => this.#listeners.delete(listener);
   }
 
+  get load() {
+    return { jobs: this.#running.size, bytes: this.#bytes };
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     while (this.#running.size > 0) await Promise.all(this.#running);
@@ -175,7 +180,7 @@ export class OptimisticWrites implements Writes {
       try {
         listener(positionFromNumber(position));
       } catch (error) {
-        console.error('[interlude] a commit listener failed', error);
+        serverLog('error', 'a commit listener failed', { error });
       }
     }
   }

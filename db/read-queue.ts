@@ -38,6 +38,11 @@ export class ReadQueue {
     this.#limits = { ...LIMITS, ...limits };
   }
 
+  /** How many reads wait for their turn. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   /**
    * Runs `read` when its turn has come.
    * @param client who asks: any text that tells clients apart

@@ -1,4 +1,5 @@
 import type { InStatement, InValue } from '@libsql/client';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { databaseFault } from './database-error';
 import type { Reader } from './reader';
 
@@ -107,7 +108,7 @@ export class RowSweep {
     } catch (error) {
       if (!isRowsFault(error)) throw error;
       parked.add(row);
-      console.error(`[interlude] ${kind} ${JSON.stringify(row)} is left alone: it can't be worked on`, error);
+      serverLog('warn', `${kind} ${JSON.stringify(row)} is left alone: it can't be worked on`, { error });
     }
   }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { Position } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault } from './database-error';
 import { nextTurn } from './next-turn';
@@ -72,6 +73,7 @@ export class WriteQueue implements Writes {
   readonly #listeners = new Set<(position: Position) => void>();
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  #runningJobs = 0;
   #running: Promise<void> | null = null;
   #closed = false;
   #position: Position = '';
@@ -104,6 +106,10 @@ export class WriteQueue implements Writes {
     return () => this.#listeners.delete(listener);
   }
 
+  get load() {
+    return { jobs: this.#waiting.length + this.#runningJobs, bytes: this.#waitingBytes };
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -115,9 +121,11 @@ export class WriteQueue implements Writes {
       // never meet in the queue and each would pay for an fsync of its own.
       await nextTurn();
       const group = this.#takeGroup();
+      this.#runningJobs = group.length;
       if (await this.#commit(group)) continue;
       for (const waiting of group) await this.#commit([waiting]);
     }
+    this.#runningJobs = 0;
     this.#running = null;
   }
 
@@ -214,7 +222,7 @@ export class WriteQueue implements Writes {
       try {
         listener(position);
       } catch (error) {
-        console.error('[interlude] a commit listener failed', error);
+        serverLog('error', 'a commit listener failed', { error });
       }
     }
   }

@@ -8,6 +8,7 @@ export const ROLE_WORD: Record<Role, string> = {
   runner: 'Runner',
   issuer: 'Issuer of embeds',
   timer: 'Timer',
+  monitor: 'Monitor',
 };
 
 /** What somebody with that role may, after "may". */
@@ -19,4 +20,5 @@ export const ROLE_MAY: Record<Role, string> = {
   runner: 'send what its agents do, and fetch what people ask of them; it reads no session and decides nothing',
   issuer: 'make tokens for embeds, and nothing else',
   timer: 'have done what is due, and nothing else',
+  monitor: 'read how the server does, and nothing else',
 };

@@ -20,6 +20,8 @@ export interface AccessSettings {
   now: () => number;
   /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
   cronSecret?: string | null;
+  /** What Prometheus shows to read the metrics; null for none. */
+  metricsToken?: string | null;
 }
 
 /**
@@ -46,19 +48,17 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
     ),
     allowAddresses: everywhere,
     now: Date.now,
-    cronSecret: cronSecret(env.INTERLUDE_CRON_SECRET || env.CRON_SECRET || ''),
+    cronSecret: secretSetting(env.INTERLUDE_CRON_SECRET || env.CRON_SECRET, 'INTERLUDE_CRON_SECRET (or CRON_SECRET)'),
+    metricsToken: secretSetting(env.INTERLUDE_METRICS_TOKEN, 'INTERLUDE_METRICS_TOKEN'),
   };
 }
 
 /** @throws AppError `unavailable` for one that can be guessed */
-function cronSecret(setting: string): string | null {
+function secretSetting(setting = '', name: string): string | null {
   const secret = setting.trim();
   if (secret === '') return null;
   if (secret.length >= MIN_TOKEN_LENGTH) return secret;
-  throw new AppError(
-    'unavailable',
-    `INTERLUDE_CRON_SECRET (or CRON_SECRET) is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`,
-  );
+  throw new AppError('unavailable', `${name} is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`);
 }
 
 /** The name under which people find this server. */

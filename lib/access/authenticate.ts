@@ -4,7 +4,7 @@ import type { CredentialBook } from './credential-book';
 import { sameSecret } from './digest';
 import type { Guesses } from './guesses';
 import { checkHost } from './host';
-import { OWNER, type Principal, TIMER } from './principal';
+import { MONITOR, OWNER, type Principal, TIMER } from './principal';
 import { checkSameOrigin } from './same-origin';
 import { isSecret } from './secret';
 import { sessionOf } from './session-cookie';
@@ -35,6 +35,7 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
     if (!isOurs) await door.guesses.turn();
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
+    if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;

@@ -4,6 +4,7 @@ import type { ContextKind } from '@/db/context-kind';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import type { Permission, Role } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
 import { may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
@@ -195,7 +196,7 @@ export class CredentialBook {
       this.#isFailing = false;
     } catch (error) {
       const isNews = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
-      if (isNews) console.error('[interlude] credentials can’t be looked up:', inShort(error));
+      if (isNews) serverLog('error', 'credentials can’t be looked up:', { error: inShort(error) });
       this.#isFailing = true;
       throw error;
     }

@@ -1,3 +1,5 @@
+import { serverLog } from '@/lib/protocol/server-log.mjs';
+
 /**
  * A number above 0 that the environment sets. A value that makes no sense is logged and ignored.
  *
@@ -20,8 +22,9 @@ export function numberSetting(
   const value = Number(text);
   if (value > 0 && value >= least && value <= most) return value;
   const bound = most === Number.MAX_VALUE ? '' : ` and up to ${most}`;
-  console.error(
-    `[interlude] ${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Set it to one, or leave it out.`,
+  serverLog(
+    'warn',
+    `${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Set it to one, or leave it out.`,
   );
   return byDefault;
 }

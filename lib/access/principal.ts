@@ -48,6 +48,15 @@ export const TIMER: Principal = {
   redacts: true,
 };
 
+/** Who has INTERLUDE_METRICS_TOKEN: Prometheus, or another that watches. */
+export const MONITOR: Principal = {
+  ...TIMER,
+  id: 'monitor',
+  name: 'The monitor',
+  role: 'monitor',
+  credentialId: 'monitor',
+};
+
 /** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */
 export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentialKind' | 'memberId'>): boolean {
   return credentialKind === 'owner' || (credentialKind === 'session' && memberId === null);
@@ -78,4 +87,5 @@ const REFUSED: Record<Permission, string> = {
   speak: 'This is for runners. Make a token for one with "interlude tokens create --agent <id>".',
   issue: 'This is for admins, and for a token that was made for embeds.',
   tend: 'This is for the host’s timer, with INTERLUDE_CRON_SECRET, and for admins.',
+  observe: 'This is for whoever watches the server, with INTERLUDE_METRICS_TOKEN, and for admins.',
 };

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
 import type { Role } from '@/lib/protocol/scope';
+import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OpenStreams } from './open-streams';
 import type { WebhookSettings } from './webhook-settings';
@@ -8,6 +9,8 @@ import type { WebhookSettings } from './webhook-settings';
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
 export interface ServerContext extends AccessSettings {
   database: Database;
+  /** Is told of the server's work; nobody has to be. */
+  telemetry?: Telemetry | null;
   /** By default `shared`. */
   kind?: ContextKind;
   /** Is told of each stream that opens; nobody has to be, unless set. */

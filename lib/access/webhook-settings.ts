@@ -1,4 +1,5 @@
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 export interface WebhookSettings {
   /** Without the name and password that may stand in an address: fetch takes none. */
@@ -67,7 +68,7 @@ function base64(text: string): string {
 }
 
 function refused(problem: string): WebhookSetting {
-  console.error(`[interlude] ${problem} No webhook is called until it is set right.`);
+  serverLog('warn', `${problem} No webhook is called until it is set right.`);
   return { webhook: null, problem };
 }
 

@@ -4,6 +4,7 @@ import { inShort } from '@/lib/protocol/errors';
 import { parseJson } from '@/lib/protocol/fields';
 import type { FrameData } from '@/lib/protocol/frames';
 import type { Scope } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Course } from './course';
 import type { StrictStream } from './strict-stream';
 
@@ -226,7 +227,7 @@ class Answer implements Source {
       const subscription = await subscribe(this.#options, began === null ? from : began - 1, this.#gone.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
-      console.error('[interlude] an AG-UI stream broke off:', inShort(error));
+      serverLog('error', 'an AG-UI stream broke off:', { error: inShort(error) });
       this.#breakOff('Interlude could not read on in the session’s log.', 'log_unavailable');
     }
   }

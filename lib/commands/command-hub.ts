@@ -11,6 +11,7 @@ import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
 import type { Scope } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
@@ -349,7 +350,7 @@ export class CommandHub {
     if (isClosed) this.close();
     // damage has been logged already
     const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
-    if (!isSaid) console.error('[interlude] commands are held up:', inShort(error));
+    if (!isSaid) serverLog('error', 'commands are held up:', { error: inShort(error) });
     this.#failing.add(work);
   }
 }

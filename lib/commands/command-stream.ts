@@ -2,6 +2,7 @@ import type { Opener, Sink } from '@/lib/access/stream-answer';
 import type { CommandFrameData } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import { positionFromNumber } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
 import type { ClaimOutcome } from './claim-commands';
 import { MAX_CLAIMED } from './claim-commands';
@@ -128,7 +129,7 @@ export class CommandStream {
     } catch (error) {
       // The poll wakes it again: what it could not claim is still queued. The hub meets the same database failure, and
       // logs it once for all streams.
-      if (!(error instanceof AppError)) console.error('[interlude] commands are held up:', error);
+      if (!(error instanceof AppError)) serverLog('error', 'commands are held up:', { error });
     } finally {
       this.#isClaiming = false;
     }

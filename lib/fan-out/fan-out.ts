@@ -1,14 +1,16 @@
 import type { Database } from '@/db/client';
 import type { OpenStreams } from '@/lib/access/open-streams';
 import type { Opener, Sink } from '@/lib/access/stream-answer';
-import { type Bounds, readBounds } from '@/lib/event-log/read-after';
-import type { RowLimits } from '@/lib/event-log/rows';
+import { type Bounds, type RowPage, readBounds } from '@/lib/event-log/read-after';
+import type { EventRow, RowLimits } from '@/lib/event-log/rows';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import type { FrameData, Topic } from '@/lib/protocol/frames';
 import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Scope } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT } from '@/lib/protocol/sse';
+import type { Telemetry } from '@/lib/telemetry/telemetry';
 import { Broadcast, wantedBy } from './broadcast';
 import { catchUp } from './catch-up';
 import { RowRedactor } from './row-redactor';
@@ -26,6 +28,8 @@ export interface FanOutOptions extends SubscriberLimits {
   tick: RowLimits;
   /** Is told of each stream that opens. */
   streams: OpenStreams | null;
+  /** Is told of each tick. */
+  telemetry: Telemetry | null;
 }
 
 /** Who wants to hear what. */
@@ -56,6 +60,7 @@ const DEFAULTS: FanOutOptions = {
   maxBacklogBytes: 4 * 1024 * 1024,
   lingerMs: 10_000,
   streams: null,
+  telemetry: null,
 };
 
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
@@ -84,7 +89,7 @@ export class FanOut {
       limits: this.#options.tick,
       pollMs: this.#options.pollMs,
       wanted: () => this.#broadcast.wanted(),
-      publish: (page, from) => this.#broadcast.publish(page, from),
+      publish: (page, from) => this.#publish(page, from),
     });
   }
 
@@ -128,6 +133,18 @@ export class FanOut {
     };
   }
 
+  async #publish(page: RowPage, from: number): Promise<number> {
+    const { telemetry } = this.#options;
+    if (telemetry?.published === undefined) return this.#broadcast.publish(page, from);
+    const [at, beganAt] = [Date.now(), performance.now()];
+    const subscribers = await this.#broadcast.publish(page, from);
+    const tookMs = performance.now() - beganAt;
+    const stored = oldestOf(page);
+    const lagMs = stored === null ? null : Math.max(at + tookMs - stored, 0);
+    telemetry.published({ rows: page.rows.length, subscribers, at, tookMs, lagMs });
+    return subscribers;
+  }
+
   #begin(sink: Sink, wish: Subscription, start: Start): Subscriber {
     const { topics, scope, redacts = false, signal, maxMs = null, whenOver } = wish;
     const cleanUps: (() => void)[] = [];
@@ -164,7 +181,7 @@ export class FanOut {
   #sayBroken(error: unknown): void {
     if (this.#isBroken || this.#database.damage.code !== null) return;
     this.#isBroken = true;
-    console.error('[interlude] a stream broke off while it caught up:', inShort(error));
+    serverLog('error', 'a stream broke off while it caught up:', { error: inShort(error) });
   }
 
   #wakeUp(position: number): void {
@@ -179,6 +196,12 @@ export class FanOut {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
   }
+}
+
+/** When the first event among the rows was received; null if there is none. */
+function oldestOf({ rows }: RowPage): number | null {
+  const event = rows.find(({ kind }) => kind === 'event') as EventRow | undefined;
+  return event?.receivedAt ?? null;
 }
 
 type Start = Bounds & { resume: 'ok' | 'gap'; after: number };

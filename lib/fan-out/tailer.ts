@@ -3,6 +3,7 @@ import { nextTurn, pause } from '@/db/next-turn';
 import { type RowPage, readAfter, type Wanted } from '@/lib/event-log/read-after';
 import type { RowLimits } from '@/lib/event-log/rows';
 import { inShort } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 /** Twice what writing a chunk to one subscriber's connection costs, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
@@ -115,7 +116,7 @@ export class Tailer {
       if (stop !== this.#stop) return;
       // damage has been logged already
       const isSaid = this.#failing || this.#database.damage.code !== null;
-      if (!isSaid) console.error('[interlude] live updates are held up:', inShort(error));
+      if (!isSaid) serverLog('error', 'live updates are held up:', { error: inShort(error) });
       this.#failing = true;
     }
   }

@@ -4,6 +4,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { cutText } from '@/lib/protocol/cut-text';
 import { AppError } from '@/lib/protocol/errors';
 import { laterPosition } from '@/lib/protocol/position';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Batch, CommitOutcome } from './commit-batch';
 import { rejection } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
@@ -68,7 +69,7 @@ export async function commitApart(
       return outcome;
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      if (some.records.length === 1) console.error('[interlude] a record is refused by the database', error);
+      if (some.records.length === 1) serverLog('warn', 'a record is refused by the database', { error });
       await transaction.execute('ROLLBACK TO apart');
       await transaction.execute('RELEASE apart');
       return null;

@@ -6,10 +6,12 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { wellFormed } from '@/lib/protocol/well-formed';
 import { commitApart, isRefusal } from './commit-apart';
 import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
 import type { GapTally } from './gap-tally';
+import { IngestWatch } from './ingest-watch';
 import { judgeRecord, tooManyValues } from './judge-record';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
@@ -66,13 +68,23 @@ export async function postEvents(
   const { writes } = server.database;
   const keys = [`producer:${source.id}` as const, ...[...scope.agentIds].map((id) => `agent:${id}` as const)];
   const about = { bytes: body.byteLength, keys };
+  const watch =
+    server.telemetry?.ingested === undefined ? null : new IngestWatch(server.telemetry, batch, request, body);
   const outcome = await writes
-    .run((transaction) => take(transaction, batch, gaps), about)
+    .run((transaction) => {
+      watch?.begin();
+      return take(transaction, batch, gaps);
+    }, about)
     .catch((error) => {
       if (!isRefusal(error)) throw error;
-      console.error('[interlude] a request is refused as a whole, and taken in parts', error);
+      serverLog('warn', 'a request is refused as a whole, and taken in parts', { error });
       return writes.run((transaction) => commitApart(transaction, batch, gaps, take), about);
+    })
+    .catch((error) => {
+      watch?.end(null);
+      throw error;
     });
+  watch?.end(outcome);
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);

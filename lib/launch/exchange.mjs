@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
 import { DATA_POLICY, SECURITY_HEADERS } from '../access/response-headers.mjs';
+import { serverLog } from '../protocol/server-log.mjs';
 
 /** Below this a packed body is hardly shorter, and packing costs more than it saves. */
 const LEAST_PACKED_BYTES = 1024;
@@ -141,7 +142,7 @@ async function pipe(reader, response) {
 async function carried(carrying) {
   await carrying.catch((error) => {
     const isGone = error?.name === 'AbortError' || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
-    if (!isGone) console.error('[interlude] an answer broke off', error);
+    if (!isGone) serverLog('error', 'an answer broke off', { error });
   });
 }
 

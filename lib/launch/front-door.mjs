@@ -13,7 +13,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /**
  * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
  */
-const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz)$/;
+const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {

@@ -5,6 +5,7 @@ import { ALL_DUE, type DueRows, isAnyDue, RowSweep, selectDue } from '@/db/row-s
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 
@@ -166,7 +167,7 @@ export class LogKeeper {
     if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
     // The queue is full, or closing: whoever sent a record has been told so.
     else if (error instanceof AppError && error.code === 'unavailable') return;
-    else if (!this.#isFailing) console.error('[interlude] logs are neither indexed nor cut: ', error);
+    else if (!this.#isFailing) serverLog('error', 'logs are neither indexed nor cut: ', { error });
     this.#isFailing = true;
   }
 }

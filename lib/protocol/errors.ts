@@ -1,10 +1,13 @@
+import { requestIdOf } from './request-id';
+import { serverLog } from './server-log.mjs';
+
 /**
  * Every refusal of the wire: one code, one status, one body shape.
  *
  * Failure: an expected outcome (`duplicate`, `gap`, `fenced`) is data where it arises and becomes an AppError only at
  * the edge, where it turns into a response. A response with an error status has stored nothing.
  */
-const STATUS = {
+export const ERROR_STATUS = {
   malformed: 400,
   invalid_argument: 400,
   unauthenticated: 401,
@@ -23,7 +26,7 @@ const STATUS = {
   unavailable: 503,
 } as const satisfies Record<string, number>;
 
-export type ErrorCode = keyof typeof STATUS;
+export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export interface ErrorBody {
   error: { code: ErrorCode; message: string; [detail: string]: unknown };
@@ -52,7 +55,7 @@ export class AppError extends Error {
   }
 
   get status(): number {
-    return STATUS[this.code];
+    return ERROR_STATUS[this.code];
   }
 
   static override [Symbol.hasInstance](value: unknown): value is AppError {
@@ -61,7 +64,7 @@ export class AppError extends Error {
 }
 
 export function statusOf(code: ErrorCode): number {
-  return STATUS[code];
+  return ERROR_STATUS[code];
 }
 
 export function errorBody(error: AppError): ErrorBody {
@@ -70,16 +73,22 @@ export function errorBody(error: AppError): ErrorBody {
 
 /**
  * The one way an error leaves the server. What is not an AppError is a fault of ours: it is logged whole and answered
- * without its text, which may hold what the caller must not see.
+ * without its text, which may hold what the caller must not see, but with the id under which it stands in the log.
  */
-export function toResponse(error: unknown): Response {
-  const known =
-    error instanceof AppError
-      ? error
-      : new AppError('internal', 'Interlude failed to handle this request; its own log has the cause. Try again.', {
-          cause: error,
-        });
-  if (!(error instanceof AppError)) console.error('[interlude] unexpected error', error);
+export function toResponse(error: unknown, request?: Request): Response {
+  return responseOf(error instanceof AppError ? error : unexpected(error, request));
+}
+
+function unexpected(error: unknown, request: Request | undefined): AppError {
+  const requestId = request === undefined ? crypto.randomUUID() : requestIdOf(request);
+  serverLog('error', 'unexpected error', { error, requestId });
+  return new AppError('internal', 'Interlude failed to handle this request; its own log has the cause. Try again.', {
+    cause: error,
+    details: { requestId },
+  });
+}
+
+function responseOf(known: AppError): Response {
   return Response.json(errorBody(known), {
     status: known.status,
     headers: { 'cache-control': 'no-store', ...known.headers },
@@ -115,7 +124,7 @@ export function withErrors<Args extends [Request, ...unknown[]]>(
     } catch (error) {
       const { signal } = args[0];
       if (signal.aborted && error === signal.reason) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
-      return toResponse(error);
+      return toResponse(error, args[0]);
     }
   };
 }

@@ -25,6 +25,9 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().d
 
 const text = orNull(one(z.string()));
 
+/** What an argument means, as the API's description says it; and its JSON Schema, where a transformation hides it. */
+const means = <Schema extends z.ZodType>(description: string, schema: Schema): Schema => schema.meta({ description });
+
 const limit = (byDefault: number, most: number) =>
   one(
     z
@@ -32,25 +35,34 @@ const limit = (byDefault: number, most: number) =>
       .refine((given) => /^\d{1,9}$/.test(given) && Number(given) >= 1 && Number(given) <= most, {
         message: `a whole number from 1 to ${most}`,
       })
-      .transform(Number),
-  ).default(byDefault);
+      .transform(Number)
+      .meta({ type: 'integer', minimum: 1, maximum: most }),
+  )
+    .default(byDefault)
+    .meta({ description: 'How many at most.' });
 
 const position = one(
-  z.string().refine(isPosition, { message: 'a position, as another answer gave it' }).transform(positionToNumber),
+  z
+    .string()
+    .refine(isPosition, { message: 'a position, as another answer gave it' })
+    .transform(positionToNumber)
+    .meta({ type: 'string', pattern: '^(0|[1-9][0-9]{0,15})$' }),
 );
 
 const time = one(
   z
     .string()
     .regex(/^\d{1,15}$/, { message: 'a time in epoch milliseconds' })
-    .transform(Number),
+    .transform(Number)
+    .meta({ type: 'integer', minimum: 0 }),
 );
 
 const line = one(
   z
     .string()
     .regex(/^[1-9]\d{0,9}$/, { message: 'the number of a line, from 1' })
-    .transform(Number),
+    .transform(Number)
+    .meta({ type: 'integer', minimum: 1 }),
 );
 
 /** Most rows of one page of a list. */
@@ -61,92 +73,124 @@ export const MAX_LIST_SEARCH_LENGTH = 200;
 
 /** `after` is 0 or the `next` of an answer. `q`: words, all of which a row has, whatever their case. */
 export const agentsQuery = z.object({
-  after: text,
+  after: means('The `next` of the page before, or 0: page by page from the beginning.', text),
   limit: limit(LIST_LIMIT, LIST_LIMIT),
   q: one(z.string().max(MAX_LIST_SEARCH_LENGTH, { message: `at most ${MAX_LIST_SEARCH_LENGTH} characters` }))
     .default('')
-    .transform(searchWords),
+    .transform(searchWords)
+    .meta({
+      type: 'string',
+      maxLength: MAX_LIST_SEARCH_LENGTH,
+      description: 'Words, all of which a row has, whatever their case.',
+    }),
 });
 export const sessionsQuery = agentsQuery.extend({
-  agent: text,
-  state: z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
+  agent: means('Of this agent.', text),
+  state: means(
+    'In one of these states.',
+    z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
+  ),
 });
 export const inboxQuery = agentsQuery.extend({
-  agent: text,
-  session: text,
-  kind: z.array(z.enum(INBOX_KINDS, { message: `one of ${INBOX_KINDS.join(', ')}` })).default([]),
+  agent: means('Of this agent.', text),
+  session: means('Of this session.', text),
+  kind: means(
+    'Of one of these kinds.',
+    z.array(z.enum(INBOX_KINDS, { message: `one of ${INBOX_KINDS.join(', ')}` })).default([]),
+  ),
 });
 export type InboxQuery = z.infer<typeof inboxQuery>;
 export type AgentsQuery = z.infer<typeof agentsQuery>;
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
 
-/** `before`: a turn's id or a position. */
-export const transcriptQuery = z.object({ before: text, limit: limit(50, 200) });
+export const transcriptQuery = z.object({
+  before: means('A turn’s id or position: the turns before it.', text),
+  limit: limit(50, 200),
+});
 
-export const turnAtQuery = z.strictObject({ at: time });
+export const turnAtQuery = z.strictObject({
+  at: means('A time by the clock of the agent’s runner, in epoch milliseconds.', time),
+});
 
-/** `runId`, where the agent re-uses task ids. */
-export const taskQuery = z.object({ runId: text });
+export const taskQuery = z.object({
+  runId: means('Which run, where the agent re-uses task ids; the newest unless named.', text),
+});
 
-/** `position`: of the run, where neither id tells runs apart. */
-export const taskOutputQuery = taskQuery.extend({ position: orNull(position) });
+export const taskOutputQuery = taskQuery.extend({
+  position: means('`Task.position` of the run, where neither id tells runs apart.', orNull(position)),
+});
 
-/** `name`: what people call it. */
 export const attachmentQuery = z.strictObject({
-  name: one(
-    z
-      .string()
-      .refine((name) => name.trim() !== '' && name.length <= MAX_ATTACHMENT_NAME, {
-        message: `the name of the file, at most ${MAX_ATTACHMENT_NAME} UTF-16 code units`,
-      })
-      .transform((name) => name.toWellFormed()),
+  name: means(
+    'What people call the file.',
+    one(
+      z
+        .string()
+        .refine((name) => name.trim() !== '' && name.length <= MAX_ATTACHMENT_NAME, {
+          message: `the name of the file, at most ${MAX_ATTACHMENT_NAME} UTF-16 code units`,
+        })
+        .transform((name) => name.toWellFormed())
+        .meta({ type: 'string', minLength: 1, maxLength: MAX_ATTACHMENT_NAME }),
+    ),
   ),
 });
 export type AttachmentQuery = z.infer<typeof attachmentQuery>;
 
-/** `session`: which has it. */
 export const attachmentBytesQuery = z.strictObject({
-  session: one(z.string().min(1, { message: 'the session that has it' })),
-  name: text,
+  session: means('The session that has it.', one(z.string().min(1, { message: 'the session that has it' }))),
+  name: means('Under which it is saved.', text),
 });
 export type AttachmentBytesQuery = z.infer<typeof attachmentBytesQuery>;
 
-/** `session`: to which the client’s thread is bound, where it makes thread ids of its own. */
-export const agUiQuery = z.strictObject({ session: text });
+export const agUiQuery = z.strictObject({
+  session: means('To which the client’s thread is bound, where it makes thread ids of its own.', text),
+});
 
-/** `before`: where the page before this one has ended. */
-export const webhookDeliveriesQuery = z.strictObject({ before: orNull(position), limit: limit(50, 200) });
+export const webhookDeliveriesQuery = z.strictObject({
+  before: means('The `next` of the page before.', orNull(position)),
+  limit: limit(50, 200),
+});
 
-/** Each of them exactly. `before`: the number of the last entry of the page before this one. */
+/** Each of them exactly. */
 export const auditQuery = z.strictObject({
-  before: orNull(line),
+  before: means('The `next` of the page before.', orNull(line)),
   limit: limit(100, 1_000),
-  actor: text,
-  action: text,
-  agent: text,
-  session: text,
-  credential: text,
-  result: text,
+  actor: means('Who did it, by name.', text),
+  action: means('What was done.', text),
+  agent: means('To this agent.', text),
+  session: means('To this session.', text),
+  credential: means('With this credential.', text),
+  result: means('`done`, or the code of the refusal.', text),
 });
 export type AuditQuery = z.infer<typeof auditQuery>;
 
-/** `minutes`: of how many, up to a day. */
-export const activityQuery = z.strictObject({ minutes: limit(60, ACTIVITY_KEPT_MINUTES) });
+export const activityQuery = z.strictObject({
+  minutes: means('Of how many minutes, up to a day.', limit(60, ACTIVITY_KEPT_MINUTES)),
+});
 
 export const parkedQuery = z.strictObject({
-  state: one(z.enum(['parked', 'assigned', 'discarded'], { message: 'parked, assigned, discarded' })).default('parked'),
-  after: position.default(0),
+  state: means(
+    'What became of them.',
+    one(z.enum(['parked', 'assigned', 'discarded'], { message: 'parked, assigned, discarded' })).default('parked'),
+  ),
+  after: means('The position of the last one of the page before.', position.default(0)),
   limit: limit(50, 200),
 });
 
 const tooLong = `at most ${MAX_LOG_SEARCH_LENGTH} characters`;
 const logFilter = {
-  level: orNull(one(z.enum(LOG_LEVELS, { message: `one of ${LOG_LEVELS.join(', ')}` }))),
-  component: z.array(z.string()).default([]),
-  q: one(z.string().max(MAX_LOG_SEARCH_LENGTH, { message: tooLong })).default(''),
-  regex: text,
-  from: orNull(time),
-  to: orNull(time),
+  level: means(
+    'At least of this level.',
+    orNull(one(z.enum(LOG_LEVELS, { message: `one of ${LOG_LEVELS.join(', ')}` }))),
+  ),
+  component: means('Of one of these components.', z.array(z.string()).default([])),
+  q: means(
+    'Terms with blanks in between, all of which the message has, in any case; `"a phrase"` is one term.',
+    one(z.string().max(MAX_LOG_SEARCH_LENGTH, { message: tooLong })).default(''),
+  ),
+  regex: means('A regular expression in RE2 syntax that matches somewhere in the message.', text),
+  from: means('Not before this time, in epoch milliseconds.', orNull(time)),
+  to: means('Not after this time, in epoch milliseconds.', orNull(time)),
 };
 
 /** Of a download: everything that passes the filter. */
@@ -159,11 +203,11 @@ const LOG_PLACES = ['before', 'after', 'around', 'line', 'at'] as const;
 export const logQuery = z
   .strictObject({
     ...logFilter,
-    before: orNull(position),
-    after: orNull(position),
-    around: orNull(position),
-    line: orNull(line),
-    at: orNull(time),
+    before: means('The lines before this position.', orNull(position)),
+    after: means('The lines after this position.', orNull(position)),
+    around: means('The lines around this position.', orNull(position)),
+    line: means('The lines around the one with this number.', orNull(line)),
+    at: means('The lines around this time, in epoch milliseconds.', orNull(time)),
     limit: limit(200, 1_000),
   })
   .superRefine((given, { addIssue }) => {

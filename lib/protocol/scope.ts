@@ -6,9 +6,9 @@
 
 /**
  * `owner` is the installation's own token: everything an admin may, and to speak as any agent. `timer` is the host's, which
- * has done what is due.
+ * has done what is due, and `monitor` that of whoever watches the server.
  */
-export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer', 'timer'] as const;
+export const ROLES = ['viewer', 'operator', 'admin', 'owner', 'runner', 'issuer', 'timer', 'monitor'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** What a person can be made by an admin, or by the groups of an identity provider. */
@@ -18,19 +18,20 @@ export type MemberRole = (typeof MEMBER_ROLES)[number];
 /**
  * What a route asks for. `read`: to look; `attend`: to see what an agent is sent and owes; `act`: to ask something of an agent, or to decide; `administer`: people,
  * credentials, embeds, audit; `speak`: to be an agent's runner; `issue`: to make tokens for embeds; `tend`: to have
- * done what is due; `self`: nothing but to be known.
+ * done what is due; `observe`: to read how the server does; `self`: nothing but to be known.
  */
-export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'tend' | 'self';
+export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'tend' | 'observe' | 'self';
 
 export const MAY: Record<Role, readonly Permission[]> = {
   viewer: ['self', 'read', 'attend'],
   operator: ['self', 'read', 'attend', 'act'],
-  admin: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend'],
-  owner: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend', 'speak'],
+  admin: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend', 'observe'],
+  owner: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend', 'observe', 'speak'],
   // It reads no session and decides nothing.
   runner: ['self', 'attend', 'speak'],
   issuer: ['self', 'issue'],
   timer: ['tend'],
+  monitor: ['observe'],
 };
 
 /** `session`: a person signed in with a browser; `token`: a program; `embed`: a frame in a console; `code`: a link to sign in. */

@@ -1,5 +1,6 @@
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 
@@ -52,8 +53,8 @@ export class Readiness {
     const isReady = trouble === null;
     if (isReady === this.#isReady) return;
     this.#isReady = isReady;
-    if (isReady) console.error('[interlude] ready again: the database can be written to');
-    else console.error(`[interlude] not ready: the database can’t be written to: ${trouble}`);
+    if (isReady) serverLog('info', 'ready again: the database can be written to');
+    else serverLog('error', `not ready: the database can’t be written to: ${trouble}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { databaseOptions, openDatabase } from '@/db/client';
+import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
@@ -18,10 +18,16 @@ import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import { requestIdOf } from '@/lib/protocol/request-id';
+import { isLogged, serverLog } from '@/lib/protocol/server-log.mjs';
 import { Readiness } from '@/lib/queries/health';
+import type { Telemetry } from '@/lib/telemetry/telemetry';
+import type { Tracing } from '@/lib/telemetry/tracing';
 import { answerRoute } from './answer-route';
-import { findRoute } from './find-route';
-import type { ApiRoute, Ids } from './routes';
+import { type Found, findRoute } from './find-route';
+import { describeApi } from './open-api/get-open-api';
+import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, keepParts, type ServerParts, serverParts } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
@@ -51,6 +57,8 @@ export interface Server {
   close(farewellMs?: number): Promise<void>;
   /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
   parts(): Promise<ServerParts>;
+  /** The API as it is, for the page that shows it. */
+  description(): Promise<OpenApiDocument>;
 }
 
 /** What a process keeps from one request to the next: nothing in it is under way. */
@@ -99,6 +107,9 @@ export function createServer(
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
+  /** Who is told of each answer, once there is a database. */
+  let told: Telemetry | null = null;
+  let traces: Tracing | null = null;
 
   const settings = () => memory.settings();
   const door: ProviderServer = {
@@ -135,6 +146,9 @@ export function createServer(
       isAlone: !lasts,
     });
     memory.isSchemaKnown = !lasts;
+    traces = await tracesOf(env, opened);
+    const listeners = traces?.listeners ?? [];
+    const count = lasts ? (await import('#process-metrics')).processMetrics : () => null;
     const all: ServerParts = serverParts(
       {
         ...access,
@@ -157,14 +171,14 @@ export function createServer(
         redactedRoles: redactedRoles(env),
       },
       logRetention(env),
+      { count, listeners },
     );
+    told = all.telemetry ?? null;
     if (lasts && closing === null) keepParts(all);
     return all;
   }
 
-  async function answer(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    const found = findRoute(request.method, pathname);
+  async function answer(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
       if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
@@ -178,7 +192,10 @@ export function createServer(
     }
     if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
     if (found.kind === 'nothing') {
-      throw new AppError('not_found', `There is nothing at ${pathname}. PROTOCOL.md lists the routes.`);
+      throw new AppError(
+        'not_found',
+        `There is nothing at ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
+      );
     }
     const { allow } = found;
     const message = `${request.method} is not allowed here. Use ${allow}.`;
@@ -192,7 +209,23 @@ export function createServer(
     await refusals.note(actOf(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
-  const answered = withErrors(answer);
+  const respond = withErrors(answer);
+  const answered = withErrors(async (request: Request) => {
+    const beganAt = performance.now();
+    const found = findRoute(request.method, new URL(request.url).pathname);
+    const response = await respond(request, found);
+    const { method } = request;
+    const route = found.kind === 'route' ? found.route.pattern : null;
+    const [{ status }, tookMs] = [response, performance.now() - beganAt];
+    told?.answered?.({ method, route, status, tookMs });
+    if (isLogged('debug')) {
+      const requestId = requestIdOf(request);
+      serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
+    }
+    // nothing is done after the answer of a process that may freeze
+    if (!lasts) await traces?.flush();
+    return response;
+  });
   const safely = async (request: Request) =>
     preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
 
@@ -209,6 +242,7 @@ export function createServer(
     if (!all) return;
     closeParts(all);
     if (farewellMs > 0) await pause(farewellMs);
+    await traces?.flush();
     await all.database.close();
   }
 
@@ -228,8 +262,20 @@ export function createServer(
     visitor: (headers) => signedIn(headers, door),
     start,
     parts,
+    description: () => describeApi(ROUTES),
     close,
   };
+}
+
+/** Nothing of it is loaded where nobody collects traces. */
+async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
+  if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
+  const [{ otelSettings }, { tracing }] = await Promise.all([
+    import('@/lib/telemetry/otel-settings'),
+    import('@/lib/telemetry/tracing'),
+  ]);
+  const settings = otelSettings(env);
+  return settings === null ? null : tracing(settings, database);
 }
 
 /** Whether a route only takes what is sent, and shows nothing of what the time has changed. */

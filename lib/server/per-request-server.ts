@@ -20,6 +20,7 @@ export function perRequestServer(env: Record<string, string | undefined>): Serve
       await parts.commands.sweepDue();
       return parts;
     },
+    description: () => one().description(),
     start: async () => {},
     close: async () => {},
   };

@@ -32,7 +32,9 @@ import type { Permission } from '@/lib/protocol/scope';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
+import { getMetrics } from '@/lib/telemetry/get-metrics';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
+import { getOpenApi } from './open-api/get-open-api';
 import { doAllDue, type ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -113,6 +115,8 @@ export const ROUTES: readonly Route[] = [
     ]),
   ),
 
+  { ...api('observe')('GET', '/metrics', getMetrics), pattern: '/metrics' },
+  itself('GET', '/openapi.json', () => getOpenApi(ROUTES)),
   itself('GET', '/me', credential.getMe),
   itself('GET', '/me/sign-ins', getOwnSignIns),
   api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', deleteOwnSignIns),

@@ -8,7 +8,17 @@ import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import type { Retention } from '@/lib/log-store/remove-old-lines';
+import { type CountProcess, Metrics } from '@/lib/telemetry/metrics';
+import { type Telemetry, telemetryOf } from '@/lib/telemetry/telemetry';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
+
+/** Who looks at the server's work. */
+export interface Watching {
+  count: CountProcess;
+  listeners: readonly Telemetry[];
+}
+
+const NOBODY: Watching = { count: () => null, listeners: [] };
 
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
@@ -16,13 +26,29 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   webhooks: WebhookSender;
   credentials: CredentialBook;
   refusals: Refusals;
+  metrics: Metrics;
 }
 
-/** None of them does anything yet: streams open by themselves, and the rest begins with `keepParts`. */
-export function serverParts(context: ServerContext, retention: Retention): ServerParts {
+/**
+ * None of them does anything yet: streams open by themselves, and the rest begins with `keepParts`.
+ *
+ * @param watching who is told of the server's work, and how it is counted
+ */
+export function serverParts(given: ServerContext, retention: Retention, watching: Watching = NOBODY): ServerParts {
+  const { database, now } = given;
+  const state = () => ({
+    subscribers: fanOut.subscriberCount,
+    writes: database.writes.load,
+    reads: database.reads.waiting,
+  });
+  const counted = watching.count(state);
+  const telemetry = telemetryOf([...(counted === null ? [] : [counted.telemetry]), ...watching.listeners]);
+  const context = { ...given, telemetry };
+  const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    fanOut: new FanOut(context.database, { streams: context.streams ?? null }),
+    metrics: new Metrics(database, now, counted),
+    fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention),
     gaps: new GapTally(),

@@ -8,6 +8,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { type InboxItem, isNews } from '@/lib/protocol/inbox';
 import { WEBHOOK_FIRST_RETRY_MS, WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@/lib/protocol/limits';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { deliveryId } from '@/lib/protocol/webhook';
 import { callWebhook } from './call-webhook';
 import { NEWS, noteOpened } from './note-opened';
@@ -99,7 +100,7 @@ export class WebhookSender {
       this.#hasFailed = false;
     } catch (error) {
       // said once, until it succeeds
-      if (!this.#hasFailed && !this.#isClosed) console.error('[interlude] The webhook waits for the database:', error);
+      if (!this.#hasFailed && !this.#isClosed) serverLog('error', 'The webhook waits for the database:', { error });
       this.#hasFailed = true;
     } finally {
       this.#busy.delete(what);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
+import { asked, CONSOLE, filled } from '../support/ask-route';
 import { type BusyAgent, busyAgent, nobody } from '../support/busy-agent';
 
 /**
@@ -14,8 +15,6 @@ interface Asker {
   role: Role | null;
   scope: Scope;
 }
-
-const CONSOLE = 'https://console.example.com';
 
 let stage: AccessStage;
 let own: BusyAgent;
@@ -70,8 +69,9 @@ const isOpen = (pattern: string) => /^(\/api\/v1)?\/(healthz|readyz)$|^\/sign-(i
 
 /** What a route is for, by its name. One that fits no rule is refused by everybody, and this test fails. */
 function neededFor(method: Method, pattern: string): Permission | null {
+  if (pattern === '/metrics') return 'observe';
   const path = pattern.slice(API.length);
-  if (/^\/me\b/.test(path)) return 'self';
+  if (/^\/(me\b|openapi\.json$)/.test(path)) return 'self';
   if (path === '/embed-tokens') return 'issue';
   if (path === '/cron') return 'tend';
   if (/^\/(credentials|tokens|sign-in-codes|audit|members)\b/.test(path)) return 'administer';
@@ -85,11 +85,12 @@ function neededFor(method: Method, pattern: string): Permission | null {
 const ROLE_MAY: Record<Role, string> = {
   viewer: 'self read attend',
   operator: 'self read attend act',
-  admin: 'self read attend act issue administer tend',
-  owner: 'self read attend act issue administer tend speak',
+  admin: 'self read attend act issue administer tend observe',
+  owner: 'self read attend act issue administer tend observe speak',
   runner: 'self attend speak',
   issuer: 'self issue',
   timer: 'tend',
+  monitor: 'observe',
 };
 
 /** Whether a scope has the agent or session that a path names. Only ids of A are asked about. */
@@ -98,47 +99,6 @@ function hasOwn({ kind }: Scope, pattern: string): boolean {
   if (kind === 'everything' || kind === 'agents') return true;
   if (kind === 'session') return !ofAgent;
   return ofAgent ? /\/(logs|log-level)\b/.test(pattern) : !ofSession;
-}
-
-/** What must be sent with a request so that it is not refused for what it says. */
-function asked(method: Method, pattern: string, ids: BusyAgent): { query: string; body?: unknown } {
-  const path = pattern.slice(API.length);
-  const bodies: Record<string, unknown> = {
-    'POST /sessions/:sessionId/messages': { text: 'Hello', clientId: crypto.randomUUID() },
-    'POST /sessions/:sessionId/attachments': new TextEncoder().encode('words'),
-    'PUT /sessions/:sessionId/wake-rule': { when: 'never' },
-    'POST /sessions/:sessionId/requests/:requestId': { behavior: 'deny' },
-    'PUT /agents/:agentId/log-level': { level: 'info' },
-    'POST /inbox/marks': { ids: [ids.inboxId], mark: 'unseen' },
-    'PUT /sessions/:sessionId/arrangement': { pinned: true },
-    'POST /sessions/:sessionId/obligations/:messageId/accept': { candidateId: 'c' },
-    'PUT /agents/:agentId/retirement': { retired: false },
-    'POST /agents/:agentId/insights/seen': { upTo: '1' },
-    'POST /agents/:agentId/parked/:position/assign': { sessionId: ids.sessionId },
-    'POST /agents/:agentId/commands/:commandId/ack': { state: 'delivered' },
-    'POST /agui/:agentId': { threadId: ids.sessionId, runId: 'r', messages: [] },
-    'POST /agui/:agentId/connect': { threadId: ids.sessionId, runId: 'r', messages: [] },
-    'POST /tokens': { role: 'viewer' },
-    'POST /embed-tokens': { fleet: true, parentOrigin: CONSOLE },
-    'PUT /members/:memberId': { blocked: true },
-    'POST /events': {
-      producer: { id: `${ids.agentId}/matrix`, epoch: 1 },
-      records: [{ seq: 1, kind: 'status', agentId: ids.agentId, occurredAt: 1, status: {} }],
-    },
-  };
-  const queries: Record<string, string> = {
-    '/stream': '?topic=fleet',
-    '/sessions/:sessionId/turn-at': '?at=1',
-    '/sessions/:sessionId/attachments': '?name=a.txt',
-    '/attachments/:hash': `?session=${ids.sessionId}`,
-    '/agents/:agentId/commands': `?runner=r&startedAt=1`,
-  };
-  const key = `${method} ${path}`;
-  return { query: queries[path] ?? '', ...(method === 'GET' || method === 'HEAD' ? {} : { body: bodies[key] ?? {} }) };
-}
-
-function filled(pattern: string, ids: BusyAgent): string {
-  return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(ids[name as keyof BusyAgent] ?? 'some-id'));
 }
 
 async function answer(method: Method, pattern: string, ids: BusyAgent, { headers }: Asker) {

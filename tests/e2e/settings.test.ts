@@ -206,6 +206,7 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
     '/settings/access',
     '/settings/members',
     '/settings/audit',
+    '/settings/api',
     '/signed-out?reason=old-link',
   ];
   test.each(pages)('%s has no barrier axe knows of in light or dark, and does not scroll sideways', async (path) => {
@@ -220,6 +221,7 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
       await page.getByText('The chain is whole').waitFor();
       await page.locator('summary').first().click();
     }
+    if (path.endsWith('/api')) await page.evaluate(openWhatIsLong);
     expect(await barriersInBothThemes(page)).toEqual([]);
     const overflows = await page.evaluate(
       () =>
@@ -230,6 +232,31 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
     expect(overflows).toBe(0);
     await page.close();
   });
+});
+
+/** In a page: of what is folded, each kind once. */
+function openWhatIsLong(): void {
+  for (const box of document.querySelectorAll('details')) {
+    box.open = /transcript$|messages$|attachments$|stream$|^Insight$|^SessionSummary$/.test(
+      box.querySelector('summary > code:nth-child(2), summary > code:only-child')?.textContent ?? '',
+    );
+  }
+}
+
+test('the API is told to be read: an address leads to a route or a type, and tools find the same', async () => {
+  const page = await it.open('/settings/api#Task');
+  const type = page.getByRole('listitem').filter({ has: page.locator('#Task') });
+  await expect.poll(() => type.getByText('Background work that outlives').isVisible()).toBe(true);
+  await page.getByText('/sessions/{sessionId}/messages').click();
+  const route = page.locator('#postSessionsBySessionIdMessages');
+  await expect.poll(() => route.textContent()).toMatch(/text[\s\S]*clientId[\s\S]*202[\s\S]*MessageAnswer/);
+  const command = (await route.locator('code').last().textContent()) ?? '';
+  expect(command).toContain('curl "$INTERLUDE_URL/api/v1/sessions/SESSION_ID/messages" \\\n  -X POST');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'an OpenAPI 3.1 document' }).click();
+  const told = JSON.parse(await readFile(await (await download).path(), 'utf8'));
+  expect(Object.keys(told.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
+  await page.close();
 });
 
 test('a viewer is told who they are and whom to ask, and sees nothing of the rest', async () => {

@@ -5,6 +5,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client';
 import { AppError } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 /** What the library calls an answer that is not the one to our question: forged, mixed up, or signed by somebody else. */
 const NOT_OURS = [
@@ -46,7 +47,7 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
 
 /** The provider does not answer, or answers what can't be used. The cause is for the server's own log. */
 export function providerAway(issuer: string, cause: unknown): AppError {
-  console.error(`[interlude] the identity provider ${issuer} does not answer as it should: ${causesOf(cause)}`);
+  serverLog('error', `the identity provider ${issuer} does not answer as it should: ${causesOf(cause)}`);
   return new AppError(
     'unavailable',
     `The identity provider ${issuer} can’t be reached, or does not answer as it should. Try again in a minute. If that does not help, tell whoever runs Interlude: its log has the cause.`,
@@ -59,8 +60,9 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
   const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'error';
   if (UNWELL.includes(code)) return providerAway(issuer, error);
   if (code !== 'access_denied') {
-    console.error(
-      `[interlude] the identity provider ${issuer} refuses a sign-in: ${code} ${inOneLine(error.error_description ?? '')}`,
+    serverLog(
+      'error',
+      `the identity provider ${issuer} refuses a sign-in: ${code} ${inOneLine(error.error_description ?? '')}`,
     );
   }
   const why =
@@ -73,8 +75,9 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
 }
 
 function wrongSecret(cause: unknown): AppError {
-  console.error(
-    `[interlude] the identity provider does not take this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,
+  serverLog(
+    'error',
+    `the identity provider does not take this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,
   );
   return new AppError(
     'unavailable',

@@ -130,7 +130,7 @@ describe('PROTOCOL.md', () => {
     `${method} ${pattern.replace('/api/v1', '').replace(/^(\/(?:agents|sessions))\/:\w+/, '$1/:id')}`;
   const control = page.indexOf('POST /hooks/:event');
   const listed = new Set(
-    [...page.slice(0, control).matchAll(/`(GET|POST|PUT|PATCH|DELETE)\s+(\/[\w:/-]*)/g)].map(
+    [...page.slice(0, control).matchAll(/`(GET|POST|PUT|PATCH|DELETE)\s+(\/[\w.:/-]*)/g)].map(
       (match) => `${match[1]} ${match[2]}`,
     ),
   );

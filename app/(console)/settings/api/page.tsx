@@ -1,0 +1,15 @@
+import type { Metadata } from 'next';
+import { headers } from 'next/headers';
+import { ApiPage } from '@/components/settings/api-page';
+import { saysSecure } from '@/lib/access/own-address';
+import { theServer } from '@/lib/server/process-server.mjs';
+import { visitor } from '../../read-in-turn';
+
+export const metadata: Metadata = { title: 'API' };
+
+export default async function ApiSettingsPage() {
+  await visitor();
+  const sent = await headers();
+  const origin = `${saysSecure(sent) ? 'https' : 'http'}://${sent.get('host')}`;
+  return <ApiPage document={await theServer().description()} origin={origin} />;
+}

@@ -1,0 +1,17 @@
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import { markRedacted } from '@/lib/redaction/redact-model';
+import type { DescribedRoute } from './open-api-document';
+
+/**
+ * `GET /openapi.json`: what the API understands. It tells nothing of what there is, so that anybody with a credential
+ * may read it.
+ */
+export async function getOpenApi(routes: readonly DescribedRoute[]): Promise<Response> {
+  return markRedacted(Response.json(await describeApi(routes), { headers: { 'cache-control': 'no-store' } }));
+}
+
+export async function describeApi(routes: readonly DescribedRoute[]): Promise<OpenApiDocument> {
+  // it is long, and most servers are never asked for it
+  const { openApiDocument } = await import('./open-api-document');
+  return openApiDocument(routes);
+}

@@ -1,0 +1,59 @@
+import type { Database } from '@/db/client';
+import { gaugesText } from './gauges';
+import { readGauges } from './read-gauges';
+import type { Telemetry } from './telemetry';
+
+/** How a process stands at the moment. */
+export interface ProcessState {
+  subscribers: number;
+  writes: { jobs: number; bytes: number };
+  reads: number;
+}
+
+export interface ProcessMetrics {
+  telemetry: Telemetry;
+  text(): Promise<string>;
+}
+
+/** Begins to count what a process does. Null where there is none that lasts. */
+export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
+
+/** Several who ask within this time are told the same. */
+const SHARED_MS = 1_000;
+
+/**
+ * What `GET /metrics` answers: how the fleet stands, from the database, and, of a process that lasts, what it has done.
+ */
+export class Metrics {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #process: ProcessMetrics | null;
+  #last: { at: number; text: Promise<string> } | null = null;
+
+  /** @param ofProcess what this process counts; null if it does not last */
+  constructor(database: Database, now: () => number, ofProcess: ProcessMetrics | null) {
+    this.#database = database;
+    this.#now = now;
+    this.#process = ofProcess;
+  }
+
+  async text(): Promise<string> {
+    const at = performance.now();
+    if (this.#last === null || at - this.#last.at >= SHARED_MS) {
+      const text = this.#read();
+      this.#last = { at, text };
+      text.catch(() => {
+        this.#last = null;
+      });
+    }
+    return this.#last.text;
+  }
+
+  async #read(): Promise<string> {
+    const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
+    const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
+    return `${gaugesText(gauges)}\n${ofProcess}`;
+  }
+}
+
+const NOT_COUNTED = '# This process does not last between requests: what it has done is not counted.\n';

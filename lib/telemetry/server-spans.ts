@@ -1,0 +1,69 @@
+import type { OtelSettings } from './otel-settings';
+import type { SpanExporter } from './span-exporter';
+import type { Ingested, Published, Telemetry } from './telemetry';
+import { randomSpanId, traceContext } from './trace-ids';
+
+/** The server's own work as spans: each batch with its commit, in the trace of the runner that sent it; each tick. */
+export function serverSpans(exporter: SpanExporter, { isSampled }: OtelSettings): Telemetry {
+  return {
+    ingested(told) {
+      const context = traceContext(told.traceparent);
+      if (isSampled(context)) exporter.add(...ingestSpans(told, context));
+    },
+    published(told) {
+      const context = traceContext(null);
+      if (isSampled(context)) exporter.add(fanOutSpan(told, context.traceId));
+    },
+  };
+}
+
+function ingestSpans(told: Ingested, { traceId, parentSpanId }: ReturnType<typeof traceContext>) {
+  const { producerId, records, outcome, kind, bytes, receivedAt, waitedMs, tookMs } = told;
+  const spanId = randomSpanId();
+  const error = kind === 'answered' ? {} : { error: kind };
+  const ingest = {
+    traceId,
+    spanId,
+    ...(parentSpanId === null ? {} : { parentSpanId }),
+    name: 'POST /api/v1/events',
+    kind: 'server' as const,
+    startedAt: receivedAt,
+    endedAt: receivedAt + tookMs,
+    attributes: {
+      'http.request.method': 'POST',
+      'http.route': '/api/v1/events',
+      'http.request.body.size': bytes,
+      'interlude.producer.id': producerId,
+      'interlude.records': records,
+      'interlude.outcome': kind,
+      'interlude.accepted': outcome?.accepted ?? null,
+      'interlude.duplicates': outcome?.duplicates ?? null,
+      'interlude.rejected': outcome?.rejected ?? null,
+    },
+    ...error,
+  };
+  const commit = {
+    traceId,
+    spanId: randomSpanId(),
+    parentSpanId: spanId,
+    name: 'commit',
+    kind: 'internal' as const,
+    startedAt: receivedAt + waitedMs,
+    endedAt: receivedAt + tookMs,
+    attributes: { 'interlude.waited_ms': waitedMs },
+    ...error,
+  };
+  return [ingest, commit];
+}
+
+function fanOutSpan({ rows, subscribers, at, tookMs, lagMs }: Published, traceId: string) {
+  return {
+    traceId,
+    spanId: randomSpanId(),
+    name: 'fan-out',
+    kind: 'internal' as const,
+    startedAt: at,
+    endedAt: at + tookMs,
+    attributes: { 'interlude.rows': rows, 'interlude.subscribers': subscribers, 'interlude.lag_ms': lagMs },
+  };
+}

@@ -1,0 +1,178 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonSchema, OpenApiDocument, Operation } from '@/lib/protocol/open-api';
+import made from '@/lib/server/open-api/answer-schemas.json';
+import { GROUPS } from '@/lib/server/open-api/route-words';
+import { ROUTES, type Route } from '@/lib/server/routes';
+import { AccessStage } from '../support/access-stage';
+import { answerSchemas } from '../support/answer-schemas';
+import { asked, CONSOLE, filled } from '../support/ask-route';
+import { type BusyAgent, busyAgent } from '../support/busy-agent';
+
+/** The API's description, and whether the server answers as it says. */
+
+let stage: AccessStage;
+let ids: BusyAgent;
+let told: OpenApiDocument;
+let schemas: Ajv2020;
+
+beforeAll(async () => {
+  stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
+  ids = await busyAgent(stage, 'a');
+  told = await stage.ask<OpenApiDocument>('/openapi.json');
+  schemas = new Ajv2020({ strict: false, allErrors: true });
+  schemas.addSchema({ $id: 'told', ...(closed(told) as object) });
+});
+afterAll(() => stage.close());
+
+const pathOf = ({ pattern }: Route) => pattern.replace(/:(\w+)/g, '{$1}');
+const operationOf = (route: Route) => told.paths[pathOf(route)]?.[route.method.toLowerCase()] as Operation;
+
+describe('the document', () => {
+  test('is OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    expect(await validator.validate(JSON.parse(JSON.stringify(told)))).toMatchObject({ valid: true });
+    expect(validator.version).toBe('3.1');
+    // each reference leads somewhere
+    expect(() => validator.resolveRefs()).not.toThrow();
+    for (const [, name] of JSON.stringify(told).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(Object.keys(told.components.schemas)).toContain(name);
+    }
+  });
+
+  test('has every route of the table, and nothing else', () => {
+    const listed = Object.entries(told.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(listed.sort()).toEqual(ROUTES.map((route) => `${route.method} ${pathOf(route)}`).sort());
+    const ids = ROUTES.map((route) => operationOf(route).operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const described = GROUPS.flatMap(({ routes }) => Object.keys(routes));
+    const there = new Set(ROUTES.map(({ method, pattern }) => `${method} ${pattern.replace(/^\/api\/v1/, '')}`));
+    expect(described.sort()).toEqual([...there].sort());
+  });
+
+  test('says of each route whom it is for, and what it takes', () => {
+    for (const route of ROUTES) {
+      const { security, parameters, requestBody, ...said } = operationOf(route);
+      const about = [route.method, route.pattern];
+      expect([...about, said['x-permission'] ?? 'open']).toEqual([...about, route.access]);
+      expect([...about, security.length]).toEqual([...about, { open: 0, speak: 1 }[route.access as string] ?? 2]);
+      const [query, bodies] = route.access === 'open' ? [] : [route.takes.query, route.takes.bodies];
+      const inQuery = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+      if (query !== undefined) expect([...about, inQuery]).toEqual([...about, Object.keys(query.shape)]);
+      if (bodies !== undefined) expect([...about, requestBody !== undefined]).toEqual([...about, true]);
+      const inPath = parameters.filter((one) => one.in === 'path').map(({ name }) => name);
+      expect([...about, inPath]).toEqual([...about, [...route.pattern.matchAll(/:(\w+)/g)].map(([, name]) => name)]);
+      for (const { schema } of parameters) expect(() => schemas.compile(schema)).not.toThrow();
+    }
+  });
+
+  test('says of an argument what the server takes', () => {
+    const { parameters } = operationOf(ROUTES.find(({ pattern }) => pattern.endsWith('/logs')) as Route);
+    const named = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
+    expect(named).toMatchObject({
+      limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 200 },
+      level: { type: 'string', enum: ['debug', 'info', 'warn', 'error', 'fatal'] },
+      component: { type: 'array', items: { type: 'string' } },
+      before: { type: 'string', pattern: expect.any(String) },
+      from: { type: 'integer' },
+    });
+    const turnAt = operationOf(ROUTES.find(({ pattern }) => pattern.endsWith('/turn-at')) as Route);
+    expect(turnAt.parameters.find(({ name }) => name === 'at')).toMatchObject({ required: true });
+  });
+
+  test('is made of the types of the answers as they are', () => {
+    // when this fails: npm run schemas
+    expect(made).toEqual(answerSchemas());
+  });
+});
+
+describe('the server', () => {
+  test('takes what the document says that it takes, and answers as it says', async () => {
+    const answered: string[] = [];
+    // what ends things comes after what looks at them
+    const order = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
+    const routes = ROUTES.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
+    for (const route of routes.filter(({ access }) => access !== 'open')) {
+      const { query, body } = asked(route.method, route.pattern, ids);
+      const { requestBody, responses } = operationOf(route);
+      const content = requestBody?.content['application/json'];
+      const name = `${route.method} ${route.pattern}`;
+      if (content !== undefined) expect([name, misfit(content.schema, body)]).toEqual([name, null]);
+      const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
+      const path = `${filled(route.pattern, ids)}${query}`;
+      const response = await stage.send(path, { method: route.method, body, headers: type });
+      const described = responses[response.status];
+      expect([name, response.status, described !== undefined]).toEqual([name, response.status, true]);
+      const mediaType = response.headers.get('content-type')?.split(';')[0] ?? '';
+      if (mediaType === 'text/event-stream') {
+        await response.body?.cancel();
+        expect([name, Object.keys(described?.content ?? {})]).toEqual([name, [mediaType]]);
+        continue;
+      }
+      const text = await response.text();
+      const ref = described?.$ref?.split('/').at(-1) ?? '';
+      const refused = told.components.responses[ref] as Operation['responses'][string] | undefined;
+      const contents = (refused ?? described)?.content ?? {};
+      const schema = (contents[mediaType] ?? contents['*/*'])?.schema;
+      expect([name, mediaType, schema !== undefined]).toEqual([name, mediaType, true]);
+      if (mediaType !== 'application/json' || route.pattern.endsWith('/openapi.json')) continue;
+      expect([name, misfit(schema as JsonSchema, JSON.parse(text))]).toEqual([name, null]);
+      if (response.ok) answered.push(name);
+    }
+    const known = Object.keys(made.answers).map((name) => name.replace(' ', ' /api/v1'));
+    const refused = known.filter((name) => !answered.includes(name) && !/z$/.test(name));
+    expect(refused).toEqual(NOT_THERE);
+  });
+
+  test.each(['/api/v1/healthz', '/api/v1/readyz'])('answers as the document says at %s', async (path) => {
+    const { content } = told.paths[path]?.get?.responses[200] ?? {};
+    const model = await (await stage.send(path)).json();
+    expect(misfit(content?.['application/json']?.schema as JsonSchema, model)).toBeNull();
+  });
+
+  test('sends the frames that the document names, as it says', async () => {
+    const frames =
+      told.paths['/api/v1/stream']?.get?.responses[200]?.content?.['text/event-stream']?.schema['x-frames'];
+    const topics = `topic=fleet&topic=session:${ids.sessionId}&topic=logs:${ids.agentId}`;
+    const stream = await stage.stream(`/stream?${topics}&after=0`, stage.owner);
+    const seen = new Set<string>();
+    await stream.frame('up-to-date');
+    for (const { event, data } of stream.frames) {
+      const schema = (frames as Record<string, JsonSchema>)[event];
+      expect([event, schema === undefined ? 'is not named' : misfit(schema, data)]).toEqual([event, null]);
+      seen.add(event);
+    }
+    // all but the farewell
+    expect([...seen, 'bye'].sort()).toEqual(Object.keys(frames as object).sort());
+  });
+});
+
+/** What is refused here: no member, credential or webhook is there to be asked about, and some things are settled. */
+const NOT_THERE = [
+  'DELETE /api/v1/me/sign-ins',
+  'DELETE /api/v1/credentials/:credentialId',
+  'PUT /api/v1/members/:memberId',
+  'POST /api/v1/sessions/:sessionId/tasks/:taskId/wake',
+  'POST /api/v1/webhook/test',
+  'POST /api/v1/sessions/:sessionId/obligations/:messageId/accept',
+  'POST /api/v1/agents/:agentId/parked/:position/discard',
+];
+
+/** Why a value is not as a schema of the document says; null if it is. */
+function misfit(schema: JsonSchema, value: unknown): string | null {
+  const text = JSON.stringify(closed(schema)).replaceAll('"#/components/', '"told#/components/');
+  const check = schemas.compile(JSON.parse(text));
+  return check(value) ? null : JSON.stringify(check.errors?.slice(0, 4));
+}
+
+/** So that a field which nobody described is found: clients are to ignore it, but it is to be described. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.fromEntries(Object.entries(value).map(([name, field]) => [name, closed(field)]));
+  const isShape = 'properties' in value && 'type' in value && !('additionalProperties' in value);
+  return isShape ? { ...fields, additionalProperties: false } : fields;
+}

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
+import { makeSecret } from '@/lib/access/secret';
+import { AppError, withErrors } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { AccessStage } from '../../support/access-stage';
+
+let said: MockInstance<typeof console.error>;
+beforeEach(() => {
+  said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+const lines = () => said.mock.calls.map(([line]) => JSON.parse(String(line)));
+
+describe('as people read it', () => {
+  test('a line is what it says, and an error stands whole behind it', () => {
+    const error = new Error('the cause');
+    serverLog('error', 'commands are held up:', { error, requestId: 'r1' });
+    serverLog('info', 'ready again', { detail: 1 });
+    expect(said.mock.calls).toEqual([
+      ['[interlude] commands are held up: (request r1)', error],
+      ['[interlude] ready again'],
+    ]);
+  });
+
+  test.each([
+    [undefined, ['info', 'warn', 'error']],
+    ['debug', ['debug', 'info', 'warn', 'error']],
+    ['WARN', ['warn', 'error']],
+    ['error', ['error']],
+    ['nonsense', ['info', 'warn', 'error']],
+  ])('from INTERLUDE_LOG_LEVEL=%s up', (level, expected) => {
+    vi.stubEnv('INTERLUDE_LOG_LEVEL', level);
+    for (const each of ['debug', 'info', 'warn', 'error'] as const) serverLog(each, each);
+    expect(said.mock.calls.map(([line]) => String(line).replace('[interlude] ', ''))).toEqual(expected);
+  });
+});
+
+describe('as JSON', () => {
+  beforeEach(() => vi.stubEnv('INTERLUDE_LOG_FORMAT', 'json'));
+
+  test('a line is one object, with the error and what it came from', () => {
+    const cause = new AppError('unavailable', 'The database\nis away.');
+    serverLog('warn', 'live updates are held up:', { error: new TypeError('no', { cause }), rows: 3 });
+    expect(said.mock.calls[0]?.[0]).not.toContain('\n');
+    expect(lines()).toEqual([
+      {
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        level: 'warn',
+        message: 'live updates are held up',
+        rows: 3,
+        error: {
+          name: 'TypeError',
+          message: 'no',
+          stack: expect.stringContaining('server-log.test'),
+          cause: {
+            name: 'AppError',
+            message: 'The database\nis away.',
+            code: 'unavailable',
+            stack: expect.any(String),
+          },
+        },
+      },
+    ]);
+  });
+
+  test('no credential of ours stands in it, whatever quotes one', () => {
+    const secret = makeSecret('token');
+    serverLog('error', `it says ${secret}`, { error: new Error(`of ${secret}`), field: [secret] });
+    expect(said.mock.calls[0]?.[0]).not.toContain(secret);
+    expect(lines()[0]).toMatchObject({ message: 'it says ilt_…', field: ['ilt_…'] });
+  });
+
+  test('a fault is said once, under the id that its answer tells', async () => {
+    const fail = withErrors(async (_request: Request): Promise<Response> => {
+      throw new Error('a fault of ours');
+    });
+    const answerTo = async (headers: Record<string, string>) =>
+      (await fail(new Request('http://127.0.0.1/', { headers }))).json();
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const answers = [
+      await answerTo({ 'x-request-id': 'from-the-proxy' }),
+      await answerTo({ traceparent: `00-${trace}-00f067aa0ba902b7-01` }),
+      await answerTo({ 'x-request-id': 'two words\u00e9' }),
+    ];
+    const ids = answers.map(({ error }) => error.requestId);
+    expect(ids).toEqual(['from-the-proxy', trace, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+    expect(lines().map(({ requestId }) => requestId)).toEqual(ids);
+    expect(JSON.stringify(answers)).not.toContain('a fault of ours');
+  });
+
+  test('each request is a line at debug, by its route, with neither ids nor credentials', async () => {
+    vi.stubEnv('INTERLUDE_LOG_LEVEL', 'debug');
+    const stage = await AccessStage.start();
+    await stage.send('/api/v1/sessions/a-session-of-somebody?x=1');
+    await stage.send(`/sign-in?token=${makeSecret('code')}`, { as: {} });
+    await stage.close();
+    const requests = lines().filter(({ route }) => route !== undefined);
+    expect(requests).toMatchObject([
+      { level: 'debug', method: 'GET', route: '/api/v1/sessions/:sessionId', status: 404, tookMs: expect.any(Number) },
+      { route: '/sign-in', status: 303, requestId: expect.any(String) },
+    ]);
+    expect(JSON.stringify(said.mock.calls)).not.toMatch(/a-session-of-somebody|ilc_/);
+  });
+});
