@@ -4,6 +4,7 @@ import { Icon } from '@/components/ui/icon';
 import type { Content, JsonSchema, Operation } from '@/lib/protocol/open-api';
 import { API_BASE } from '@/lib/protocol/version';
 import { curlOf } from './api-curl';
+import { typePath } from './api-parts';
 import { Fields, SchemaFields, TypeWords } from './api-schema';
 import { CopyText } from './copy-text';
 
@@ -97,7 +98,10 @@ function Answered({ operation: { responses } }: { operation: Operation }) {
       ))}
       <p className="text-ink-3 text-xs">
         Otherwise{' '}
-        <a href="#Error" className="underline decoration-line-strong underline-offset-2 hover:decoration-ink">
+        <a
+          href={typePath('Error')}
+          className="underline decoration-line-strong underline-offset-2 hover:decoration-ink"
+        >
           Error
         </a>{' '}
         with {refused.join(', ')}.

@@ -1,93 +1,123 @@
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import type { OpenApiDocument, Operation } from '@/lib/protocol/open-api';
 import { API_BASE } from '@/lib/protocol/version';
 import { ApiOperation } from './api-operation';
+import { ApiParts, partPath, typePath } from './api-parts';
 import { SchemaFields } from './api-schema';
 import { CopyText } from './copy-text';
 import { Section } from './section';
 import { WithCode } from './with-code';
 
+const LINK = 'underline decoration-line-strong underline-offset-2 hover:decoration-ink';
+
 /** Everything that can be asked of this server, to be read: rendered from its OpenAPI document. */
 export function ApiPage({ document, origin }: { document: OpenApiDocument; origin: string }) {
-  const { info, tags, paths, components } = document;
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
-  );
-  const shown = operations.filter(({ method, path }) => method !== 'HEAD' && path !== '/healthz' && path !== '/readyz');
+  const { info, tags } = document;
   const shell = `export INTERLUDE_URL=${origin}\nread -rs INTERLUDE_TOKEN && export INTERLUDE_TOKEN`;
   return (
-    <div className="@container space-y-9 [overflow-wrap:anywhere]">
+    <div className="@container space-y-7 [overflow-wrap:anywhere]">
       <div className="space-y-3">
         <p className="max-w-prose text-pretty text-ink-2">
           <WithCode text={info.description} />
         </p>
         <p className="max-w-prose text-ink-2">
-          Paths below are beneath <code>{API_BASE}</code>, but for those that sign in. For tools there is the same as{' '}
-          <a
-            href={`${API_BASE}/openapi.json`}
-            download="interlude-openapi.json"
-            className="underline decoration-line-strong underline-offset-2 hover:decoration-ink"
-          >
+          Paths are beneath <code>{API_BASE}</code>, but for those that sign in and for <code>/metrics</code>. For tools
+          there is the same as{' '}
+          <a href={`${API_BASE}/openapi.json`} download="interlude-openapi.json" className={LINK}>
             an OpenAPI 3.1 document
           </a>
           .
         </p>
-        <p className="text-ink-2 text-xs">For the commands below, once in a shell; then paste a token:</p>
+        <p className="text-ink-2 text-xs">For the commands on these pages, once in a shell; then paste a token:</p>
         <p className="flex max-w-2xl items-start gap-3 rounded-md bg-sunken px-3 py-2">
-          <code className="min-w-0 flex-1 whitespace-pre-wrap text-xs [overflow-wrap:anywhere]">{shell}</code>
+          <code className="min-w-0 flex-1 whitespace-pre-wrap text-xs">{shell}</code>
           <CopyText label="Copy command" text={shell} />
         </p>
-        <nav aria-label="Parts of the API" className="flex flex-wrap gap-x-4 gap-y-1 text-xs">
-          {[...tags.map(({ name }) => name), 'Types'].map((name) => (
-            <a
-              key={name}
-              href={`#${anchorOf(name)}`}
-              className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-            >
-              {name}
-            </a>
-          ))}
-        </nav>
       </div>
       {tags.map(({ name, description }) => (
-        <div key={name} id={anchorOf(name)} className="scroll-mt-16">
-          <Section title={name} about={<WithCode text={description} />}>
-            <ul aria-label={name} className="border-line border-t">
-              {shown
-                .filter(({ operation }) => operation.tags[0] === name)
-                .map(({ path, method, operation }) => (
-                  <ApiOperation key={operation.operationId} method={method} path={path} operation={operation} />
-                ))}
-            </ul>
-          </Section>
-        </div>
-      ))}
-      <div id="types" className="scroll-mt-16">
-        <Section title="Types" about="What is answered, by name.">
-          <ul aria-label="Types" className="border-line border-t">
-            {Object.entries(components.schemas).map(([name, schema]) => (
-              <li key={name} className="border-line border-b">
-                <details className="text-xs">
-                  <summary className="rounded-sm py-1.5 hover:bg-raised/60">
-                    <code className="font-medium">{name}</code>
-                  </summary>
-                  <div id={name} className="scroll-mt-16 space-y-2 pt-1 pb-4 @3xl:pl-4">
-                    {typeof schema.description === 'string' && (
-                      <p className="max-w-prose whitespace-pre-line text-ink-3">
-                        <WithCode text={schema.description} />
-                      </p>
-                    )}
-                    <SchemaFields schema={schema} label={name} />
-                  </div>
-                </details>
+        <Section key={name} title={name} about={<WithCode text={description} />}>
+          <ul aria-label={name} className="border-line border-t">
+            {operationsOf(document, name).map(({ path, method, operation }) => (
+              <li key={operation.operationId} className="border-line border-b">
+                <a
+                  href={`${partPath(name)}#${operation.operationId}`}
+                  className="grid grid-cols-[52px_minmax(0,1fr)] items-baseline gap-x-3 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[52px_minmax(0,4fr)_minmax(0,5fr)]"
+                >
+                  <code className="font-medium text-2xs text-ink-2">{method}</code>
+                  <code className="min-w-0 font-medium">{path.replace(API_BASE, '')}</code>
+                  <span className="min-w-0 text-ink-2 @max-3xl:col-start-2">{operation.summary}</span>
+                </a>
               </li>
             ))}
           </ul>
         </Section>
-      </div>
+      ))}
+      <ApiParts document={document} />
     </div>
   );
 }
 
-function anchorOf(name: string): string {
-  return name.toLowerCase();
+/** The routes of one part, each with all about it. */
+export function ApiPartPage({ document, part }: { document: OpenApiDocument; part: string }) {
+  const tag = document.tags.find(({ name }) => name === part);
+  return (
+    <div className="@container space-y-6 [overflow-wrap:anywhere]">
+      <ApiParts document={document} here={part} />
+      <Section title={part} about={<WithCode text={tag?.description ?? ''} />}>
+        <ul aria-label={part} className="border-line border-t">
+          {operationsOf(document, part).map(({ path, method, operation }) => (
+            <ApiOperation key={operation.operationId} method={method} path={path} operation={operation} />
+          ))}
+        </ul>
+      </Section>
+    </div>
+  );
+}
+
+/** The names of all types. */
+export function ApiTypesPage({ document }: { document: OpenApiDocument }) {
+  return (
+    <div className="space-y-6">
+      <ApiParts document={document} here="Types" />
+      <Section title="Types" about="What is answered, by name.">
+        <ul aria-label="Types" className="columns-[14rem] gap-x-6 text-xs">
+          {Object.keys(document.components.schemas).map((name) => (
+            <li key={name} className="py-0.5">
+              <a href={typePath(name)} className={LINK}>
+                <code>{name}</code>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </Section>
+    </div>
+  );
+}
+
+/** One type. */
+export function ApiTypePage({ document, name }: { document: OpenApiDocument; name: string }) {
+  const schema = document.components.schemas[name] ?? {};
+  const about = typeof schema.description === 'string' ? <WithCode text={schema.description} /> : undefined;
+  return (
+    <div className="@container space-y-6 [overflow-wrap:anywhere]">
+      <ApiParts document={document} />
+      <Section title={name} about={about}>
+        <SchemaFields schema={schema} label={name} />
+      </Section>
+    </div>
+  );
+}
+
+interface Listed {
+  path: string;
+  method: string;
+  operation: Operation;
+}
+
+/** Without those that are there twice for whoever checks the server’s health. */
+function operationsOf({ paths }: OpenApiDocument, part: string): Listed[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method, { tags }]) => tags[0] === part && method !== 'head' && !/^\/(healthz|readyz)$/.test(path))
+      .map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
 }

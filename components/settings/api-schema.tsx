@@ -1,5 +1,6 @@
 import { Fragment, type ReactNode } from 'react';
 import type { JsonSchema } from '@/lib/protocol/open-api';
+import { typePath } from './api-parts';
 import { WithCode } from './with-code';
 
 const COMPONENTS = '#/components/schemas/';
@@ -10,7 +11,7 @@ export function TypeWords({ schema }: { schema: JsonSchema }): ReactNode {
   if (typeof $ref === 'string') {
     const name = $ref.slice(COMPONENTS.length);
     return (
-      <a href={`#${name}`} className="underline decoration-line-strong underline-offset-2 hover:decoration-ink">
+      <a href={typePath(name)} className="underline decoration-line-strong underline-offset-2 hover:decoration-ink">
         {name}
       </a>
     );

@@ -16,17 +16,17 @@ const PLACES = [
 export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
   const path = usePathname();
   const shown = PLACES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
-  if (shown.length < 2) return null;
+  const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
   return (
     <nav aria-label="Settings" className="mb-6 flex gap-x-5 border-line border-b sm:gap-x-6">
       {shown.map(({ href, name }) => (
         <Link
           key={href}
           href={href}
-          aria-current={path === href ? 'page' : undefined}
+          aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
             '-mb-px border-b py-2',
-            path === href ? 'border-ink text-ink' : 'border-transparent text-ink-3 hover:text-ink',
+            isHere(href) ? 'border-ink text-ink' : 'border-transparent text-ink-3 hover:text-ink',
           )}
         >
           {name}

@@ -207,6 +207,10 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
     '/settings/members',
     '/settings/audit',
     '/settings/api',
+    '/settings/api/sessions',
+    '/settings/api/acting',
+    '/settings/api/types',
+    '/settings/api/types/SessionSummary',
     '/signed-out?reason=old-link',
   ];
   test.each(pages)('%s has no barrier axe knows of in light or dark, and does not scroll sideways', async (path) => {
@@ -221,7 +225,7 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
       await page.getByText('The chain is whole').waitFor();
       await page.locator('summary').first().click();
     }
-    if (path.endsWith('/api')) await page.evaluate(openWhatIsLong);
+    if (/\/api\/[a-z]+$/.test(path)) await page.evaluate(unfoldAll);
     expect(await barriersInBothThemes(page)).toEqual([]);
     const overflows = await page.evaluate(
       () =>
@@ -234,28 +238,27 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
   });
 });
 
-/** In a page: of what is folded, each kind once. */
-function openWhatIsLong(): void {
-  for (const box of document.querySelectorAll('details')) {
-    box.open = /transcript$|messages$|attachments$|stream$|^Insight$|^SessionSummary$/.test(
-      box.querySelector('summary > code:nth-child(2), summary > code:only-child')?.textContent ?? '',
-    );
-  }
+/** In a page. */
+function unfoldAll(): void {
+  for (const box of document.querySelectorAll('details')) box.open = true;
 }
 
-test('the API is told to be read: an address leads to a route or a type, and tools find the same', async () => {
-  const page = await it.open('/settings/api#Task');
-  const type = page.getByRole('listitem').filter({ has: page.locator('#Task') });
-  await expect.poll(() => type.getByText('Background work that outlives').isVisible()).toBe(true);
-  await page.getByText('/sessions/{sessionId}/messages').click();
-  const route = page.locator('#postSessionsBySessionIdMessages');
-  await expect.poll(() => route.textContent()).toMatch(/text[\s\S]*clientId[\s\S]*202[\s\S]*MessageAnswer/);
-  const command = (await route.locator('code').last().textContent()) ?? '';
-  expect(command).toContain('curl "$INTERLUDE_URL/api/v1/sessions/SESSION_ID/messages" \\\n  -X POST');
+test('the API is told to be read: each route with what it takes and answers, and tools find the same', async () => {
+  const page = await it.open('/settings/api');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'an OpenAPI 3.1 document' }).click();
   const told = JSON.parse(await readFile(await (await download).path(), 'utf8'));
   expect(Object.keys(told.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
+  // an address that leads to a route opens it
+  await page.getByRole('link', { name: /^POST\s*\/sessions\/{sessionId}\/messages/ }).click();
+  const route = page.locator('#postSessionsBySessionIdMessages');
+  await expect.poll(() => route.getByText('From a shell').isVisible()).toBe(true);
+  expect(await route.textContent()).toMatch(/text[\s\S]*clientId[\s\S]*202[\s\S]*MessageAnswer/);
+  const command = (await route.locator('code').last().textContent()) ?? '';
+  expect(command).toContain('curl "$INTERLUDE_URL/api/v1/sessions/SESSION_ID/messages" \\\n  -X POST');
+  await route.getByRole('link', { name: 'MessageAnswer' }).click();
+  await page.getByText('How far it has come by now.').waitFor();
+  expect(await page.getByRole('heading', { name: 'MessageAnswer' }).count()).toBe(1);
   await page.close();
 });
 
@@ -269,7 +272,8 @@ test('a viewer is told who they are and whom to ask, and sees nothing of the res
   await page.goto(`${it.server.url}/settings`);
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
   await page.getByText('Viewer: may read everything here, and change nothing. For more, ask an admin: Lena.').waitFor();
-  expect(await page.getByRole('navigation', { name: 'Settings' }).count()).toBe(0);
+  const places = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+  expect(await places.allTextContents()).toEqual(['You', 'API']);
   await page.setViewportSize({ width: 360, height: 800 });
   await page.goto(`${it.server.url}/sessions/work`);
   await page.getByText('You can read here. To write, ask an admin for the operator role.').waitFor();

@@ -10,8 +10,15 @@ export async function getOpenApi(routes: readonly DescribedRoute[]): Promise<Res
   return markRedacted(Response.json(await describeApi(routes), { headers: { 'cache-control': 'no-store' } }));
 }
 
+const described = new WeakMap<readonly DescribedRoute[], OpenApiDocument>();
+
+/** It is made once: nothing in it changes. */
 export async function describeApi(routes: readonly DescribedRoute[]): Promise<OpenApiDocument> {
+  const known = described.get(routes);
+  if (known !== undefined) return known;
   // it is long, and most servers are never asked for it
   const { openApiDocument } = await import('./open-api-document');
-  return openApiDocument(routes);
+  const made = openApiDocument(routes);
+  described.set(routes, made);
+  return made;
 }
