@@ -1,24 +1,21 @@
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import type { Snapshot } from '@/db/reader';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/access/sight';
 import { countRedacted } from '@/lib/projections/count-redacted';
 import { textOfItems } from '@/lib/projections/item-draft';
-import { ShownFold } from '@/lib/projections/items';
-import { settleTurn } from '@/lib/projections/turn-page';
 import { AppError } from '@/lib/protocol/errors';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
 import { markRedacted } from '@/lib/redaction/redact-model';
-import { redactValue } from '@/lib/redaction/redact-value';
 import { asRead, type Query, query, readTogether } from './read-together';
-import { ShownEntries, withoutSecrets } from './shown-entries';
+import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
+import { withoutSecrets } from './shown-entries';
 import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
 
 export interface TranscriptRange {
@@ -30,9 +27,6 @@ export interface TranscriptRange {
 
 const PLACES = shapeOf(sessions, 'places');
 
-/** What is read in one go; in a larger page each turn is read by itself, in pieces of this size. */
-const PIECE_EVENTS = 1_000;
-const PIECE_BYTES = 512 * 1024;
 /** Approximate size of an item in a page, without its text. */
 const ITEM_FRAME = 256;
 
@@ -58,11 +52,7 @@ export async function readTranscript(
   if (page === null) return null;
   const rows = byTurn(entries);
   const turns: Turn[] = [];
-  for (const header of headers.reverse()) {
-    const fold = new ShownFold({ items: [] }, header.kind === 'none');
-    await takeRows(fold, rows.get(header.id) ?? [], new ShownEntries(sight), pace);
-    turns.push(await settled(sight, header, fold, pace));
-  }
+  for (const header of headers.reverse()) turns.push(await foldTurn(sight, header, rows.get(header.id) ?? [], pace));
   return pageOfTurns(sight, page, turns, pace);
 }
 
@@ -78,14 +68,8 @@ async function readLarge(sight: Sight, sessionId: string, before: string | null,
     if (page === null) return null;
     const turns: Turn[] = [];
     let text = 0;
-    for (const turnId of page.turnIds) {
-      const { rows } = await snapshot.execute({
-        sql: 'SELECT * FROM turns WHERE session_id = ? AND id = ?',
-        args: [sessionId, turnId],
-      });
-      const header = headerFromRow(rows[0] as Row);
-      const turn = await readTurn(sight, snapshot, sessionId, header, pace);
-      text += namesIn(header) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
+    for await (const turn of readTurns(sight, snapshot, sessionId, page.turnIds, pace)) {
+      text += namesIn(turn) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
       if (turns.length > 0 && text > MAX_TURN_TEXT) return pageOfTurns(sight, { ...page, hasMore: true }, turns, pace);
       turns.unshift(turn);
     }
@@ -109,63 +93,6 @@ async function pageOfTurns(
 ): Promise<TranscriptPage> {
   const page = await withoutSecrets(sight, { turns }, { ...head, hasMore }, pace);
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
-}
-
-async function readTurn(
-  sight: Sight,
-  snapshot: Snapshot,
-  sessionId: string,
-  header: TurnHeader,
-  pace: Pace,
-): Promise<Turn> {
-  const turnId = columnText(header.id);
-  const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  const entries = new ShownEntries(sight);
-  let after = 0;
-  for (;;) {
-    const { rows: sizes } = await snapshot.execute({
-      sql: `SELECT position, octet_length(payload) AS size FROM events
-        WHERE session_id = ? AND turn_id = ? AND position > ? ORDER BY position LIMIT ${PIECE_EVENTS}`,
-      args: [sessionId, turnId, after],
-    });
-    const upTo = endOfPiece(sizes);
-    if (upTo === null) return settled(sight, header, fold, pace);
-    const { rows } = await snapshot.execute({
-      sql: `SELECT ${ENTRY_COLUMNS} FROM events
-        WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
-      args: [sessionId, turnId, after, upTo],
-    });
-    await takeRows(fold, rows, entries, pace);
-    await pace.rest();
-    after = upTo;
-  }
-}
-
-async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
-  await entries.each(rows, pace, (entry) => fold.take(entry));
-}
-
-async function settled(
-  { redacts }: Pick<Sight, 'redacts'>,
-  header: TurnHeader,
-  fold: ShownFold,
-  pace: Pace,
-): Promise<Turn> {
-  for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
-  const told = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
-  return settleTurn({ ...told, ...fold.shown() });
-}
-
-/** As many as fit a piece, at least one; null after the last. */
-function endOfPiece(sizes: readonly Row[]): number | null {
-  let bytes = 0;
-  let end: number | null = null;
-  for (const { position, size } of sizes) {
-    bytes += Number(size);
-    if (end !== null && bytes > PIECE_BYTES) break;
-    end = Number(position);
-  }
-  return end;
 }
 
 type Head = [session: TurnPlaces[], cursor: Row[], turnIds: string[], ...unknown[]];
@@ -235,15 +162,4 @@ function pageQueries(
     query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
     query(asRead, entries, ...args),
   ];
-}
-
-function byTurn(rows: readonly Row[]): Map<string, Row[]> {
-  const found = new Map<string, Row[]>();
-  for (const row of rows) {
-    const turnId = String(row.turn_id);
-    const known = found.get(turnId);
-    if (known === undefined) found.set(turnId, [row]);
-    else known.push(row);
-  }
-  return found;
 }
