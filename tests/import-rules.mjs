@@ -81,6 +81,8 @@ export const MAY_IMPORT = {
     'zod',
     'node:',
   ],
+  // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
+  'lib/maintenance': ['lib/protocol', 'lib/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'lib/launch': ['lib/server', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
   'components/ui': [
     'lib/protocol',
