@@ -36,7 +36,7 @@ for (const name of RECORDINGS) {
   for (let copy = 0; copy < COPIES; copy += 1) {
     const sessionId = crypto.randomUUID();
     const agentId = `${name}-${copy % 4}`;
-    const records: { seq: number; event: object }[] = [];
+    const records: (Record<string, unknown> & { event: object })[] = [];
     await play({
       recording,
       sessionId,
