@@ -1,7 +1,7 @@
 'use client';
 
 import { bytesInWords } from '@/components/ui/bytes-in-words';
-import { Ago } from '@/components/ui/clock';
+import { Moment } from '@/components/ui/moment';
 import type { Storage } from '@/lib/protocol/storage';
 import { type Column, FactTable } from './fact-table';
 import { Section } from './section';
@@ -48,7 +48,7 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
 function Taken({ storage: { at, method } }: { storage: Storage }) {
   return (
     <>
-      looked up <Ago at={at} />
+      as of <Moment at={at} seconds />
       {method === 'estimated' && '; how it is shared out is estimated from samples, because this database can’t tell'}
     </>
   );
@@ -59,8 +59,7 @@ function Parts({ storage }: { storage: Storage }) {
   return (
     <>
       <p className="pb-2 text-ink-2">
-        <span className="font-medium text-ink">{bytesInWords(bytes)} in all</span>, of which {bytesInWords(freeBytes)}{' '}
-        {freeBytes === 1 ? 'is' : 'are'} free
+        <span className="font-medium text-ink">{bytesInWords(bytes)} in all</span>, {bytesInWords(freeBytes)} of it free
       </p>
       <FactTable<Part>
         label="Parts of the database"
@@ -87,8 +86,8 @@ function columnsOf({ method }: Storage): Column<Part>[] {
   const about = method === 'estimated' ? 'about ' : '';
   return [
     { name: 'Part', cell: ({ name }) => name },
-    { name: 'What is in it', cell: (part) => part.about },
-    { name: 'Share', className: 'max-3xl:w-full', cell: ({ share }) => <Share share={share} /> },
+    { name: 'What is in it', className: '@max-3xl:block!', cell: (part) => part.about },
+    { name: 'Share', cell: ({ share }) => <Share share={share} /> },
     { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
   ];
 }

@@ -137,7 +137,7 @@ test('the storage page says how large the database is, what takes it, and when t
   expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
   // of a minute ago at most, and the same for all who ask
   await press(page, 'Look again');
-  await page.getByText(/^looked up/).waitFor();
+  await page.getByText(/^as of/).waitFor();
   expect((await it.read<Storage>('/storage')).at).toBe(storage.at);
   await page.close();
 });
