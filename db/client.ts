@@ -155,6 +155,8 @@ const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current' | 'ahead'>, string>
   newer: 'was written by a newer Interlude. Update this one, or point it at another database.',
   foreign:
     'was written by an earlier Interlude, whose tables this one can’t take over. Move it away to begin anew, or point this one at another database.',
+  unfinished:
+    'holds a copy that was cut off. Copy to it again (“interlude db copy” begins anew), or point this one at another database.',
   behind: "lacks this version's tables. Run: npm run db:migrate",
 };
 

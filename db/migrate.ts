@@ -16,30 +16,45 @@ const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 /**
  * `ahead`: a newer version has migrated it, and says that this one may go on using it: old and new instances run side by
  * side while they are replaced. `newer`: it says that this one may not. `foreign`: made before these migrations began, so
- * none of them can lead from there.
+ * none of them can lead from there. `unfinished`: something that was being copied into it never came to its end.
  */
-export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign';
+export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign' | 'unfinished';
+
+/**
+ * How the hash of the ledger's newest row begins while a copy is under way. Its time is later than that of any migration,
+ * and there is no row in `compatibility`: versions that don't know of this refuse the database as `newer`.
+ */
+export const UNFINISHED = 'unfinished copy';
 
 const times = journal.entries.map((entry) => entry.when);
 const latest = Math.max(...times);
 
 /** Where the database's schema stands beside this version's. */
-export async function schemaState(reader: Reader): Promise<SchemaState> {
+export async function schemaState(reader: Pick<Reader, 'execute'>): Promise<SchemaState> {
   const ledger = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
   if (ledger.rows.length === 0) return 'behind';
   const applied = await reader.execute(NEWEST);
   const newest = applied.rows[0]?.newest ?? null;
   if (newest === null) return 'behind';
   if (Number(newest) === latest) return 'current';
+  if (Number(newest) > latest && (await isUnfinished(reader))) return 'unfinished';
   if (Number(newest) > latest) return (await oldestWriter(reader)) <= latest ? 'ahead' : 'newer';
   return Number(newest) < Math.min(...times) ? 'foreign' : 'behind';
+}
+
+async function isUnfinished(reader: Pick<Reader, 'execute'>): Promise<boolean> {
+  const { rows } = await reader.execute({
+    sql: 'SELECT 1 FROM __drizzle_migrations WHERE hash LIKE ? LIMIT 1',
+    args: [`${UNFINISHED}%`],
+  });
+  return rows.length > 0;
 }
 
 /**
  * The newest migration that a version must know to use the database. A migration that leaves tables and columns as they are
  * and only adds to them leaves this as it is, too; any other sets it to itself.
  */
-async function oldestWriter(reader: Reader): Promise<number> {
+async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
   const { rows } = await reader.execute('SELECT oldest_writer FROM compatibility');
   return Number(rows[0]?.oldest_writer ?? Number.POSITIVE_INFINITY);
 }

@@ -42,6 +42,8 @@ export async function openFile(name: string): Promise<Opened> {
     for (const each of [connection, reader, tail]) each.close();
   };
   try {
+    // counts for a file that is made now: what is removed from it can be given back in small pieces
+    await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'loop');
     await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
     await connection.run(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`, 'loop');
   } catch (error) {

@@ -106,6 +106,8 @@ export const MAY_IMPORT = {
     'node:',
   ],
   'lib/launch': ['lib/server', 'lib/protocol', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
+  // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
+  'lib/maintenance': ['lib/protocol', 'lib/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'components/ui': [
     'lib/protocol',
     ...REACT,

@@ -9,6 +9,7 @@ const PLACES = [
   { href: '/settings/access', name: 'Access', isForAdmins: true },
   { href: '/settings/members', name: 'Members', isForAdmins: true },
   { href: '/settings/audit', name: 'Audit', isForAdmins: true },
+  { href: '/settings/storage', name: 'Storage', isForAdmins: true },
   { href: '/settings/api', name: 'API', isForAdmins: false },
 ] as const;
 

@@ -90,7 +90,11 @@ export async function getAuditCheck({ request }: Asked, { database }: ServerCont
   return checkAudit(database, clientOf(request.headers), request.signal);
 }
 
-export async function checkAudit(database: Database, client = '', signal?: AbortSignal): Promise<AuditCheck> {
+export async function checkAudit(
+  database: Pick<Database, 'reader' | 'reads'>,
+  client = '',
+  signal?: AbortSignal,
+): Promise<AuditCheck> {
   let [entries, head, after] = [0, NO_HASH, 0];
   for (;;) {
     const read = () =>

@@ -16,6 +16,8 @@ try {
   process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
+/** What looks after the database is no runner's. */
+const folderOf = (/** @type {string} */ name) => (name === 'db' ? 'lib/maintenance' : 'lib/runner/cli');
 process.exit(
-  await cli.main(process.argv.slice(2), (/** @type {string} */ name) => loadTypescript(`lib/runner/cli/${name}.ts`)),
+  await cli.main(process.argv.slice(2), (/** @type {string} */ name) => loadTypescript(`${folderOf(name)}/${name}.ts`)),
 );

@@ -32,6 +32,7 @@ import type { Permission } from '@/lib/protocol/scope';
 import { healthz, type Readiness, readyz } from '@/lib/queries/health';
 import { getAttachment } from '@/lib/queries/read-attachment';
 import * as read from '@/lib/queries/read-routes';
+import { getStorage } from '@/lib/queries/read-storage';
 import { getMetrics } from '@/lib/telemetry/get-metrics';
 import { postWebhookTest } from '@/lib/webhook/post-webhook-test';
 import { getOpenApi } from './open-api/get-open-api';
@@ -131,6 +132,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),
+  administers('GET', '/storage', getStorage),
 
   speaks('POST', '/events', postEvents),
   speaks('GET', '/agents/:agentId/commands', getCommands),

@@ -74,7 +74,7 @@ function neededFor(method: Method, pattern: string): Permission | null {
   if (/^\/(me\b|openapi\.json$)/.test(path)) return 'self';
   if (path === '/embed-tokens') return 'issue';
   if (path === '/cron') return 'tend';
-  if (/^\/(credentials|tokens|sign-in-codes|audit|members)\b/.test(path)) return 'administer';
+  if (/^\/(credentials|tokens|sign-in-codes|audit|members|storage)\b/.test(path)) return 'administer';
   if (/^\/events$|^\/agents\/:agentId\/commands\b/.test(path)) return 'speak';
   if (/^\/agents\/:agentId\/reply-obligations$|^\/attachments\//.test(path)) return 'attend';
   if (/^\/(stream|sessions|inbox|activity|agents|agui|webhook)\b/.test(path)) return method === 'GET' ? 'read' : 'act';

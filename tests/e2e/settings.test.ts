@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { secretHash } from '@/lib/access/secret';
 import type { AuditEntry } from '@/lib/protocol/audit';
+import type { Storage } from '@/lib/protocol/storage';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { expectWithin } from '../support/pace';
@@ -122,6 +124,24 @@ test('the audit has what was done, narrows to it, exports it, and says that its 
   await page.close();
 });
 
+test('the storage page says how large the database is, what takes it, and when that was looked up', async () => {
+  const page = await it.open('/settings/storage');
+  await live(page);
+  const table = page.getByRole('table', { name: 'Parts of the database' });
+  await table.getByRole('row', { name: /^Events/ }).waitFor();
+  const storage = await it.read<Storage>('/storage');
+  const sum = storage.parts.reduce((all, { bytes }) => all + bytes, storage.freeBytes);
+  expect(sum).toBe(storage.bytes);
+  expect(storage.method).toBe('measured');
+  await page.getByText(`${bytesInWords(storage.bytes)} in all`).waitFor();
+  expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
+  // of a minute ago at most, and the same for all who ask
+  await press(page, 'Look again');
+  await page.getByText(/^as of/).waitFor();
+  expect((await it.read<Storage>('/storage')).at).toBe(storage.at);
+  await page.close();
+});
+
 test('who signs out is signed out at once in other tabs, which say so and lead back to where they were', async () => {
   const other = await it.open('/sessions/work?x=1');
   await live(other);
@@ -211,6 +231,7 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
     '/settings/api/acting',
     '/settings/api/types',
     '/settings/api/types/SessionSummary',
+    '/settings/storage',
     '/signed-out?reason=old-link',
   ];
   test.each(pages)('%s has no barrier axe knows of in light or dark, and does not scroll sideways', async (path) => {
@@ -280,7 +301,12 @@ test('a viewer is told who they are and whom to ask, and sees nothing of the res
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   await page.getByRole('link', { name: 'Settings and sign-out' }).click();
   await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor();
-  for (const [path, read] of Object.entries({ access: 'credentials', members: 'members', audit: 'audit' })) {
+  for (const [path, read] of Object.entries({
+    access: 'credentials',
+    members: 'members',
+    audit: 'audit',
+    storage: 'storage',
+  })) {
     await page.goto(`${it.server.url}/settings/${path}`);
     await page.getByText('Only admins see this page. Ask an admin: Lena.').waitFor();
     expect(await page.evaluate((of) => fetch(`/api/v1/${of}`).then(({ status }) => status), read)).toBe(403);

@@ -19,7 +19,9 @@ export async function callCli(args: string[], env: Record<string, string> = {}):
   const before = { ...process.env };
   Object.assign(process.env, env);
   try {
-    const exitCode = await main(args, (name) => import(`../../lib/runner/cli/${name}.ts`));
+    const exitCode = await main(args, (name) =>
+      name === 'db' ? import('../../lib/maintenance/db') : import(`../../lib/runner/cli/${name}.ts`),
+    );
     return { exitCode, ...out };
   } finally {
     for (const name of Object.keys(env)) delete process.env[name];

@@ -48,7 +48,11 @@ export async function dumpDatabase(database: Database): Promise<Record<string, u
   );
   const names = tables.rows.map((row) => String(row.name));
   const contents = await database.reader.batch(
-    names.map((name) => `SELECT * FROM ${name} ORDER BY 1, 2`),
+    // the index of a search table has numbers that JavaScript can't hold
+    names.map(
+      (name) =>
+        `SELECT ${name === 'log_search_data' ? 'CAST(id AS TEXT) AS id, block' : '*'} FROM ${name} ORDER BY 1, 2`,
+    ),
     'read',
   );
   return Object.fromEntries(names.map((name, index) => [name, contents[index]?.rows.map(keptOf) ?? []]));

@@ -17,6 +17,7 @@ const HELP = `Usage: ${interludeCommand([])} <command> [options]
   outbox   what this machine's outboxes hold, and what to do with records the server refused
   tokens   make, list and revoke the tokens of runners and other programs
   sign-in  print a link that signs a browser in
+  db       back up, check, shrink and copy the dashboard's database
   conformance  whether a server, or somebody's runner, keeps to the protocol
 
   --version   the version of this command line and its runners
@@ -26,9 +27,9 @@ elsewhere: --url / INTERLUDE_URL, and --token-file / INTERLUDE_TOKEN_FILE or INT
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-/** Each is the `command` of the file of its name, and loaded when it is called for: no start waits for the others. */
+/** Each is the `command` of the file of its name (`db` of another room, so that no runner has it), and loaded when it is called for: no start waits for the others. */
 const COMMANDS: ReadonlySet<string> = new Set(
-  'replay demo runner hooks mcp wait outbox tokens sign-in conformance'.split(' '),
+  'replay demo runner hooks mcp wait outbox tokens sign-in db conformance'.split(' '),
 );
 
 /** Loads a file of this folder, in the way of whoever calls. */

@@ -7,6 +7,7 @@ import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { FrameData } from '@/lib/protocol/frames';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
 import type * as model from '@/lib/protocol/read-models';
+import type { Storage } from '@/lib/protocol/storage';
 import type { WebhookDeliveries, WebhookStatus, WebhookTest } from '@/lib/protocol/webhook';
 import type { LogLevelDetail } from '@/lib/queries/read-log-level';
 
@@ -18,6 +19,7 @@ export interface Answers {
   'GET /healthz': { status: 'ok' };
   'GET /readyz': { status: 'ready' };
   'GET /cron': { status: 'done' };
+  'GET /storage': Storage;
 
   'GET /me': access.Me;
   'GET /me/sign-ins': access.OwnSignIns;

@@ -128,6 +128,7 @@ export const GROUPS: readonly Group[] = [
       'HEAD /healthz': 'This process answers',
       'GET /readyz': 'The database can be written to',
       'HEAD /readyz': 'The database can be written to',
+      'GET /storage': 'What the database takes, by its parts and tables',
       'GET /cron': 'Do everything that is due, for hosts whose processes do not last',
       'GET /metrics': 'How the server and the fleet do, in Prometheus’ text format',
       'GET /openapi.json': 'This description',

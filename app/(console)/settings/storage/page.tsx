@@ -1,0 +1,25 @@
+import type { Metadata } from 'next';
+import { DatabaseCommands } from '@/components/settings/database-commands';
+import { DatabaseSize } from '@/components/settings/database-size';
+import { may } from '@/lib/access/principal';
+import { readStorage } from '@/lib/queries/read-storage';
+import { readForPage, visitor } from '../../read-in-turn';
+import { ForAdmins } from '../for-admins';
+
+export const metadata: Metadata = { title: 'Storage' };
+
+/** A large database takes seconds to look through, and a page does not wait for that. */
+const WAIT_MS = 300;
+
+export default async function StorageSettingsPage() {
+  const principal = await visitor();
+  if (!may(principal, 'administer')) return <ForAdmins />;
+  const soon = new Promise<null>((resolve) => setTimeout(resolve, WAIT_MS, null));
+  const initial = await readForPage(({ reader }) => Promise.race([readStorage(reader, Date.now), soon]));
+  return (
+    <div className="space-y-10">
+      <DatabaseSize initial={initial} />
+      <DatabaseCommands />
+    </div>
+  );
+}

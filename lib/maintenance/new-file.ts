@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { link, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { CliError, EXIT } from '@/lib/runner/cli/exit';
+import { errorCode } from '@/lib/runner/system-error.mjs';
+
+/**
+ * Makes a file that only its owner can read, beside its place, and puts it there when it is whole and on the disk.
+ *
+ * Failure: nothing that is there is written over. If `make` fails, nothing is left; after a power cut at most
+ * `<path>.unfinished`, which the next try removes.
+ */
+export async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
+  refuseToOverwrite(path);
+  const draft = `${path}.unfinished`;
+  await removeDatabase(draft);
+  await (await open(draft, 'wx', 0o600)).close();
+  try {
+    await make(draft);
+    await sync(draft);
+    await putInPlace(draft, path);
+    await sync(dirname(path));
+  } finally {
+    await removeDatabase(draft);
+  }
+}
+
+/** @throws CliError */
+export function refuseToOverwrite(path: string): void {
+  if (existsSync(path)) throw alreadyThere(path);
+}
+
+/** With the files that SQLite keeps beside it. */
+export async function removeDatabase(path: string): Promise<void> {
+  for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) await rm(file, { force: true });
+}
+
+/** A link, because to rename would write over what has come there meanwhile. Where there are no links, a look must do. */
+async function putInPlace(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') throw alreadyThere(path);
+    refuseToOverwrite(path);
+    await rename(draft, path);
+  }
+}
+
+function alreadyThere(path: string): CliError {
+  return new CliError(EXIT.failed, `${path} is there already, and is not written over; name another file`);
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } catch (error) {
+    // a folder that can't be synced by itself
+    if (!/^(EINVAL|EISDIR|EPERM)$/.test(errorCode(error) ?? '')) throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,98 @@
+import { fileURLToPath } from 'node:url';
+import { OWNER } from '@/lib/access/principal';
+import { postEvents } from '@/lib/ingest/post-events';
+import { play } from '@/lib/runner/replay/player';
+import { readRecording } from '@/lib/runner/replay/recording';
+import { temporaryDatabase } from '../support/database';
+import { benchContext, TOKEN } from './bench-context';
+import { note, report } from './report';
+
+/**
+ * What an event takes in the database, once its deltas are folded: real runs, many times over, each as a session of its
+ * own. Everything counts that ingest writes of events: their rows and indexes, and what the pages and lists are read from.
+ *
+ * `its JSON` is the record as its runner sent it: what an operator plans a disk by. How much the rows themselves have beside
+ * what is in them is told below it, against what is kept: the same event's AG-UI JSON, and the frame that a reader is sent.
+ */
+const RECORDINGS = [
+  'research',
+  'test-run',
+  'triple',
+  'message-while-waking',
+  'deploy-watch',
+  'long-build',
+  'permission',
+];
+const COPIES = 40;
+const RECORDS_PER_REQUEST = 500;
+
+const database = await temporaryDatabase();
+const context = benchContext(database);
+let sent = { events: 0, bytes: 0 };
+let bareBytes = 0;
+for (const name of RECORDINGS) {
+  const file = fileURLToPath(new URL(`../fixtures/recordings/demo/${name}.jsonl`, import.meta.url));
+  const recording = await readRecording(file);
+  for (let copy = 0; copy < COPIES; copy += 1) {
+    const sessionId = crypto.randomUUID();
+    const agentId = `${name}-${copy % 4}`;
+    const records: (Record<string, unknown> & { event: object })[] = [];
+    await play({
+      recording,
+      sessionId,
+      fromLine: 0,
+      speed: Number.POSITIVE_INFINITY,
+      signal: new AbortController().signal,
+      emit: async (events) => {
+        for (const one of events) records.push({ seq: records.length + 1, kind: 'event', agentId, ...one });
+      },
+    });
+    for (let from = 0; from < records.length; from += RECORDS_PER_REQUEST) {
+      const batch = records.slice(from, from + RECORDS_PER_REQUEST);
+      for (const { event } of batch) bareBytes += JSON.stringify(event).length;
+      sent = { events: sent.events + batch.length, bytes: sent.bytes + JSON.stringify(batch).length };
+      await post(JSON.stringify({ producer: { id: sessionId, epoch: 1 }, records: batch }));
+    }
+  }
+}
+
+const one = async (sql: string) => Object.values((await database.reader.execute(sql)).rows[0] ?? {}).map(Number);
+const [kept = 0, payload = 0, frames = 0] =
+  await one(`SELECT count(*), sum(octet_length(payload)), sum(octet_length(payload)
+  + octet_length(json_object('sessionId', session_id, 'agentId', agent_id, 'seq', seq, 'occurredAt', occurred_at,
+    'receivedAt', received_at, 'event', '')) - 2) FROM events`);
+const [pages = 0, free = 0] = await one(
+  'SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count',
+);
+const [pageBytes = 0] = await one('PRAGMA page_size');
+const bytes = (pages - free) * pageBytes;
+const sizes = await database.reader.execute(
+  `SELECT s.name AS name, s.tbl_name AS of, d.pgsize AS bytes, d.unused AS unused FROM dbstat AS d
+    JOIN sqlite_master AS s ON s.name = d.name WHERE d.aggregate = TRUE ORDER BY d.pgsize DESC LIMIT 24`,
+);
+for (const row of sizes.rows) {
+  note(`  of ${row.name} (${row.of}), an event`, Number(row.bytes) / kept, 'bytes');
+}
+const [ofEvents = 0, unused = 0] = await one(
+  `SELECT sum(d.pgsize), sum(d.unused) FROM dbstat AS d JOIN sqlite_master AS s ON s.name = d.name WHERE d.aggregate = TRUE AND s.tbl_name = 'events'`,
+);
+note('events sent', sent.events, '');
+note('events kept, with their deltas folded', kept, '');
+note('an event as it was sent', sent.bytes / sent.events, 'bytes');
+note('an event that is kept: its AG-UI JSON alone', payload / kept, 'bytes');
+note('an event that is kept: its frame', frames / kept, 'bytes');
+note('the event log, an event', ofEvents / kept, 'bytes');
+note('  of which nothing is in', unused / kept, 'bytes');
+note('all of the database, an event', bytes / kept, 'bytes');
+note('all of the database, for the AG-UI JSON alone of what was sent', bytes / bareBytes, '× it');
+note('the event log, for the frame of an event that is kept', ofEvents / frames, '× it');
+note('all of the database, for the frame of an event that is kept', bytes / frames, '× it');
+report('all of the database, for an event that was sent', bytes / sent.bytes, '× its JSON', { atMost: 1.5 });
+await database.dispose();
+
+async function post(body: string): Promise<void> {
+  const headers = { authorization: `Bearer ${TOKEN}`, host: '127.0.0.1' };
+  const request = new Request('http://127.0.0.1/api/v1/events', { method: 'POST', headers, body });
+  const response = await postEvents({ request, principal: OWNER, whenOver: () => () => {} }, context);
+  if (response.status !== 200) throw new Error(await response.text());
+}
