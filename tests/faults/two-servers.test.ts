@@ -1,13 +1,6 @@
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { audit } from '../support/audit';
+import { afterAll, beforeAll, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { sessionsOf } from '../support/numbered-work';
-import { randomFrom } from '../support/random';
-import { WorkRunner } from '../support/runner-process';
-import { untilUnderLoad } from '../support/scene';
-import { tempDir } from '../support/temp-dir';
-import { Watcher } from '../support/watcher';
+import { judge, setUpBeside, untilUnderLoad } from '../support/scene';
 
 /** Nobody means to do it, but a second `npm start` in another terminal is easily typed. */
 let first: LiveServer;
@@ -22,25 +15,7 @@ afterAll(async () => {
 });
 
 test('two servers on one data directory take from both sides, and either shows all of it', async () => {
-  const folder = await tempDir();
-  const agentIds = ['left', 'right'];
-  const topics = agentIds.flatMap((id) => [`logs:${id}`, ...sessionsOf(id).map((session) => `session:${session}`)]);
-  const watchers = [first, second].map((server) => new Watcher(server, ['fleet', ...topics]));
-  const runners = [new WorkRunner('left', folder, first), new WorkRunner('right', folder, second)];
-  onTestFinished(() => {
-    for (const watcher of watchers) watcher.close();
-    for (const runner of runners) runner.end();
-  });
-  for (const watcher of watchers) {
-    for (let round = 0; round < 5; round += 1) {
-      await untilUnderLoad({ server: first, random: randomFrom(1), runners, watcher });
-    }
-  }
-  const steps = new Map<string, number>();
-  await Promise.all(runners.map(async (runner) => steps.set(runner.agentId, await runner.finish())));
-  expect([...steps.keys()].sort()).toEqual(agentIds);
-  const databaseFile = join(first.dataDir, 'interlude.db');
-  for (const [at, { url, token }] of [first, second].entries()) {
-    await audit({ url, token, databaseFile, steps, watcher: watchers[at] as Watcher });
-  }
+  const scenes = await setUpBeside('two servers', [first, second], ['left', 'right']);
+  for (const scene of scenes) for (let round = 0; round < 5; round += 1) await untilUnderLoad(scene);
+  await judge(...scenes);
 });

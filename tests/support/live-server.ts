@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ownPort } from './own-port.mjs';
 
 /**
@@ -14,11 +14,16 @@ export interface LiveServer {
   url: string;
   token: string;
   dataDir: string;
+  /** Where its database is. */
+  databaseUrl: string;
   readonly pid: number;
   /** What it has said since it was started last. */
   readonly output: string;
   /** Power off: no signal handler runs. */
   kill9(): Promise<void>;
+  /** Stands still, in the middle of whatever it does; whoever speaks to it waits. */
+  freeze(): void;
+  thaw(): void;
   /** Starts it again, at the same place with the same data. */
   restart(): Promise<void>;
   /** Sends it a signal. @returns how it ended, and after how long */
@@ -73,6 +78,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
     url,
     token,
     dataDir,
+    databaseUrl: options.env?.INTERLUDE_DATABASE_URL ?? pathToFileURL(join(dataDir, 'interlude.db')).href,
     get pid() {
       return running.pid ?? 0;
     },
@@ -80,6 +86,8 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
       return output;
     },
     kill9: () => end(running, 'SIGKILL'),
+    freeze: () => void running.kill('SIGSTOP'),
+    thaw: () => void running.kill('SIGCONT'),
     async signal(name) {
       const since = performance.now();
       await end(running, name);

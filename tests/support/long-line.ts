@@ -7,6 +7,8 @@ export interface LongLine {
   readonly requests: number;
   /** From now on, so many of the requests and so many of the answers are lost with their connection, between 0 and 1. */
   lose(shares: { requests: number; answers: number }): void;
+  /** From now on each connection breaks after some number of bytes, wherever that falls, up to this one; null: none does. */
+  breakWithin(bytes: number | null): void;
   /** Breaks every connection there is. */
   cut(): void;
   close(): Promise<void>;
@@ -21,6 +23,7 @@ export async function longLine(
   const { hostname, port } = new URL(target);
   const pairs = new Set<readonly Socket[]>();
   let shares = { requests: 0, answers: 0 };
+  let longest: number | null = null;
   let requests = 0;
   const server = createServer((near) => {
     const far = connect({ port: Number(port), host: hostname });
@@ -30,13 +33,18 @@ export async function longLine(
       pairs.delete(pair);
       for (const socket of pair) socket.destroy();
     };
+    let left: number | null = null;
     const carry = (from: Socket, to: Socket, isLost: (bytes: Buffer) => boolean) => {
       from.setNoDelay(true);
       from.on('data', (bytes) => {
         const lost = isLost(bytes);
+        if (longest === null) left = null;
+        else left = (left ?? Math.ceil(random() * longest)) - bytes.length;
+        const [passing, breaks] = left !== null && left < 0 ? [bytes.subarray(0, left), true] : [bytes, lost];
         setTimeout(() => {
-          if (lost) end();
-          else if (!to.destroyed) to.write(bytes);
+          if (to.destroyed) return;
+          if (!lost) to.write(passing, () => breaks && end());
+          else end();
         }, oneWayMs);
       });
       from.on('end', () => setTimeout(() => to.end(), oneWayMs));
@@ -61,6 +69,9 @@ export async function longLine(
     },
     lose: (now) => {
       shares = now;
+    },
+    breakWithin: (bytes) => {
+      longest = bytes;
     },
     cut,
     close: () =>

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { audit } from './audit';
 import type { LiveServer } from './live-server';
@@ -17,16 +16,27 @@ export interface Scene {
 }
 
 export async function setUp(name: string, server: LiveServer, agentIds: string[]): Promise<Scene> {
+  const [scene] = await setUpBeside(name, [server], agentIds);
+  return scene as Scene;
+}
+
+/** The same with several servers of one database: a dashboard watches each, and the runners write to one after the other. */
+export async function setUpBeside(name: string, servers: LiveServer[], agentIds: string[]): Promise<Scene[]> {
   const random = seededRandom(name);
   const folder = await tempDir();
   const topics = agentIds.flatMap((id) => [`logs:${id}`, ...sessionsOf(id).map((session) => `session:${session}`)]);
-  const watcher = new Watcher(server, ['fleet', ...topics]);
-  const runners = agentIds.map((agentId) => new WorkRunner(agentId, folder, server));
+  const runners = agentIds.map(
+    (agentId, at) => new WorkRunner(agentId, folder, servers[at % servers.length] as LiveServer),
+  );
+  const scenes = servers.map((server) => ({
+    ...{ server, random, runners },
+    watcher: new Watcher(server, ['fleet', ...topics]),
+  }));
   onTestFinished(() => {
-    watcher.close();
+    for (const { watcher } of scenes) watcher.close();
     for (const runner of runners) runner.end();
   });
-  return { server, random, runners, watcher };
+  return scenes;
 }
 
 /** Resolves when something was stored, and something of it was seen, since the call. */
@@ -37,13 +47,15 @@ export async function untilUnderLoad({ runners, watcher }: Scene): Promise<void>
 }
 
 /** Lets the runners end their work, and looks everywhere whether it arrived once and in order. */
-export async function judge({ server, runners, watcher }: Scene): Promise<void> {
+export async function judge(...scenes: Scene[]): Promise<void> {
   const steps = new Map<string, number>();
+  const runners = scenes[0]?.runners ?? [];
   await Promise.all(runners.map(async (runner) => steps.set(runner.agentId, await runner.finish())));
-  const seen = `${watcher.events.length} events over ${watcher.connections} connections`;
-  process.stdout.write(`steps done: ${JSON.stringify(Object.fromEntries(steps))}; seen: ${seen}\n`);
-  const databaseFile = join(server.dataDir, 'interlude.db');
-  await audit({ url: server.url, token: server.token, databaseFile, steps, watcher });
+  for (const { server, watcher } of scenes) {
+    const seen = `${watcher.events.length} events over ${watcher.connections} connections`;
+    process.stdout.write(`steps done: ${JSON.stringify(Object.fromEntries(steps))}; seen: ${seen}\n`);
+    await audit({ ...server, steps, watcher });
+  }
 }
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

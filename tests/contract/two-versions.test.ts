@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import type { Database } from '@/db/client';
+import { serverOf } from '@/lib/server/per-request-server';
+import { errorOf, ingest, record } from '../support/ingest-target';
+import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { sharedServer } from './contract';
+import { describeInboxContract } from './inbox-contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeReadModelsContract } from './read-models-contract';
+import { describeRequestsContract } from './requests-contract';
+import { describeStreamContract } from './stream-contract';
+
+/**
+ * A newer version has migrated the database while this one runs on it, as happens while instances are replaced one by
+ * one. What a later migration may do and leave this version at work is done to every table: columns that may be empty,
+ * columns that may not, and tables and indexes that are new. The old version is this one, whatever it writes and reads.
+ */
+const LATER = 9_999_999_999_999;
+
+async function migrateAsLater({ reader, writes }: Database): Promise<number> {
+  const { rows } =
+    await reader.execute(`SELECT m.name FROM sqlite_master AS m JOIN pragma_table_list AS t ON t.name = m.name
+    WHERE m.type = 'table' AND t.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name <> '__drizzle_migrations'`);
+  const tables = rows.map(({ name }) => String(name));
+  await writes.run(async (transaction) => {
+    await transaction.batch([
+      ...tables.flatMap((table) => [
+        `ALTER TABLE "${table}" ADD COLUMN later_note text`,
+        `ALTER TABLE "${table}" ADD COLUMN later_due integer NOT NULL DEFAULT 0`,
+        `CREATE INDEX "${table}_later" ON "${table}" (later_due)`,
+      ]),
+      'CREATE TABLE later (id integer PRIMARY KEY, body text NOT NULL)',
+      { sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)', args: ['later', LATER] },
+    ]);
+  });
+  return tables.length;
+}
+
+const folder = mkdtemp(join(tmpdir(), 'interlude-two-versions-'));
+const databaseUrl = folder.then((path) => `file:${join(path, 'interlude.db')}`);
+// behind the server that has it open: hooks run last to first
+afterAll(async () => rm(await folder, { recursive: true, force: true }));
+
+const shared = sharedServer(async (): Promise<InProcessServer> => {
+  const target = await inProcessServer(await databaseUrl);
+  expect(await migrateAsLater(target.database)).toBeGreaterThan(15);
+  return target;
+});
+
+const NAME = 'beside a newer version';
+describeIngestContract(NAME, shared);
+describeStreamContract(NAME, shared);
+describeReadModelsContract(NAME, shared);
+describeRequestsContract(NAME, shared);
+describeInboxContract(NAME, shared);
+
+describe('a server that starts beside a newer version', () => {
+  const own = (seq: number) => record(seq, { agentId: 'beside', sessionId: 'beside', event: { type: 'X' } });
+
+  test('goes on with what that one has migrated, until that one says that it may not', async () => {
+    const first = await shared();
+    const second = await inProcessServer(await databaseUrl);
+    expect(await ingest(second, [own(1)], 1, 'beside')).toMatchObject({ accepted: 1 });
+    expect(await ingest(first, [own(1), own(2)], 1, 'beside')).toMatchObject({ accepted: 1, duplicates: 1 });
+    expect((await second.get('/api/v1/sessions/beside')).status).toBe(200);
+    await second.close();
+    await first.database.writes.run((transaction) =>
+      transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
+    );
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const third = serverOf({ INTERLUDE_DATABASE_URL: await databaseUrl, INTERLUDE_TOKEN: first.token });
+    const asked = new Request('http://127.0.0.1/api/v1/sessions', {
+      headers: { authorization: `Bearer ${first.token}` },
+    });
+    const refused = await third.handle(asked);
+    expect(refused.status).toBe(503);
+    expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
+    await third.close();
+    vi.restoreAllMocks();
+  });
+});

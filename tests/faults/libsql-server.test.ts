@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '@/db/client';
+import { EventWriter } from '../support/event-writer';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { type LongLine, longLine } from '../support/long-line';
+import { expectWithin } from '../support/pace';
+import { seededRandom } from '../support/random';
+import { judge, pause, type Scene, setUpBeside, untilUnderLoad } from '../support/scene';
+import { Watcher } from '../support/watcher';
+import { turnOf, WireRunner } from '../support/wire-runner';
+
+/**
+ * Two dashboards on one libSQL server, each behind a line of 30 ms that can break: outboxes write to either, somebody
+ * watches at either, and everything that can happen to a process or a line happens to each of them.
+ */
+const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+const ONE_WAY_MS = 15;
+
+suites('two dashboards on one libSQL server', () => {
+  const random = seededRandom('libsql-server');
+  let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+  let lines: LongLine[] = [];
+  let servers: LiveServer[] = [];
+
+  beforeAll(async () => {
+    libsql = await startLibsqlServer();
+    await (await openDatabase({ url: libsql.url, migrates: true })).close();
+    lines = await Promise.all([1, 2].map(() => longLine(libsql.url, ONE_WAY_MS, random.next)));
+    const token = 'one-token-for-both-0123456789';
+    servers = await Promise.all(
+      lines.map((line) => startLiveServer({ token, env: { INTERLUDE_DATABASE_URL: line.origin } })),
+    );
+  });
+  afterAll(async () => {
+    for (const server of servers) server.thaw();
+    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(lines.map((line) => line.close()));
+    await libsql?.stop();
+  });
+
+  test('a session says within 30 s that its runner has gone, at either, also where one was frozen meanwhile', async () => {
+    const [frozen, awake] = servers as [LiveServer, LiveServer];
+    const runners = new Map<string, WireRunner>();
+    for (const [id, server] of [
+      ['at-frozen', frozen],
+      ['at-awake', awake],
+    ] as const) {
+      await new EventWriter(server, id).write(id, [turnOf('RUN_STARTED', `${id}-run`, [])]);
+      runners.set(id, await WireRunner.connect(server, id));
+    }
+    const watchers = servers.map((server) => new Watcher(server, ['fleet']));
+    onTestFinished(() => {
+      for (const watcher of watchers) watcher.close();
+    });
+    const states = (state: string) => (watcher: Watcher) =>
+      watcher.until(() => [...runners.keys()].every((id) => watcher.sessions.get(id)?.state === state));
+    await Promise.all(watchers.map(states('working')));
+    frozen.freeze();
+    const goneAt = Date.now();
+    for (const runner of runners.values()) runner.leave();
+    await pause(random.between(2_000, 20_000));
+    frozen.thaw();
+    await Promise.all(watchers.map(states('unknown')));
+    expectWithin(Date.now() - goneAt, 30_000);
+    for (const { url, token } of servers) {
+      const headers = { authorization: `Bearer ${token}` };
+      for (const id of runners.keys()) {
+        const { session } = await (await fetch(`${url}/api/v1/sessions/${id}`, { headers })).json();
+        expect([id, session.state]).toEqual([id, 'unknown']);
+      }
+    }
+  });
+
+  test('killed, frozen and cut off at random moments under load lose nothing and double nothing', async () => {
+    const scenes = await setUpBeside('libsql-server', servers, ['north', 'south']);
+    const kick = () => {
+      for (const runner of scenes[0]?.runners ?? []) runner.kick();
+    };
+    const [first, second] = (random.next() < 0.5 ? servers : servers.toReversed()) as [LiveServer, LiveServer];
+    const killed = async (...victims: LiveServer[]) => {
+      await Promise.all(victims.map((server) => server.kill9()));
+      await Promise.all(victims.map((server) => server.restart()));
+    };
+    const frozen = async (server: LiveServer, ms: number) => {
+      server.freeze();
+      await pause(ms);
+      server.thaw();
+    };
+    const lossy = async (line: LongLine, badly: () => void) => {
+      badly();
+      for (let cuts = 0; cuts < 4; cuts += 1) {
+        await pause(random.between(100, 600));
+        line.cut();
+      }
+      line.lose({ requests: 0, answers: 0 });
+      line.breakWithin(null);
+    };
+    const [near, far] = lines as [LongLine, LongLine];
+    const faults: Record<string, () => Promise<unknown>> = {
+      'one is killed': () => killed(first),
+      'the database is killed, and stays away': async () => {
+        await libsql.kill();
+        await pause(random.between(100, 2_000));
+        await libsql.restart();
+      },
+      'all are killed': () => Promise.all([killed(first, second), libsql.restart()]),
+      'one is frozen for longer than a transaction may last': () => frozen(first, 6_000),
+      'one is frozen, and the other killed': () => Promise.all([frozen(first, 2_000), killed(second)]),
+      'a line loses requests and answers': () => lossy(near, () => near.lose({ requests: 0.1, answers: 0.1 })),
+      'a line breaks anywhere': () => lossy(far, () => far.breakWithin(20_000)),
+    };
+    const names = Object.keys(faults);
+    while (names.length > 0) {
+      const [name] = names.splice(random.between(0, names.length - 1), 1);
+      await underLoad(scenes);
+      await pause(random.between(0, 150));
+      const since = Date.now();
+      await faults[name as string]?.();
+      process.stdout.write(`${name}: ${Date.now() - since} ms\n`);
+      kick();
+    }
+    await underLoad(scenes);
+    await judge(...scenes);
+  });
+});
+
+async function underLoad(scenes: Scene[]): Promise<void> {
+  await Promise.all(scenes.map(untilUnderLoad));
+}
