@@ -2,6 +2,7 @@ import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
 import { followCounter, listenUrlOf } from './follow-counter';
 import { Lease } from './lease';
+import { ANSWER_MS, limitedFetch } from './limited-fetch';
 import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
@@ -19,9 +20,11 @@ export interface Connection {
   close(): void;
 }
 
-export function connect(url: string, authToken: string | undefined): Connection {
-  const client = createClient({ url, authToken });
-  const trials = new TrialBatches(url, authToken);
+/** @param answerMs how long the server may take for an answer */
+export function connect(url: string, authToken: string | undefined, answerMs = ANSWER_MS): Connection {
+  const fetch = limitedFetch(answerMs);
+  const client = createClient({ url, authToken, fetch });
+  const trials = new TrialBatches(url, authToken, fetch);
   const server: BatchServer & TransactionSource = {
     transaction: (mode) => client.transaction(mode),
     batch: (statements, mode) => retryWhileBusy(() => client.batch(statements, mode), BUSY_MS),

@@ -9,8 +9,8 @@ import type { ResultRows } from './reader';
 export class TrialBatches {
   readonly #client: HttpClient;
 
-  constructor(url: string, authToken: string | undefined) {
-    this.#client = openHttp(url.replace(/^libsql:/, 'https:'), authToken);
+  constructor(url: string, authToken: string | undefined, fetch?: (request: Request) => Promise<Response>) {
+    this.#client = openHttp(url.replace(/^libsql:/, 'https:'), authToken, fetch);
     this.#client.intMode = 'number';
   }
 

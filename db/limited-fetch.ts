@@ -1,0 +1,28 @@
+/**
+ * `fetch` for a libSQL server that must answer in time. A connection can die without a word, as on a line that is cut or
+ * behind a gateway that forgets it; whoever waited for an answer on it would wait for minutes, and all behind them too.
+ */
+
+/** Longer than a server lets a transaction last, and than anything we ask takes. */
+export const ANSWER_MS = 10_000;
+
+/** @returns answers whose body has come, too. @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause */
+export function limitedFetch(answerMs = ANSWER_MS): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const signal = AbortSignal.timeout(answerMs);
+    try {
+      const { body, status, statusText, headers } = await fetch(request, { signal });
+      return new Response(body === null ? null : await new Response(body).arrayBuffer(), {
+        status,
+        statusText,
+        headers,
+      });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const cause = Object.assign(new Error(`no answer within ${answerMs} ms`, { cause: error }), {
+        code: 'ETIMEDOUT',
+      });
+      throw new TypeError('fetch failed', { cause });
+    }
+  };
+}

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { databaseErrorCode, databaseFailure } from '@/db/database-error';
+import { connect } from '@/db/open-server';
+import { isBroken } from '@/db/optimistic-transaction';
+
+async function serverThat(answers: RequestListener) {
+  const server = createServer(answers).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, 50);
+  onTestFinished(() => {
+    connection.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return connection.server;
+}
+
+const silent: [string, RequestListener][] = [
+  ['says nothing', () => {}],
+  [
+    'begins an answer and says no more',
+    (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"baton":null,');
+    },
+  ],
+];
+
+test.each(silent)('a server that %s is given up, as one that can’t be reached', async (_, answers) => {
+  const server = await serverThat(answers);
+  for (const ask of [() => server.batch(['SELECT 1'], 'read'), () => server.trial(['SELECT 1'])]) {
+    const error = await ask().then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect([databaseErrorCode(error), isBroken(error)]).toEqual(['ETIMEDOUT', true]);
+    expect(databaseFailure(error)).toMatchObject({ code: 'unavailable' });
+  }
+});
