@@ -80,7 +80,9 @@ export const processMetrics: CountProcess = (state) => {
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {
-        requests.observe({ method, route: route ?? 'none', status: String(status) }, tookMs / 1000);
+        // of what is no route, anybody may make up the method, too
+        const which = route === null ? { method: 'any', route: 'none' } : { method, route };
+        requests.observe({ ...which, status: String(status) }, tookMs / 1000);
       },
       ingested(told) {
         batches.inc({ outcome: told.kind });

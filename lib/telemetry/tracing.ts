@@ -5,10 +5,12 @@ import { serverSpans } from './server-spans';
 import { SpanExporter } from './span-exporter';
 import type { Telemetry } from './telemetry';
 
+const MOST_FLUSH_MS = 1_000;
+
 /** Traces, as long as somebody collects them. */
 export interface Tracing {
   listeners: readonly Telemetry[];
-  /** Sends all that was told so far. Never rejects. */
+  /** Sends all that was told so far, as far as that takes a second: whoever waits is held up no longer. Never rejects. */
   flush(): Promise<void>;
 }
 
@@ -18,8 +20,16 @@ export function tracing(settings: OtelSettings, database: Database): Tracing {
   return {
     listeners: [serverSpans(exporter, settings), ...(agents === null ? [] : [agents])],
     async flush() {
-      await agents?.settled();
-      await exporter.flush();
+      const sent = (async () => {
+        await agents?.settled();
+        await exporter.flush();
+      })();
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, MOST_FLUSH_MS);
+      });
+      await Promise.race([sent, late]);
+      clearTimeout(timer);
     },
   };
 }

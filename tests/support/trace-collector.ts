@@ -34,7 +34,7 @@ export class TraceCollector {
   readonly faults: string[] = [];
   /** The bodies as they came. */
   readonly bodies: string[] = [];
-  /** What it answers to the next requests, before it takes any. */
+  /** What it answers to the next requests, before it takes any; 0: nothing, ever. */
   readonly refusals: number[] = [];
   readonly #waiters = new Set<() => void>();
   readonly #close: () => Promise<void>;
@@ -50,6 +50,7 @@ export class TraceCollector {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const status = collector.#take(request.url ?? '', request.headers, Buffer.concat(chunks).toString());
+        if (status === 0) return;
         response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
       });
     });

@@ -206,6 +206,16 @@ describe('a collector that does not take them', () => {
   });
 });
 
+test('a collector that never answers does not keep a server from ending', async () => {
+  collector.refusals.push(0);
+  await begin();
+  await send(FIRST, 1);
+  await expect.poll(() => collector.headers.length).toBe(1);
+  await stage.close();
+  // it was not waited for until it was tried again
+  expect([collector.headers.length, collector.spans]).toEqual([1, []]);
+});
+
 const libsqlServer = ensureLibsqlServer();
 describe.skipIf('missing' in libsqlServer)('where a process does not last between requests', () => {
   test('all that a request has to tell is sent before its answer', async () => {
