@@ -18,6 +18,7 @@ import { ensureChromium } from './support/chromium-path.mjs';
 import { firstLoad } from './support/first-load.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensureRealAgents, REAL_AGENTS } from './support/real-agents.mjs';
+import { ensureVercelCli } from './support/vercel-build.mjs';
 import { ensureWorkerd } from './support/workerd.mjs';
 
 /** A stage that hangs must not hang the run. A machine that is half as fast as usual is no such stage. */
@@ -64,13 +65,9 @@ const STAGES = {
     for (const line of lines) say(`first load  ${line}`);
     return tooHeavy.length === 0 ? PASSED : failed(`first-load JavaScript, gzipped\n${tooHeavy.join('\n')}`);
   },
-  contract: async () => {
+  contract: () => {
     const programs = { 'against a libSQL server': ensureLibsqlServer(), 'in workerd': ensureWorkerd() };
-    const tally = await vitest('contract', SHARED);
-    const notes = Object.entries(programs).flatMap(([where, found]) =>
-      'missing' in found ? [`not run ${where}\n${found.missing}`] : [],
-    );
-    return { ...tally, notes: [...(tally.notes ?? []), ...notes] };
+    return withNotes(programs, vitest('contract', SHARED));
   },
   integration: () => vitest('integration', SHARED),
   ui: () => vitest('ui', SHARED),
@@ -78,7 +75,10 @@ const STAGES = {
     const missing = ensureChromium();
     return missing ? failed(missing) : browserTests();
   },
-  faults: () => vitest('faults', PROCESSES),
+  faults: () => {
+    const programs = { 'against a libSQL server': ensureLibsqlServer(), 'as functions of Vercel': ensureVercelCli() };
+    return withNotes(programs, vitest('faults', PROCESSES));
+  },
   // With everything else, the real Claude Code. Asked for by itself, the other agents too.
   agents: () => agentTests(CLAUDE_TESTS, []),
   'real-agents': () =>
@@ -114,6 +114,21 @@ const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'build',
  */
 const PASSED = { passed: 1, failed: 0 };
 const FAILED = { passed: 0, failed: 1 };
+
+/**
+ * Says what could not be run for want of a program.
+ *
+ * @param {Record<string, { program: string } | { missing: string }>} programs
+ * @param {Promise<Tally>} running
+ * @returns {Promise<Tally>}
+ */
+async function withNotes(programs, running) {
+  const tally = await running;
+  const notes = Object.entries(programs).flatMap(([where, found]) =>
+    'missing' in found ? [`not run ${where}\n${found.missing}`] : [],
+  );
+  return { ...tally, notes: [...(tally.notes ?? []), ...notes] };
+}
 
 /** Which stage the code that runs belongs to, where several run at once. */
 const lane = new AsyncLocalStorage();

@@ -2,7 +2,7 @@ import type { StoragePartName } from '@/lib/protocol/storage';
 
 /** What the parts of the database are called, and what is in each. */
 export const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
-  events: { name: 'Events', about: 'what agents did, with its indexes' },
+  events: { name: 'Events', about: 'what agents did' },
   views: { name: 'Sessions and agents', about: 'what lists and transcripts are read from' },
   logs: { name: 'Log lines', about: 'the logs of agents' },
   search: { name: 'Search indexes', about: 'by which logs and sessions are searched' },

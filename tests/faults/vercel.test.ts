@@ -19,7 +19,7 @@ const CRON_SECRET = 'a-secret-of-the-cron-0123456789';
 
 describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-  let build: ReturnType<typeof buildForVercel>;
+  let build: Awaited<ReturnType<typeof buildForVercel>>;
   /** Two instances of the function that answers the API. */
   let instances: [FrozenFunction, FrozenFunction];
   let pages: FrozenFunction;
@@ -27,7 +27,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
   beforeAll(async () => {
     libsql = await startLibsqlServer();
     const env = { INTERLUDE_DATABASE_URL: libsql.url, INTERLUDE_TOKEN: TOKEN, CRON_SECRET };
-    build = buildForVercel(env);
+    build = await buildForVercel(env);
     const api = build.functionOf('api/[[...path]]');
     instances = [await startFrozenFunction(api, env), await startFrozenFunction(api, env)];
     pages = await startFrozenFunction(build.functionOf('index'), env);

@@ -2,7 +2,7 @@
  * What `vercel build` makes of this project, offline, for the tests that run its functions. The CLI is 350 MB large, so it
  * is installed into a folder of its own, and only for them.
  */
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
@@ -19,6 +19,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { root } from '../../lib/launch/root.mjs';
 
 const VERSION = '64.0.2';
@@ -56,10 +57,10 @@ export function ensureVercelCli() {
  * Builds a copy of the project, as Vercel would: `vercel.json` says how.
  *
  * @param {Record<string, string>} env as set in the project's settings there
- * @returns {{ folder: string, config: any, functionOf(name: string): string, remove(): void }} `functionOf` gives the
- *   launcher of a function that stands by itself
+ * @returns {Promise<{ folder: string, config: any, functionOf(name: string): string, remove(): void }>} `functionOf` gives
+ *   the launcher of a function that stands by itself
  */
-export function buildForVercel(env) {
+export async function buildForVercel(env) {
   const cli = ensureVercelCli();
   if ('missing' in cli) throw new Error(cli.missing);
   const folder = mkdtempSync(join(tmpdir(), 'interlude-vercel-'));
@@ -67,25 +68,24 @@ export function buildForVercel(env) {
   linkAll(root, source);
   mkdirSync(join(source, '.vercel'));
   writeFileSync(join(source, '.vercel', 'project.json'), JSON.stringify(PROJECT));
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [cli.program, 'build', '--yes', '--token', 'none', '--cwd', source],
-    {
-      cwd: source,
-      encoding: 'utf8',
-      timeout: LIMIT_MS,
-      env: {
-        ...process.env,
-        NODE_ENV: 'production',
-        VERCEL: '1',
-        VERCEL_TELEMETRY_DISABLED: '1',
-        NO_UPDATE_NOTIFIER: '1',
-        HOME: folder,
-        ...env,
-      },
+  const options = {
+    cwd: source,
+    timeout: LIMIT_MS,
+    maxBuffer: 64 * 1024 * 1024,
+    env: {
+      ...process.env,
+      NODE_ENV: /** @type {const} */ ('production'),
+      VERCEL: '1',
+      VERCEL_TELEMETRY_DISABLED: '1',
+      NO_UPDATE_NOTIFIER: '1',
+      HOME: folder,
+      ...env,
     },
-  );
-  if (status !== 0) throw new Error(`vercel build failed\n${stdout}\n${stderr}`);
+  };
+  const args = [cli.program, 'build', '--yes', '--token', 'none', '--cwd', source];
+  await promisify(execFile)(process.execPath, args, options).catch(({ message, stdout, stderr }) => {
+    throw new Error(`vercel build failed: ${message}\n${stdout}\n${stderr}`);
+  });
   const output = join(source, '.vercel', 'output');
   const made = join(folder, 'functions');
   return {

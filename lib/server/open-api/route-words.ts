@@ -34,7 +34,7 @@ export const GROUPS: readonly Group[] = [
     name: 'Acting',
     about: 'What people ask of an agent, and decide. 202 says that it is queued for its runner.',
     routes: {
-      'POST /sessions/:sessionId/messages': 'Send a message; the same `clientId` again sends it once',
+      'POST /sessions/:sessionId/messages': 'Send a message; the same clientId sends it once',
       'POST /sessions/:sessionId/attachments': 'Upload what a message will carry: the body is the bytes',
       'POST /sessions/:sessionId/interrupt': 'End the turn that is open',
       'POST /sessions/:sessionId/end': 'End the session for good',
