@@ -9,10 +9,11 @@ import type { LiveClient } from './live-client';
  * @param loadedAt when the page began to load, by the browser's clock: it is known up to then at least
  */
 export function standStillWhileStale(live: Pick<LiveClient, 'state' | 'onState'>, loadedAt: number): void {
+  const page = document.documentElement;
   live.onState(() => {
     const { status, asOf } = live.state;
     const stale = isStale(status);
-    document.documentElement.toggleAttribute('data-stale', stale);
+    page.toggleAttribute('data-stale', stale);
     // If the clock was set back since, the page has yet to begin loading by it, which says nothing.
     const now = Date.now();
     const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
