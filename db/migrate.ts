@@ -55,6 +55,8 @@ async function isUnfinished(reader: Pick<Reader, 'execute'>): Promise<boolean> {
  * and only adds to them leaves this as it is, too; any other sets it to itself.
  */
 async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
+  const table = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = 'compatibility'");
+  if (table.rows.length === 0) return Number.POSITIVE_INFINITY;
   const { rows } = await reader.execute('SELECT oldest_writer FROM compatibility');
   return Number(rows[0]?.oldest_writer ?? Number.POSITIVE_INFINITY);
 }
