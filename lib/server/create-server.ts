@@ -1,3 +1,4 @@
+import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
@@ -148,7 +149,7 @@ export function createServer(
     memory.isSchemaKnown = !lasts;
     traces = await tracesOf(env, opened);
     const listeners = traces?.listeners ?? [];
-    const count = lasts ? (await import('#process-metrics')).processMetrics : () => null;
+    const count = lasts ? processMetrics : () => null;
     const all: ServerParts = serverParts(
       {
         ...access,
