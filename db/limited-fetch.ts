@@ -18,7 +18,8 @@ export function limitedFetch(answerMs = ANSWER_MS): (request: Request) => Promis
         headers,
       });
     } catch (error) {
-      if (!signal.aborted) throw error;
+      // a body that breaks off is no other failure than an answer that never comes
+      if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });
       const cause = Object.assign(new Error(`no answer within ${answerMs} ms`, { cause: error }), {
         code: 'ETIMEDOUT',
       });

@@ -263,7 +263,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Whether nobody knows what became of a request. */
-const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|UND_ERR|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)/;
+const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|UND_ERR|UNREACHABLE|SERVER_ERROR|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)/;
 
 export function isBroken(error: unknown): boolean {
   return BROKEN.test(databaseErrorCode(error) ?? '');

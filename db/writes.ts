@@ -37,6 +37,7 @@ export type WriteKey =
   | `producer:${string}`
   | `session:${string}`
   | 'access'
+  | 'audit'
   | 'webhook'
   | 'refusals'
   | 'retention';

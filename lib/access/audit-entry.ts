@@ -56,6 +56,8 @@ export function entryOf({ principal, ...act }: Act, result: string, now: number)
 }
 
 export async function addEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
+  // its number and its hash follow from the last one
+  transaction.touch('audit');
   const { rows } = await transaction.execute('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1');
   const [last] = rows;
   const entry = { number: Number(last?.number ?? 0) + 1, ...asKept(added) };

@@ -52,12 +52,15 @@ export function audited(
   const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
     // what takes many transactions is one act, noted with the first of them
     const isFirst = noted.count === 0;
-    const done = await writes.run(async (transaction) => {
-      await requireStanding(transaction, act.principal, now());
-      const value = await job(transaction);
-      if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());
-      return value;
-    }, about);
+    const done = await writes.run(
+      async (transaction) => {
+        await requireStanding(transaction, act.principal, now());
+        const value = await job(transaction);
+        if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());
+        return value;
+      },
+      isFirst ? { ...about, keys: [...(about?.keys ?? []), 'audit'] } : about,
+    );
     noted.count += 1;
     return done;
   };

@@ -82,6 +82,7 @@ export async function nameAttachments(
   refs: readonly AttachmentRef[],
 ): Promise<Attachment[]> {
   if (refs.length === 0) return [];
+  transaction.touch(`session:${columnText(sessionId)}`);
   const found = await transaction.execute({
     sql: `UPDATE attachments SET is_named = 1 WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?))
           RETURNING ${ATTACHMENT.columns()}`,
@@ -125,6 +126,8 @@ export async function removeAttachments(
     args: [...args, ...choiceArgs(choice)],
   });
   for (const { session_id, hash } of rows) {
+    // a message may just be naming it
+    transaction.touch(`session:${String(session_id)}`);
     await transaction.execute({
       sql: 'DELETE FROM attachment_parts WHERE session_id = ? AND hash = ?',
       args: [session_id ?? null, hash ?? null],

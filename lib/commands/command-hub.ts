@@ -128,7 +128,8 @@ export class CommandHub {
         headers: { 'retry-after': '1' },
       });
     }
-    this.keep();
+    // where processes may freeze, what is due is done while a stream is open, and nothing after a refusal
+    if (this.#lasts) this.keep();
     // to a runner with a scope, the counter would tell how busy others are
     const newest =
       scope.kind === 'everything'

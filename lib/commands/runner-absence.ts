@@ -64,6 +64,8 @@ export async function tellAbsence(
   const runner = RUNNER.first(due);
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
+  // it may just be coming back
+  transaction.touch(`agent:${agentId}`);
   const since = missedAt ?? now;
   // no position was noted when it was missed: nothing has come from it since
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
@@ -144,6 +146,7 @@ export async function tellSilence(
   const [agent] = due.rows;
   if (agent === undefined) return 0;
   const agentId = String(agent.id);
+  transaction.touch(`agent:${agentId}`);
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
             AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_TOLD}`,

@@ -244,6 +244,12 @@ export async function renewRunners(
   streamIds: readonly string[],
   now: number,
 ): Promise<void> {
+  // of one whose term has run out, somebody may just be saying that it is away
+  const late = await transaction.execute({
+    sql: `SELECT agent_id FROM runners WHERE stream_id IN (SELECT value FROM json_each(?)) AND alive_until <= ?`,
+    args: [JSON.stringify(streamIds), now],
+  });
+  touchAll(transaction, late.rows);
   await transaction.execute({
     sql: `UPDATE runners SET alive_until = ?
           WHERE stream_id IN (SELECT value FROM json_each(?)) AND alive_until IS NOT NULL`,
@@ -252,6 +258,11 @@ export async function renewRunners(
 }
 
 async function tellAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
+  touchAll(transaction, runners);
   const facts = runners.map((row) => ({ kind: 'runner-away', agentId: String(row.agent_id) }) as const);
   await appendFacts(transaction, now, facts);
+}
+
+function touchAll(transaction: WriteTransaction, runners: readonly Row[]): void {
+  transaction.touch(...runners.map((row) => `agent:${String(row.agent_id)}` as const));
 }

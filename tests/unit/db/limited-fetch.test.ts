@@ -9,7 +9,7 @@ import { isBroken } from '@/db/optimistic-transaction';
 async function serverThat(answers: RequestListener) {
   const server = createServer(answers).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, 50);
+  const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, 200);
   onTestFinished(() => {
     connection.close();
     server.closeAllConnections();
@@ -28,6 +28,27 @@ const silent: [string, RequestListener][] = [
     },
   ],
 ];
+
+const broken: [string, RequestListener][] = [
+  [
+    'breaks off its answer',
+    (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"baton":null,', () => response.destroy());
+    },
+  ],
+  ['is behind a gateway that has lost it', (_, response) => response.writeHead(502).end('Bad Gateway')],
+];
+
+test.each(broken)('of a server that %s, nobody knows what it has done: it is asked again', async (_, answers) => {
+  const server = await serverThat(answers);
+  const error = await server.batch(['SELECT 1'], 'write').then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  expect([databaseErrorCode(error), isBroken(error)]).toEqual([expect.any(String), true]);
+  expect(databaseFailure(error)).toMatchObject({ code: 'unavailable' });
+});
 
 test.each(silent)('a server that %s is given up, as one that can’t be reached', async (_, answers) => {
   const server = await serverThat(answers);
