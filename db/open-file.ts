@@ -42,9 +42,7 @@ export async function openFile(name: string): Promise<Opened> {
     for (const each of [connection, reader, tail]) each.close();
   };
   try {
-    // counts for a file that is made now: what is removed from it can be given back in small pieces
-    await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'loop');
-    await retryWhileBusy(() => connection.run('PRAGMA journal_mode = WAL', 'thread'), OPEN_TIMEOUT_MS);
+    await retryWhileBusy(() => setUp(connection), OPEN_TIMEOUT_MS);
     await connection.run(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`, 'loop');
   } catch (error) {
     close();
@@ -124,4 +122,12 @@ export function pathOf(url: string): string {
 /** The SQL of one migration. */
 export function readMigration(tag: string): Promise<string> {
   return readFile(join(process.cwd(), 'db', 'migrations', `${tag}.sql`), 'utf8');
+}
+
+/** Only a file that is made now: for any other this would wait for whoever writes to it, and change nothing. */
+async function setUp(connection: LocalConnection): Promise<void> {
+  const { rows } = await connection.execute('PRAGMA page_count', 'loop');
+  // what is removed from it can be given back in small pieces
+  if (rows[0]?.page_count === 0) await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'thread');
+  await connection.run('PRAGMA journal_mode = WAL', 'thread');
 }

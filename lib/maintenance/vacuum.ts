@@ -49,8 +49,9 @@ export async function vacuum(place: Place, { full }: { full: boolean }): Promise
 }
 
 async function rewrite(connection: LocalConnection): Promise<void> {
-  await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'thread');
-  await retryWhileBusy(() => connection.run('VACUUM', 'thread'), BUSY_MS);
+  // the first writes to the file, too, where it was set already
+  for (const sql of ['PRAGMA auto_vacuum = INCREMENTAL', 'VACUUM'])
+    await retryWhileBusy(() => connection.run(sql, 'thread'), BUSY_MS);
 }
 
 async function inPieces(connection: LocalConnection, free: number): Promise<void> {

@@ -54,7 +54,7 @@ suites('a worker', () => {
   let target: WorkerServer;
 
   beforeAll(async () => {
-    target = await workerServer(await databaseUrl(), 'strict', { INTERLUDE_STREAM_MAX_SECONDS: '2' });
+    target = await workerServer(await databaseUrl(), 'strict');
   });
   afterAll(() => target?.close());
 
@@ -74,13 +74,16 @@ suites('a worker', () => {
 
   test('says bye before it is cut off, and goes on where that stream ended', async () => {
     await ingest(target, [own('bye', 1)], 1, 'bye');
-    const reader = await target.stream('topic=session:bye&after=0');
+    const brief = await workerServer(await databaseUrl(), 'strict', { INTERLUDE_STREAM_MAX_SECONDS: '2' });
+    const reader = await brief.stream('topic=session:bye&after=0');
     await reader.frame('up-to-date');
     // by another request, which knows nothing of the stream
     await ingest(target, [own('bye', 2)], 1, 'bye');
     const frames = await reader.end();
     expect(seqsOf(frames)).toEqual([1, 2]);
     expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
+    expect(brief.said()).toBe('');
+    await brief.close();
     await ingest(target, [own('bye', 3)], 1, 'bye');
     const last = frames.findLast(({ id }) => id !== undefined)?.id ?? '';
     const next = await target.stream('topic=session:bye', { 'last-event-id': last });

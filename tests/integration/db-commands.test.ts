@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { LocalConnection } from '@/db/local-connection';
+import { pause } from '@/db/next-turn';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
@@ -217,6 +218,19 @@ describe('vacuum', () => {
     expect(await callCli(['db', 'check'], own.env)).toMatchObject({ exitCode: 0 });
     await own.stage.close();
   });
+});
+
+test.each(['vacuum', 'vacuum --full'])('%s waits for another process that writes', async (command) => {
+  const file = join(await tempDir(), 'held.db');
+  await cli('backup', file);
+  const other = new LocalConnection(file, 5_000);
+  await other.run('BEGIN IMMEDIATE', 'loop');
+  const ended = cli(...command.split(' '), '--database', file);
+  // longer than SQLite waits, and shorter than a person would
+  await pause(500);
+  await other.run('COMMIT', 'loop');
+  expect(await ended).toMatchObject({ exitCode: 0 });
+  other.close();
 });
 
 async function freePages({ reader }: Database): Promise<number> {
