@@ -88,7 +88,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       follow: opened.follow,
       lease: opened.lease,
       tidy: async () => {
-        while (!isFile && (await forgetCommits(reader, writes)) > 0);
+        while (!isFile && (await forgetCommits(reader, writes)));
       },
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {

@@ -8,30 +8,32 @@ import type { Writes } from './writes';
  * touched at the newest of it, so its transaction runs again.
  */
 const FORGOTTEN = 'forgotten';
-/** Commits that are kept: a quarter of an hour of as many as a server takes. */
+/** Commits that are kept, the newest of them: a quarter of an hour of as many as a server takes. */
 const KEPT_COMMITS = 100_000;
 const AT_ONCE = 5_000;
 
-/** @returns how many rows were removed; call again until it is 0 */
+/** @returns whether there is more to forget */
 export async function forgetCommits(
   reader: Pick<Reader, 'execute'>,
   writes: Writes,
   kept = KEPT_COMMITS,
-): Promise<number> {
-  const bound = { sql: BOUND, args: [kept] };
-  const upTo = Number((await reader.execute(bound)).rows[0]?.position ?? 0);
-  if (upTo <= 0) return 0;
+): Promise<boolean> {
+  const [bound] = (await reader.execute({ sql: BOUND, args: [kept] })).rows;
+  if (bound === undefined) return false;
+  const [last, upTo] = [Number(bound.last), Number(bound.position)];
   return await writes.run(async (transaction) => {
-    const { rows } = await transaction.execute({ sql: REMOVE_MARKS, args: [upTo, AT_ONCE] });
+    const { rows } = await transaction.execute({ sql: REMOVE_MARKS, args: [last, AT_ONCE] });
     const { rows: keys } = await transaction.execute({ sql: REMOVE_KEYS, args: [upTo, FORGOTTEN, AT_ONCE] });
     if (rows.length + keys.length > 0) await transaction.execute({ sql: REMEMBER, args: [FORGOTTEN, upTo] });
-    return rows.length + keys.length;
+    return Math.max(rows.length, keys.length) === AT_ONCE;
   });
 }
 
-const BOUND = 'SELECT position - ? * 100000 AS position FROM counter';
-const REMOVE_MARKS = `DELETE FROM commits WHERE mark IN (
-  SELECT mark FROM commits INDEXED BY commits_by_position WHERE position <= ?1 LIMIT ?2) RETURNING 1`;
+/** The newest of those that go. Each commit has a higher row than those before it. */
+const BOUND = `SELECT rowid AS last, position FROM commits
+  WHERE rowid <= (SELECT max(rowid) FROM commits) - ? ORDER BY rowid DESC LIMIT 1`;
+const REMOVE_MARKS = `DELETE FROM commits WHERE rowid IN (
+  SELECT rowid FROM commits WHERE rowid <= ?1 ORDER BY rowid LIMIT ?2) RETURNING 1`;
 const REMOVE_KEYS = `DELETE FROM touched WHERE key IN (
   SELECT key FROM touched INDEXED BY touched_by_position WHERE position <= ?1 AND key <> ?2 LIMIT ?3) RETURNING 1`;
 const REMEMBER = `INSERT INTO touched (key, position) VALUES (?1, ?2)

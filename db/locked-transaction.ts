@@ -1,5 +1,6 @@
 import type { InStatement } from '@libsql/client';
 import { PER_COMMIT } from './drafted-positions';
+import { forbidden, isForbidden, requireAllowed } from './may-write';
 import { COMMITTED, isBroken, isRead, NOTE, TOUCH } from './optimistic-transaction';
 import type { ResultRows } from './reader';
 import type { TransactionSource } from './write-queue';
@@ -30,14 +31,16 @@ export class LockedTransaction implements WriteTransaction {
     this.#position = this.#first;
   }
 
-  static async begin(transactions: TransactionSource): Promise<LockedTransaction> {
+  /** @param version as for `OptimisticTransaction` */
+  static async begin(transactions: TransactionSource, version: number | null): Promise<LockedTransaction> {
     const source = await transactions.transaction('write');
     try {
-      const { rows } = await source.execute('SELECT position FROM counter');
-      return new LockedTransaction(source, Number(rows[0]?.position ?? 0));
+      const guards = version === null ? [] : [requireAllowed(version)];
+      const answers = await source.batch([...guards, 'SELECT position FROM counter']);
+      return new LockedTransaction(source, Number(answers.at(-1)?.rows[0]?.position ?? 0));
     } catch (error) {
       await source.close();
-      throw error;
+      throw isForbidden(error) ? forbidden(error) : error;
     }
   }
 

@@ -27,7 +27,8 @@ export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign' |
 export const UNFINISHED = 'unfinished copy';
 
 const times = journal.entries.map((entry) => entry.when);
-const latest = Math.max(...times);
+/** The time of the newest migration that this version knows. */
+export const NEWEST_MIGRATION = Math.max(...times);
 
 /** Where the database's schema stands beside this version's. */
 export async function schemaState(reader: Pick<Reader, 'execute'>): Promise<SchemaState> {
@@ -36,9 +37,9 @@ export async function schemaState(reader: Pick<Reader, 'execute'>): Promise<Sche
   const applied = await reader.execute(NEWEST);
   const newest = applied.rows[0]?.newest ?? null;
   if (newest === null) return 'behind';
-  if (Number(newest) === latest) return 'current';
-  if (Number(newest) > latest && (await isUnfinished(reader))) return 'unfinished';
-  if (Number(newest) > latest) return (await oldestWriter(reader)) <= latest ? 'ahead' : 'newer';
+  if (Number(newest) === NEWEST_MIGRATION) return 'current';
+  if (Number(newest) > NEWEST_MIGRATION && (await isUnfinished(reader))) return 'unfinished';
+  if (Number(newest) > NEWEST_MIGRATION) return (await oldestWriter(reader)) <= NEWEST_MIGRATION ? 'ahead' : 'newer';
   return Number(newest) < Math.min(...times) ? 'foreign' : 'behind';
 }
 

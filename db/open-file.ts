@@ -9,6 +9,7 @@ import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
 import { localWriter } from './local-writer';
 import { isWhole, knowsFrames } from './look-through';
+import { NEWEST_MIGRATION } from './migrate';
 import type { Opened } from './opened';
 import { retryWhileBusy } from './retry-while-busy';
 import { WriteQueue } from './write-queue';
@@ -57,7 +58,7 @@ export async function openFile(name: string): Promise<Opened> {
   file = opened;
   const checkpoint = () => connection.run('PRAGMA wal_checkpoint(TRUNCATE)', 'thread').catch(() => undefined);
   const writer = localWriter(connection, opened);
-  const writesTo = (damage: Damage) => new WriteQueue(writer, {}, damage);
+  const writesTo = (damage: Damage) => new WriteQueue(writer, { version: NEWEST_MIGRATION }, damage);
   return {
     reader,
     tail,

@@ -3,6 +3,7 @@ import type { DatabaseOptions } from './client';
 import { followCounter, listenUrlOf } from './follow-counter';
 import { Lease } from './lease';
 import { ANSWER_MS, limitedFetch } from './limited-fetch';
+import { NEWEST_MIGRATION } from './migrate';
 import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
@@ -45,7 +46,7 @@ export async function openServer({ url, authToken, isAlone = false }: DatabaseOp
     reader: client,
     tail: client,
     transactions: client,
-    writesTo: (damage) => new OptimisticWrites(server, { hasLines: !isAlone }, damage),
+    writesTo: (damage) => new OptimisticWrites(server, { hasLines: !isAlone, version: NEWEST_MIGRATION }, damage),
     follow: (onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove),
     lease: (work) => {
       const lease = new Lease(server, work);

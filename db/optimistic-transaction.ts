@@ -1,6 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { databaseErrorCode } from './database-error';
 import { DraftedPositions } from './drafted-positions';
+import { forbidden, isForbidden, requireAllowed } from './may-write';
 import type { ResultRows } from './reader';
 import type { WriteKey, WriteTransaction } from './writes';
 
@@ -28,6 +29,7 @@ export class Conflict extends Error {}
 export class OptimisticTransaction implements WriteTransaction {
   readonly #server: BatchServer;
   readonly #positions: DraftedPositions;
+  readonly #version: number | null;
   readonly #writes: InStatement[] = [];
   readonly #written = new Set<string>();
   readonly #savepoints: { name: string; at: number }[] = [];
@@ -38,9 +40,13 @@ export class OptimisticTransaction implements WriteTransaction {
   #moment: number | null = null;
   #looks = 0;
 
-  /** @param fixedAfter the counter, for positions that are fixed behind it; null for ones that are drafts */
-  constructor(server: BatchServer, fixedAfter: number | null = null) {
+  /**
+   * @param version who writes, see may-write; null where nobody says who may
+   * @param fixedAfter the counter, for positions that are fixed behind it; null for ones that are drafts
+   */
+  constructor(server: BatchServer, version: number | null, fixedAfter: number | null = null) {
     this.#server = server;
+    this.#version = version;
     this.#positions = new DraftedPositions(fixedAfter);
   }
 
@@ -133,6 +139,7 @@ export class OptimisticTransaction implements WriteTransaction {
   /** A connection may break while a commit is under way: it is sent again, and known by its mark if it was done. */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {
     let broken: unknown = null;
+    const sentAt = Date.now();
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#server.batch(statements, 'write');
@@ -144,8 +151,9 @@ export class OptimisticTransaction implements WriteTransaction {
         // Whoever slept for so long in between that its mark is forgotten can't know whether it was done.
         if (isConflict(error) && broken !== null && (await this.#isForgotten())) throw broken;
         if (isConflict(error)) throw new Conflict('somebody came in between');
+        if (isForbidden(error)) throw forbidden(error);
         broken = error;
-        if (attempt === ATTEMPTS || !isBroken(error)) throw error;
+        if (attempt === ATTEMPTS || !isBroken(error) || Date.now() - sentAt > KNOWN_MS) throw error;
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * attempt));
       }
     }
@@ -164,7 +172,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   #guards(): InStatement[] {
-    const guards: InStatement[] = [];
+    const guards: InStatement[] = this.#version === null ? [] : [requireAllowed(this.#version)];
     if (this.#moment !== null) {
       const { sql, args } = this.#between();
       guards.push({ sql: `INSERT INTO counter (id, position) ${sql}`, args });
@@ -238,6 +246,8 @@ export class OptimisticTransaction implements WriteTransaction {
 
 const ATTEMPTS = 4;
 const AGAIN_MS = 100;
+/** Marks are kept for longer. */
+const KNOWN_MS = 5 * 60_000;
 
 const SAVEPOINT = /^\s*(SAVEPOINT|RELEASE|ROLLBACK TO)\s+(\w+)\s*;?\s*$/i;
 const COUNTER = /\bcounter\b/;

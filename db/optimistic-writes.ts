@@ -30,6 +30,8 @@ export interface OptimisticLimits {
   mostConflicts: number;
   /** Whether jobs wait for those that came before. Where requests share nothing, each has to find its own way. */
   hasLines: boolean;
+  /** As for `OptimisticTransaction`. */
+  version: number | null;
 }
 
 const LIMITS: OptimisticLimits = {
@@ -38,6 +40,7 @@ const LIMITS: OptimisticLimits = {
   maxBytes: 64 * 1024 * 1024,
   mostConflicts: 12,
   hasLines: true,
+  version: null,
 };
 
 const RETRY_SOON = { 'retry-after': '1' };
@@ -120,14 +123,14 @@ export class OptimisticWrites implements Writes {
   }
 
   async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
-    const { mostConflicts } = this.#limits;
+    const { mostConflicts, version } = this.#limits;
     let isFixed = false;
     let isLookalike = false;
     for (let conflicts = 0; conflicts < mostConflicts; ) {
       const refusal = this.#damage?.refusal() ?? null;
       if (refusal !== null) throw refusal;
       try {
-        const transaction = new OptimisticTransaction(this.#server, isFixed ? await this.#counter() : null);
+        const transaction = new OptimisticTransaction(this.#server, version, isFixed ? await this.#counter() : null);
         transaction.touch(...keys);
         const value = await job(transaction);
         const newest = await transaction.commit();
@@ -151,7 +154,10 @@ export class OptimisticWrites implements Writes {
   }
 
   async #locked<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
-    const transaction = await retryWhileBusy(() => LockedTransaction.begin(this.#server), LOCK_MS);
+    const transaction = await retryWhileBusy(
+      () => LockedTransaction.begin(this.#server, this.#limits.version),
+      LOCK_MS,
+    );
     try {
       transaction.touch(...keys);
       const value = await job(transaction);

@@ -44,14 +44,10 @@ export const touched = sqliteTable(
 );
 
 /** On a libSQL server, the commits of late, so that one which is sent again is known. */
-export const commits = sqliteTable(
-  'commits',
-  {
-    mark: text('mark').primaryKey(),
-    position: integer('position').notNull(),
-  },
-  (table) => [index('commits_by_position').on(table.position)],
-);
+export const commits = sqliteTable('commits', {
+  mark: text('mark').primaryKey(),
+  position: integer('position').notNull(),
+});
 
 /** On a libSQL server, who does by turns what is due: one holder for each piece of work, as long as it renews its term. */
 export const leases = sqliteTable('leases', {

@@ -3,6 +3,7 @@ import type { Position } from '@/lib/protocol/position';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault } from './database-error';
+import { allowed, forbidden } from './may-write';
 import { nextTurn } from './next-turn';
 import { retryWhileBusy } from './retry-while-busy';
 import type { AboutJob, WriteJob, Writes, WriteTransaction } from './writes';
@@ -40,6 +41,8 @@ export interface WriteQueueLimits {
   maxGroupMs: number;
   /** How long to keep trying while another process has the database locked. */
   busyTimeoutMs: number;
+  /** Who writes, see may-write; null where nobody says who may. */
+  version: number | null;
 }
 
 const LIMITS: WriteQueueLimits = {
@@ -49,6 +52,7 @@ const LIMITS: WriteQueueLimits = {
   maxGroupJobs: 256,
   maxGroupMs: 50,
   busyTimeoutMs: 5000,
+  version: null,
 };
 
 interface Waiting {
@@ -160,6 +164,7 @@ export class WriteQueue implements Writes {
     try {
       const transaction = await retryWhileBusy(() => this.#source.transaction('write'), this.#limits.busyTimeoutMs);
       try {
+        await this.#requireAllowed(transaction);
         phase = 'jobs';
         outcomes = isAlone(group)
           ? [{ ok: true, value: await group[0].job(alone(transaction)) }]
@@ -185,6 +190,12 @@ export class WriteQueue implements Writes {
     }
     this.#announce(position);
     return true;
+  }
+
+  async #requireAllowed(transaction: Statements): Promise<void> {
+    const { version } = this.#limits;
+    if (version === null) return;
+    if ((await transaction.execute(allowed(version))).rows.length === 0) throw forbidden();
   }
 
   /**

@@ -3,7 +3,6 @@ CREATE TABLE `commits` (
 	`position` integer NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX `commits_by_position` ON `commits` (`position`);--> statement-breakpoint
 CREATE TABLE `compatibility` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`oldest_writer` integer NOT NULL

@@ -1,6 +1,8 @@
 import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
+import { KeptAnswer } from '@/db/kept-answer';
 import type { Role } from '@/lib/protocol/scope';
+import type { Storage } from '@/lib/protocol/storage';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OpenStreams } from './open-streams';
@@ -15,6 +17,8 @@ export interface ServerContext extends AccessSettings {
   kind?: ContextKind;
   /** Is told of each stream that opens; nobody has to be, unless set. */
   streams?: OpenStreams;
+  /** What outlives a request. */
+  kept?: KeptAnswers;
   /** A clock that only goes on, in milliseconds; unless given, that of the process. */
   steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
@@ -31,4 +35,16 @@ export interface ServerContext extends AccessSettings {
   webhook?: WebhookSettings | null;
   /** Why the webhook that is set is not used. */
   webhookProblem?: string | null;
+}
+
+/** Answers that many ask for, and that take long to look up. */
+export class KeptAnswers {
+  readonly storage: KeptAnswer<Storage>;
+  readonly metrics: KeptAnswer<string>;
+
+  /** @param isShared as for `KeptAnswer` */
+  constructor(isShared = true) {
+    this.storage = new KeptAnswer(isShared);
+    this.metrics = new KeptAnswer(isShared);
+  }
 }

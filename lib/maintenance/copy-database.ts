@@ -17,7 +17,8 @@ import { timeText } from './sizes';
  * Ordering: the target is marked as unfinished, in what every version looks at before it uses a database, before it gets
  * its first row. The mark goes in the transaction that brings the triggers and the list of migrations, after every row
  * was counted on both sides.
- * Failure: a copy that was cut off is refused by whoever opens it, and by another copy of it. A copy to it begins anew:
+ * Failure: a dashboard that runs on the target, empty as it is, is told from the mark on that it may not write: see
+ * db/may-write. A copy that was cut off is refused by whoever opens it, and by another copy of it. A copy to it begins anew:
  * what it has is nobody's but the copy's.
  */
 export async function copy(from: Place, to: Place): Promise<ExitCode> {
@@ -86,30 +87,37 @@ async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): P
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'current') await requireEmpty(target, tables, place);
   if (state === 'unfinished' && !isOurDraft) say(`${nameOf(place)} holds a copy that was cut off; it begins anew`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
-  await target.write([
+  const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
     // newer than whatever any version knows, so that none takes it for its own
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
     // what they would do is copied
     ...triggers.rows.map(({ name }) => `DROP TRIGGER ${quoted(String(name))}`),
-  ]);
+  ];
+  try {
+    await target.write(state === 'unfinished' ? begin : [...requireEmpty(tables), ...begin]);
+  } catch (error) {
+    throw databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT') ? notEmpty(place) : error;
+  }
   for (const { name } of tables) if (!LAST.includes(name)) await target.write([`DELETE FROM ${quoted(name)}`]);
   return mark;
 }
 
-/** Tables that a migration puts something into. */
-const SEEDED: readonly string[] = [...LAST, 'access', 'counter'];
+/** What processes that write to a database leave for each other: no use elsewhere, and written by whoever has it open. */
+const PROCESSES: readonly string[] = ['commits', 'leases', 'touched'];
+/** Where something may be in a database that is empty: what a migration puts there, and the above. */
+const SEEDED: readonly string[] = [...LAST, ...PROCESSES, 'access', 'counter'];
 
-async function requireEmpty(target: CopyTarget, tables: readonly CopiedTable[], place: Place): Promise<void> {
-  for (const { name } of tables) {
-    if (SEEDED.includes(name) || /_search_/.test(name)) continue;
-    const { rows } = await target.execute(`SELECT 1 FROM ${quoted(name)} LIMIT 1`);
-    if (rows.length > 0) throw notEmpty(place);
-  }
+/** Fail where there is a row, in the transaction of the mark: a dashboard may run on what was empty a moment ago. */
+function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
+  const ours = tables.filter(({ name }) => !SEEDED.includes(name) && !/_search_/.test(name));
+  return ours.map(
+    ({ name }) =>
+      `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE EXISTS (SELECT 1 FROM ${quoted(name)})`,
+  );
 }
 
 function notEmpty(place: Place): CliError {
@@ -133,7 +141,7 @@ async function copyAll(
   let total = 0;
   try {
     for (const table of tables) {
-      if (LAST.includes(table.name)) continue;
+      if (LAST.includes(table.name) || PROCESSES.includes(table.name)) continue;
       const told = (rows: number) =>
         progress.tell(
           () =>

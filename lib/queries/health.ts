@@ -1,3 +1,4 @@
+import { KeptAnswer } from '@/db/kept-answer';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
@@ -22,28 +23,25 @@ const PATIENCE_MS = 5_000;
 export class Readiness {
   readonly #freshMs: number;
   readonly #patienceMs: number;
-  #isReady = true;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #looking: Promise<void> | null = null;
+  readonly #kept: KeptAnswer<boolean>;
+  #wasReady = true;
 
-  constructor({ freshMs = FRESH_MS, patienceMs = PATIENCE_MS } = {}) {
+  /** @param isShared as for `KeptAnswer` */
+  constructor({ freshMs = FRESH_MS, patienceMs = PATIENCE_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
     this.#patienceMs = patienceMs;
+    this.#kept = new KeptAnswer(isShared);
   }
 
-  async isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
-    const freshMs = this.#isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS);
-    if (performance.now() - this.#lookedAt >= freshMs) {
-      this.#looking ??= this.#look(context).finally(() => {
-        this.#lookedAt = performance.now();
-        this.#looking = null;
-      });
-    }
-    await this.#looking;
-    return this.#isReady;
+  isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
+    return this.#kept.get(
+      () => performance.now(),
+      () => this.#look(context),
+      (isReady) => (isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS)),
+    );
   }
 
-  async #look(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<void> {
+  async #look(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => resolve(`it did not answer within ${this.#patienceMs / 1_000} s`), this.#patienceMs);
@@ -51,10 +49,11 @@ export class Readiness {
     const trouble = await Promise.race([troubleOf(context), late]);
     clearTimeout(timer);
     const isReady = trouble === null;
-    if (isReady === this.#isReady) return;
-    this.#isReady = isReady;
+    if (isReady === this.#wasReady) return isReady;
+    this.#wasReady = isReady;
     if (isReady) serverLog('info', 'ready again: the database can be written to');
     else serverLog('error', `not ready: the database can’t be written to: ${trouble}`);
+    return isReady;
   }
 }
 

@@ -1,6 +1,7 @@
+import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
-import type { ServerContext } from '@/lib/access/server-context';
+import type { KeptAnswers } from '@/lib/access/server-context';
 import { STORAGE_PARTS, type Storage, type StoragePart, type StoragePartName } from '@/lib/protocol/storage';
 import { estimateTables } from './estimate-tables';
 import { measureTables } from './measure-tables';
@@ -9,34 +10,24 @@ import { measureTables } from './measure-tables';
 const KEPT_MS = 60_000;
 const KEPT_TIMES = 30;
 
-interface Taken {
-  storage: Promise<Storage>;
-  /** Until when; not before it is there. */
-  until: number;
+interface StorageContext {
+  database: { reader: Reader };
+  now: () => number;
+  kept: KeptAnswers;
 }
-
-/** Of each database that this process has open. */
-const taken = new WeakMap<object, Taken>();
 
 /** `GET /storage` */
-export function getStorage(_asked: Asked, { database, now }: ServerContext): Promise<Storage> {
-  return readStorage(database.reader, now);
+export function getStorage(_asked: Asked, { database, now, kept }: StorageContext): Promise<Storage> {
+  return readStorage(database.reader, now, kept.storage);
 }
 
-/** What the database takes; from a while ago, if it was asked for then. Whoever asks while it is looked up gets the same. */
-export function readStorage(reader: Reader, now: () => number): Promise<Storage> {
-  const known = taken.get(reader);
-  if (known !== undefined && now() < known.until) return known.storage;
-  const begunAt = now();
-  const next: Taken = { storage: lookUp(reader, begunAt), until: Number.POSITIVE_INFINITY };
-  taken.set(reader, next);
-  next.storage.then(
-    () => {
-      next.until = now() + Math.max(KEPT_MS, (now() - begunAt) * KEPT_TIMES);
-    },
-    () => taken.delete(reader),
+/** What the database takes; from a while ago, if it was asked for then. */
+export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<Storage>): Promise<Storage> {
+  return kept.get(
+    now,
+    () => lookUp(reader, now()),
+    (_, tookMs) => Math.max(KEPT_MS, tookMs * KEPT_TIMES),
   );
-  return next.storage;
 }
 
 async function lookUp(reader: Reader, at: number): Promise<Storage> {

@@ -13,6 +13,7 @@ import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
 import { OpenStreams } from '@/lib/access/open-streams';
 import { may, type Principal, requirePermission } from '@/lib/access/principal';
 import type { ProviderServer } from '@/lib/access/provider-sign-in';
+import { KeptAnswers } from '@/lib/access/server-context';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { asResponse } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
@@ -68,6 +69,8 @@ export class ProcessMemory {
   readonly guesses = new Guesses();
   /** Whether the database's schema was seen to be this version's. */
   isSchemaKnown = false;
+  readonly readiness: Readiness;
+  readonly kept: KeptAnswers;
   #settings: AccessSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
   readonly #kind: ContextKind;
@@ -75,6 +78,8 @@ export class ProcessMemory {
   constructor(env: Record<string, string | undefined>, kind: ContextKind) {
     this.env = env;
     this.#kind = kind;
+    this.readiness = new Readiness({ isShared: kind === 'shared' });
+    this.kept = new KeptAnswers(kind === 'shared');
   }
 
   /** @throws AppError `unavailable` for settings that make no sense */
@@ -103,7 +108,6 @@ export function createServer(
   kind: ContextKind = 'shared',
   memory = new ProcessMemory(env, kind),
 ): Server {
-  const readiness = new Readiness();
   const lasts = kind === 'shared';
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
@@ -155,6 +159,7 @@ export function createServer(
         ...access,
         database: opened,
         kind,
+        kept: memory.kept,
         ...(lasts
           ? {}
           : {
@@ -182,7 +187,7 @@ export function createServer(
   async function answer(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
-      if (route.access === 'open') return route.handler(request, { ...door, parts, readiness });
+      if (route.access === 'open') return route.handler(request, { ...door, parts, readiness: memory.readiness });
       const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
       if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);

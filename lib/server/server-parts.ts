@@ -1,6 +1,6 @@
 import { CredentialBook } from '@/lib/access/credential-book';
 import { Refusals } from '@/lib/access/refusals';
-import type { ServerContext } from '@/lib/access/server-context';
+import { KeptAnswers, type ServerContext } from '@/lib/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
 import { FanOut } from '@/lib/fan-out/fan-out';
 import type { StreamServer } from '@/lib/fan-out/get-stream';
@@ -27,6 +27,7 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   credentials: CredentialBook;
   refusals: Refusals;
   metrics: Metrics;
+  kept: KeptAnswers;
 }
 
 /**
@@ -43,11 +44,12 @@ export function serverParts(given: ServerContext, retention: Retention, watching
   });
   const counted = watching.count(state);
   const telemetry = telemetryOf([...(counted === null ? [] : [counted.telemetry]), ...watching.listeners]);
-  const context = { ...given, telemetry };
+  const kept = given.kept ?? new KeptAnswers();
+  const context = { ...given, telemetry, kept };
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    metrics: new Metrics(database, now, counted),
+    metrics: new Metrics(database, now, counted, kept.metrics),
     fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention),

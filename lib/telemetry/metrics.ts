@@ -1,4 +1,5 @@
 import type { Database } from '@/db/client';
+import type { KeptAnswer } from '@/db/kept-answer';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';
@@ -28,25 +29,22 @@ export class Metrics {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #process: ProcessMetrics | null;
-  #last: { at: number; text: Promise<string> } | null = null;
+  readonly #kept: KeptAnswer<string>;
 
   /** @param ofProcess what this process counts; null if it does not last */
-  constructor(database: Database, now: () => number, ofProcess: ProcessMetrics | null) {
+  constructor(database: Database, now: () => number, ofProcess: ProcessMetrics | null, kept: KeptAnswer<string>) {
+    this.#kept = kept;
     this.#database = database;
     this.#now = now;
     this.#process = ofProcess;
   }
 
-  async text(): Promise<string> {
-    const at = performance.now();
-    if (this.#last === null || at - this.#last.at >= SHARED_MS) {
-      const text = this.#read();
-      this.#last = { at, text };
-      text.catch(() => {
-        this.#last = null;
-      });
-    }
-    return this.#last.text;
+  text(): Promise<string> {
+    return this.#kept.get(
+      () => performance.now(),
+      () => this.#read(),
+      () => SHARED_MS,
+    );
   }
 
   async #read(): Promise<string> {

@@ -1,4 +1,4 @@
-import { afterAll, describe } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { describeContract, sharedServer } from './contract';
@@ -14,4 +14,17 @@ const shared = sharedServer(async (): Promise<InProcessServer> => {
   return inProcessServer((await libsql).url, { INTERLUDE_CONTEXT: 'per-request' });
 });
 
-suites('where requests share nothing', () => describeContract('a server for each request', shared));
+suites('where requests share nothing', () => {
+  describeContract('a server for each request', shared);
+
+  test('whether it is ready is looked at once for all who ask within a moment', async () => {
+    const target = await shared();
+    const commits = async () => {
+      const { rows } = await target.database.reader.execute('SELECT count(*) AS count FROM commits');
+      return Number(rows[0]?.count);
+    };
+    const before = await commits();
+    for (let n = 0; n < 20; n += 1) expect((await target.get('/readyz')).status).toBe(200);
+    expect((await commits()) - before).toBeLessThan(10);
+  });
+});

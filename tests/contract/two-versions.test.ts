@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { Database } from '@/db/client';
 import { serverOf } from '@/lib/server/per-request-server';
-import { errorOf, ingest, record } from '../support/ingest-target';
+import { errorOf, ingest, record, sendEvents } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { sharedServer } from './contract';
 import { describeInboxContract } from './inbox-contract';
@@ -71,6 +71,14 @@ describe('a server that starts beside a newer version', () => {
       transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
     );
     vi.spyOn(console, 'error').mockImplementation(() => {});
+    // who ran already when it was said, and who begins now
+    const late = await sendEvents(first, { producer: { id: 'beside', epoch: 1 }, records: [own(3)] });
+    expect({ status: late.status, ...(await errorOf(late)) }).toMatchObject({
+      status: 503,
+      message: expect.stringMatching(/Update this instance/),
+    });
+    expect((await first.get('/readyz')).status).toBe(503);
+    expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
     const third = serverOf({ INTERLUDE_DATABASE_URL: await databaseUrl, INTERLUDE_TOKEN: first.token });
     const asked = new Request('http://127.0.0.1/api/v1/sessions', {
       headers: { authorization: `Bearer ${first.token}` },

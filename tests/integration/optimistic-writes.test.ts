@@ -1,6 +1,7 @@
 import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DraftedPositions } from '@/db/drafted-positions';
+import { forgetCommits } from '@/db/forget-commits';
 import { connect } from '@/db/open-server';
 import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
@@ -34,6 +35,7 @@ beforeEach(async () => {
       'CREATE TABLE counter (id INTEGER PRIMARY KEY, position INTEGER NOT NULL)',
       'CREATE TABLE touched (key TEXT PRIMARY KEY, position INTEGER NOT NULL)',
       'CREATE TABLE commits (mark TEXT PRIMARY KEY, position INTEGER NOT NULL)',
+      'CREATE INDEX touched_by_position ON touched (position)',
       'CREATE TABLE sums (key TEXT PRIMARY KEY, sum INTEGER NOT NULL)',
       'CREATE TABLE notes (position INTEGER PRIMARY KEY, who TEXT NOT NULL, body TEXT)',
     ],
@@ -189,6 +191,51 @@ suites('jobs of several instances', () => {
       await transaction.execute('RELEASE part');
     });
     expect(await all('SELECT * FROM sums')).toEqual([{ key: 'kept', sum: 1 }]);
+  });
+
+  test('write nothing more once a newer version says that this one may not, also where they hold the lock', async () => {
+    await direct.batch(
+      [
+        'DROP TABLE IF EXISTS compatibility',
+        'CREATE TABLE compatibility (id INTEGER PRIMARY KEY, oldest_writer INTEGER NOT NULL)',
+        'INSERT INTO compatibility VALUES (1, 7)',
+      ],
+      'write',
+    );
+    const [optimistic, locking] = [
+      instance(libsql.url, { version: 7 }),
+      instance(libsql.url, { version: 7, mostConflicts: 0 }),
+    ];
+    for (const writes of [optimistic, locking]) await writes.run((transaction) => addOne(transaction, 'agent:a', 'b'));
+    const before = await all('SELECT * FROM notes');
+    expect(before).toHaveLength(2);
+    for (const change of ['UPDATE compatibility SET oldest_writer = 8', 'DELETE FROM compatibility']) {
+      await direct.execute(change);
+      for (const writes of [optimistic, locking])
+        await expect(writes.run((transaction) => addOne(transaction, 'agent:a', 'b'))).rejects.toMatchObject({
+          code: 'unavailable',
+          message: expect.stringMatching(/Update this instance/),
+        });
+    }
+    expect(await all('SELECT * FROM notes')).toEqual(before);
+  });
+
+  test('are forgotten but for the newest, also those that moved nothing', async () => {
+    const writes = instance();
+    await writes.run((transaction) => addOne(transaction, 'agent:a', 'a'));
+    const [{ position }] = (await all('SELECT position FROM counter')) as [{ position: number }];
+    for (let n = 0; n < 20; n += 1)
+      await writes.run((transaction) => transaction.execute("UPDATE sums SET sum = sum + 1 WHERE key = 'agent:a'"));
+    expect(await all('SELECT position FROM counter')).toEqual([{ position }]);
+    const rows = 'SELECT count(*) AS count FROM commits';
+    expect(await all(rows)).toEqual([{ count: 21 }]);
+    expect(await forgetCommits(direct, writes, 5)).toBe(false);
+    // this was one, too
+    expect(await all(rows)).toEqual([{ count: 6 }]);
+    expect(await all('SELECT key, position FROM touched')).toEqual([{ key: 'forgotten', position }]);
+    // whoever begins now has missed nothing
+    await writes.run((transaction) => addOne(transaction, 'agent:a', 'a'));
+    expect(await all('SELECT sum FROM sums')).toEqual([{ sum: 22 }]);
   });
 
   test('that throw have written nothing', async () => {

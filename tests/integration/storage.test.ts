@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
+import { KeptAnswer } from '@/db/kept-answer';
 import type { Storage, StoragePart } from '@/lib/protocol/storage';
 import { estimateTables } from '@/lib/queries/estimate-tables';
 import { measureTables } from '@/lib/queries/measure-tables';
@@ -38,7 +39,8 @@ test('GET /storage shares out every byte of the database by what it is for', asy
 test('the numbers are taken once for all who ask, and anew after a while', async () => {
   const database = await temporaryDatabase();
   let now = 1_000_000;
-  const ask = () => readStorage(database.reader, () => now);
+  const kept = new KeptAnswer<Storage>();
+  const ask = () => readStorage(database.reader, () => now, kept);
   const [first, beside] = await Promise.all([ask(), ask()]);
   expect(beside).toBe(first);
   now += 59_000;
@@ -57,7 +59,7 @@ test('a database that can’t tell the sizes of its tables has them estimated, a
       return reader.execute(statement);
     },
   };
-  const storage = await readStorage(mute as typeof reader, Date.now);
+  const storage = await readStorage(mute as typeof reader, Date.now, new KeptAnswer());
   expect(storage.method).toBe('estimated');
   const whole = storage.bytes - storage.freeBytes;
   expect(Math.abs(sumOf(storage.parts) - whole)).toBeLessThan(100);
@@ -85,7 +87,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('a libSQL server', () => {
   test('tells it as a file does', async () => {
     const libsql = await startLibsqlServer();
     const remote = await openDatabase({ url: libsql.url, migrates: true });
-    const storage = await readStorage(remote.reader, Date.now);
+    const storage = await readStorage(remote.reader, Date.now, new KeptAnswer());
     expect(storage.method).toBe('measured');
     expect(sumOf(storage.parts) + storage.freeBytes).toBe(storage.bytes);
     await remote.close();

@@ -15,7 +15,9 @@ export default async function StorageSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
   const soon = new Promise<null>((resolve) => setTimeout(resolve, WAIT_MS, null));
-  const initial = await readForPage(({ reader }) => Promise.race([readStorage(reader, Date.now), soon]));
+  const initial = await readForPage(({ reader }, { storage }) =>
+    Promise.race([readStorage(reader, Date.now, storage), soon]),
+  );
   return (
     <div className="space-y-10">
       <DatabaseSize initial={initial} />

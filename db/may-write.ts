@@ -1,0 +1,34 @@
+import type { InStatement } from '@libsql/client';
+import { AppError } from '@/lib/protocol/errors';
+
+/**
+ * Whether this version may still write to a database, looked at in the transaction that writes: while it runs, a newer one
+ * may migrate the database, or somebody may begin to copy into it.
+ *
+ * A version is the time of the newest migration that it knows; `compatibility` has the oldest that may write, and no row
+ * while a copy is under way.
+ */
+const ALLOWED = 'SELECT 1 FROM compatibility WHERE oldest_writer <= ?';
+
+/** Finds nothing if it may not. */
+export function allowed(version: number): InStatement {
+  return { sql: ALLOWED, args: [version] };
+}
+
+/** Fails, and with it the batch, if it may not: by an error that `isForbidden` knows. */
+export function requireAllowed(version: number): InStatement {
+  return {
+    sql: `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE NOT EXISTS (${ALLOWED})`,
+    args: [version],
+  };
+}
+
+export function isForbidden(error: unknown): boolean {
+  return error instanceof Error && /NOT NULL constraint failed: compatibility\.oldest_writer/.test(error.message);
+}
+
+export function forbidden(cause?: unknown): AppError {
+  const message =
+    'A newer Interlude has migrated the database, or somebody copies into it, and nothing was stored. Update this instance, or wait for the copy to end. Then send this again.';
+  return new AppError('unavailable', message, { cause, headers: { 'retry-after': '5' } });
+}
