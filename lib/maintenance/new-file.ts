@@ -1,19 +1,23 @@
 import { existsSync } from 'node:fs';
-import { link, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { errorCode } from '@/lib/runner/system-error.mjs';
 
 /**
  * Makes a file that only its owner can read, beside its place, and puts it there when it is whole and on the disk.
  *
- * Failure: nothing that is there is written over. If `make` fails, nothing is left; after a power cut at most
- * `<path>.unfinished`, which the next try removes.
+ * Failure: nothing that is there is written over, and of several that make the same file at once, one does. If `make`
+ * fails, nothing is left; after a power cut at most `<path>.<id>.unfinished`, which a later try removes.
  */
+const UNFINISHED = '.unfinished';
+/** A draft that nobody has written to for so long is nobody's. */
+const LEFT_MS = 60 * 60_000;
+
 export async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
   refuseToOverwrite(path);
-  const draft = `${path}.unfinished`;
-  await removeDatabase(draft);
+  await removeLeft(path);
+  const draft = `${path}.${crypto.randomUUID()}${UNFINISHED}`;
   await (await open(draft, 'wx', 0o600)).close();
   try {
     await make(draft);
@@ -22,6 +26,16 @@ export async function makeNewFile(path: string, make: (draft: string) => Promise
     await sync(dirname(path));
   } finally {
     await removeDatabase(draft);
+  }
+}
+
+async function removeLeft(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(UNFINISHED)) continue;
+    const draft = join(folder, name);
+    const touched = await stat(draft).catch(() => null);
+    if (touched !== null && Date.now() - touched.mtimeMs > LEFT_MS) await removeDatabase(draft);
   }
 }
 

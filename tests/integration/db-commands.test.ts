@@ -1,6 +1,6 @@
-import { existsSync, statSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
@@ -63,7 +63,7 @@ describe('backup', () => {
     });
     expect(writes).toBeGreaterThan(0);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect([`${file}.unfinished`, `${file}-wal`].filter(existsSync)).toEqual([]);
+    expect(await readdir(dirname(file))).toEqual(['copy.db']);
     const kept = await opened(file, async ({ reader }) => {
       const { rows } = await reader.execute('SELECT last_seq FROM producers');
       return Number(rows[0]?.last_seq);
@@ -88,10 +88,24 @@ describe('backup', () => {
     const none = join(await tempDir(), 'none.db');
     const answer = await cli('backup', `${none}.copy`, '--database', none);
     expect(answer).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`there is no database at ${none}`) });
-    expect([none, `${none}.copy`, `${none}.copy.unfinished`].filter(existsSync)).toEqual([]);
+    expect(await readdir(dirname(none))).toEqual([]);
     const nowhere = join(none, 'x', 'copy.db');
     expect(await cli('backup', nowhere)).toMatchObject({ exitCode: 1, stderr: expect.not.stringContaining(' at ') });
   });
+});
+
+test('of two backups to the same place at once one is made whole, and what others left is removed', async () => {
+  const folder = await tempDir();
+  const file = join(folder, 'copy.db');
+  const left = [`${file}.1.unfinished`, `${file}.1.unfinished-wal`, `${file}.2.unfinished`];
+  for (const path of left) await writeFile(path, '');
+  const yesterday = Date.now() / 1000 - 86_400;
+  for (const path of left.slice(0, 2)) await utimes(path, yesterday, yesterday);
+  const both = await Promise.all([1, 2].map(() => runCli(['db', 'backup', file], used.env)));
+  expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
+  expect(both.find(({ exitCode }) => exitCode === 1)?.stderr).toMatch(/is there already/);
+  expect((await readdir(folder)).sort()).toEqual(['copy.db', 'copy.db.2.unfinished']);
+  expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
 });
 
 describe('check', () => {
