@@ -163,5 +163,7 @@ const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current' | 'ahead'>, string>
 async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
   if (state === 'current' || state === 'ahead') return;
-  throw new AppError('unavailable', `The database ${name} ${SCHEMA_REFUSALS[state]}`);
+  const message = `The database ${name} ${SCHEMA_REFUSALS[state]}`;
+  // it may be migrated, or copied to its end
+  throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
 }

@@ -5,8 +5,8 @@ import { pauseIdly } from './next-turn';
  * counter, four times a second, where it has none.
  *
  * Ordering: a call says that the counter may have moved; whoever is called reads how far.
- * Failure: a feed that ends is opened again. Meanwhile, and beside it, the counter is looked at: a feed that has died
- * without a word costs a second, and nothing else.
+ * Failure: a feed that ends is opened again, and so is one that tells nothing while the counter moves. Meanwhile, and beside
+ * it, the counter is looked at.
  *
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
@@ -22,12 +22,21 @@ const POLL_MS = 250;
 /** Beside a feed that is open. */
 const SELDOM_MS = 1_000;
 const OPEN_AGAIN_MS = 1_000;
+/** A move that the feed will tell in a moment may be seen before. */
+const DEAD_AT = 3;
 
 /** @returns the way to stop */
-export function followCounter({ listenUrl, authToken, counter }: FollowedServer, onMove: () => void): () => void {
+export function followCounter(
+  { listenUrl, authToken, counter }: FollowedServer,
+  onMove: () => void,
+  { pollMs = POLL_MS, seldomMs = SELDOM_MS, openAgainMs = OPEN_AGAIN_MS } = {},
+): () => void {
   const over = new AbortController();
   const { signal } = over;
   let isFed = false;
+  /** Moves that the counter has made while the feed, which is open, told none. */
+  let missed = 0;
+  let feed = new AbortController();
   void listen();
   void look();
   return () => over.abort();
@@ -36,7 +45,8 @@ export function followCounter({ listenUrl, authToken, counter }: FollowedServer,
     const headers: Record<string, string> = authToken === undefined ? {} : { authorization: `Bearer ${authToken}` };
     while (!signal.aborted) {
       try {
-        const answer = await fetch(listenUrl, { headers, signal });
+        feed = new AbortController();
+        const answer = await fetch(listenUrl, { headers, signal: AbortSignal.any([signal, feed.signal]) });
         const isFeed = answer.ok && answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
         if (!isFeed || answer.body === null) {
           await answer.body?.cancel();
@@ -46,13 +56,17 @@ export function followCounter({ listenUrl, authToken, counter }: FollowedServer,
           isFed = true;
           // what came before it was open
           onMove();
-          for await (const _ of answer.body) if (!signal.aborted) onMove();
+          for await (const _ of answer.body) {
+            missed = 0;
+            if (!signal.aborted) onMove();
+          }
         }
       } catch {
         // it is opened again
       }
       isFed = false;
-      await pauseIdly(OPEN_AGAIN_MS);
+      missed = 0;
+      await pauseIdly(openAgainMs);
     }
   }
 
@@ -63,15 +77,17 @@ export function followCounter({ listenUrl, authToken, counter }: FollowedServer,
       if (newest !== null && newest !== known && !signal.aborted) {
         known = newest;
         onMove();
+        if (isFed) missed += 1;
+        if (missed === DEAD_AT) feed.abort();
       }
-      await pauseIdly(isFed ? SELDOM_MS : POLL_MS);
+      await pauseIdly(isFed ? seldomMs : pollMs);
     }
   }
 }
 
-/** Where a server has its feed of the counter, if it has one. */
+/** Where a server has its feed of the counter, if it has one. @param url as HTTP has it */
 export function listenUrlOf(url: string): string {
-  const address = new URL(url.replace(/^libsql:/, 'https:'));
+  const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/beta/listen`;
   address.search = '?table=counter';
   return address.href;

@@ -5,6 +5,8 @@
 
 /** Longer than a server lets a transaction last, and than anything we ask takes. */
 export const ANSWER_MS = 10_000;
+/** What rewrites or reads a whole table takes longer: a migration, a copy, a check. */
+export const MAINTENANCE_MS = 15 * 60_000;
 
 /** @returns answers whose body has come, too. @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause */
 export function limitedFetch(answerMs = ANSWER_MS): (request: Request) => Promise<Response> {

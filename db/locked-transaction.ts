@@ -75,7 +75,7 @@ export class LockedTransaction implements WriteTransaction {
   }
 
   /**
-   * @param find reads outside of the transaction
+   * @param find reads outside of the transaction, where writes are answered
    * @returns the counter behind it; null if it has not moved
    */
   async commit(find: (statements: InStatement[]) => Promise<ResultRows[]>): Promise<number | null> {

@@ -2,12 +2,13 @@ import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
 import { followCounter, listenUrlOf } from './follow-counter';
 import { Lease } from './lease';
-import { ANSWER_MS, limitedFetch } from './limited-fetch';
+import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
 import { NEWEST_MIGRATION } from './migrate';
 import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
 import { retryWhileBusy } from './retry-while-busy';
+import { type ServerAddress, serverAddress } from './server-address';
 import { TrialBatches } from './trial-batch';
 import type { TransactionSource } from './write-queue';
 
@@ -22,7 +23,7 @@ export interface Connection {
 }
 
 /** @param answerMs how long the server may take for an answer */
-export function connect(url: string, authToken: string | undefined, answerMs = ANSWER_MS): Connection {
+export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS): Connection {
   const fetch = limitedFetch(answerMs);
   const client = createClient({ url, authToken, fetch });
   const trials = new TrialBatches(url, authToken, fetch);
@@ -39,8 +40,11 @@ export function connect(url: string, authToken: string | undefined, answerMs = A
 }
 
 /** A database at a libSQL server, over HTTP. */
-export async function openServer({ url, authToken, isAlone = false }: DatabaseOptions): Promise<Opened> {
-  const { client, server, close } = connect(url, authToken);
+export async function openServer(options: DatabaseOptions): Promise<Opened> {
+  const { isAlone = false, migrates = false } = options;
+  const address = serverAddress(options.url, options.authToken);
+  const { url, authToken } = address;
+  const { client, server, close } = connect(address, migrates ? MAINTENANCE_MS : ANSWER_MS);
   const counter = async () => Number((await client.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
   return {
     reader: client,

@@ -136,7 +136,10 @@ export class OptimisticTransaction implements WriteTransaction {
     return newest === null ? value : this.#positions.given(value, newest);
   }
 
-  /** A connection may break while a commit is under way: it is sent again, and known by its mark if it was done. */
+  /**
+   * A connection may break while a commit is under way: it is sent again, and known by its mark if it was done. What became
+   * of it is asked as a write is, because replicas that answer reads may lag behind.
+   */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {
     let broken: unknown = null;
     const sentAt = Date.now();
@@ -145,8 +148,9 @@ export class OptimisticTransaction implements WriteTransaction {
         return await this.#server.batch(statements, 'write');
       } catch (error) {
         if (isRepeated(error)) {
-          const [found] = await this.#read([{ sql: COMMITTED, args: [this.#mark] }]);
-          return [{ rows: found?.rows ?? [] }];
+          const [found] = await this.#server.batch([{ sql: COMMITTED, args: [this.#mark] }], 'write');
+          if (found === undefined || found.rows.length === 0) throw broken ?? error;
+          return [found];
         }
         // Whoever slept for so long in between that its mark is forgotten can't know whether it was done.
         if (isConflict(error) && broken !== null && (await this.#isForgotten())) throw broken;
@@ -160,7 +164,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   async #isForgotten(): Promise<boolean> {
-    const [found] = await this.#read([FORGOTTEN]);
+    const [found] = await this.#server.batch([FORGOTTEN], 'write');
     return Number(found?.rows[0]?.position ?? 0) > (this.#moment ?? 0);
   }
 

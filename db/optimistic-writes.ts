@@ -161,7 +161,7 @@ export class OptimisticWrites implements Writes {
     try {
       transaction.touch(...keys);
       const value = await job(transaction);
-      const newest = await transaction.commit((statements) => this.#server.batch(statements, 'read'));
+      const newest = await transaction.commit((statements) => this.#server.batch(statements, 'write'));
       if (newest !== null) this.#announce(newest);
       return value;
     } finally {

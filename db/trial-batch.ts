@@ -10,7 +10,7 @@ export class TrialBatches {
   readonly #client: HttpClient;
 
   constructor(url: string, authToken: string | undefined, fetch?: (request: Request) => Promise<Response>) {
-    this.#client = openHttp(url.replace(/^libsql:/, 'https:'), authToken, fetch);
+    this.#client = openHttp(url, authToken, fetch);
     this.#client.intMode = 'number';
   }
 

@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createClient, type InStatement } from '@libsql/client';
+import type { InStatement } from '@libsql/client';
+import { MAINTENANCE_MS } from '@/db/limited-fetch';
 import { LocalConnection } from '@/db/local-connection';
 import { migrate } from '@/db/migrate';
+import { connect } from '@/db/open-server';
 import { inOrder, type ResultRows } from '@/db/reader';
 import { retryWhileBusy } from '@/db/retry-while-busy';
+import { serverAddress } from '@/db/server-address';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import { makePrivate } from '@/lib/runner/data-folder.mjs';
 import { LOCK_TIMEOUT_MS, type Place } from './place';
@@ -30,13 +33,13 @@ export function openTarget(place: Place): CopyTarget {
 }
 
 function serverTarget({ url, authToken }: Place & { kind: 'server' }): CopyTarget {
-  const client = createClient({ url, authToken });
+  const { client, close } = connect(serverAddress(url, authToken), MAINTENANCE_MS);
   return {
     execute: (statement) => client.execute(statement),
     write: (statements) => retryWhileBusy(() => client.batch(statements, 'write'), BUSY_MS),
     migrate: () => makeTables(client),
     settle: async () => {},
-    close: async () => client.close(),
+    close: async () => close(),
   };
 }
 

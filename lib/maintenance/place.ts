@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { createClient } from '@libsql/client';
 import { databaseOptions } from '@/db/client';
 import { setAsideForeignLog } from '@/db/left-behind-log';
+import { MAINTENANCE_MS } from '@/db/limited-fetch';
 import { LocalConnection } from '@/db/local-connection';
 import { LocalReader } from '@/db/local-reader';
+import { connect } from '@/db/open-server';
 import type { Reader } from '@/db/reader';
+import { serverAddress } from '@/db/server-address';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { fromInterlude, openDataDir } from '@/lib/runner/cli/local-server';
 
@@ -62,8 +64,8 @@ export interface Reading {
 /** Opens a database that is there, whatever its schema, to read from. @throws CliError where there is none */
 export async function openToRead(place: Place): Promise<Reading> {
   if (place.kind === 'server') {
-    const client = createClient({ url: place.url, authToken: place.authToken });
-    return { reader: client, close: () => client.close() };
+    const { client, close } = connect(serverAddress(place.url, place.authToken), MAINTENANCE_MS);
+    return { reader: client, close };
   }
   const path = await existingFile(place);
   const reader = new LocalReader(() => new LocalConnection(path, LOCK_TIMEOUT_MS), 'thread');

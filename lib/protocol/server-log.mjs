@@ -20,6 +20,20 @@ const MOST_CAUSES = 4;
 
 /** As lib/access/secret.ts makes them. */
 const SECRET = /\bil([ctse])_[A-Za-z0-9_-]{43}/g;
+/** What the environment holds that nobody else may know. */
+const SECRET_SETTINGS = [
+  'INTERLUDE_TOKEN',
+  'INTERLUDE_DATABASE_AUTH_TOKEN',
+  'INTERLUDE_CRON_SECRET',
+  'CRON_SECRET',
+  'INTERLUDE_METRICS_TOKEN',
+  'INTERLUDE_OIDC_CLIENT_SECRET',
+  'INTERLUDE_WEBHOOK_SECRET',
+];
+/** In the address of a libSQL server. */
+const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
+/** What is shorter is no secret, and may be part of any word. */
+const SHORTEST_SECRET = 8;
 
 /**
  * @param {ServerLogLevel} level
@@ -30,12 +44,12 @@ export function serverLog(level, message, about = {}) {
   const env = settings();
   if (LEVELS.indexOf(level) < lowest(env)) return;
   if (env.INTERLUDE_LOG_FORMAT === 'json') {
-    console.error(line(level, message, about));
+    console.error(line(level, message, about, env));
     return;
   }
-  const text = `[interlude] ${withoutSecrets(message)}${about.requestId ? ` (request ${about.requestId})` : ''}`;
-  if ('error' in about) console.error(text, about.error);
-  else console.error(text);
+  const request = about.requestId ? ` (request ${about.requestId})` : '';
+  const error = about.error === undefined ? '' : ` ${errorText(about.error, MOST_CAUSES)}`;
+  console.error(withoutSecrets(`[interlude] ${message}${request}${error}`, env));
 }
 
 /** Whether anybody would read it: what costs something to say need not be made up. @param {ServerLogLevel} level */
@@ -60,13 +74,14 @@ function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
  * @param {ServerLogLevel} level
  * @param {string} message
  * @param {About} about
+ * @param {Record<string, string | undefined>} env
  */
-function line(level, message, { error, ...fields }) {
+function line(level, message, { error, ...fields }, env) {
   const told = error === undefined ? {} : { error: errorFields(error, MOST_CAUSES) };
   const time = new Date().toISOString();
   // in the other format an error follows it
   const all = { time, level, message: message.replace(/:?\s*$/, ''), ...fields, ...told };
-  return JSON.stringify(all, (_, value) => (typeof value === 'string' ? withoutSecrets(value) : value));
+  return JSON.stringify(all, (_, value) => (typeof value === 'string' ? withoutSecrets(value, env) : value));
 }
 
 /**
@@ -82,7 +97,32 @@ function errorFields(error, causes) {
   return { name, message, ...code, stack, ...because };
 }
 
-/** @param {string} text */
-function withoutSecrets(text) {
-  return text.includes('il') ? text.replace(SECRET, 'il$1_…') : text;
+/**
+ * As a console shows it: where it was thrown, and what it came from.
+ *
+ * @param {unknown} error
+ * @param {number} causes
+ * @returns {string}
+ */
+function errorText(error, causes) {
+  if (!(error instanceof Error)) return String(error);
+  const { name, message, stack = '', cause } = error;
+  // some engines leave it out of the stack
+  const text = stack.includes(message) ? stack : `${name}: ${message}\n${stack}`;
+  const code = 'code' in error && typeof error.code === 'string' ? `\n    code: ${error.code}` : '';
+  const because = cause === undefined || causes <= 1 ? '' : `\n  cause: ${errorText(cause, causes - 1)}`;
+  return `${text}${code}${because}`;
+}
+
+/**
+ * @param {string} text
+ * @param {Record<string, string | undefined>} env
+ */
+function withoutSecrets(text, env) {
+  let told = text.includes('il') ? text.replace(SECRET, 'il$1_…') : text;
+  for (const name of SECRET_SETTINGS) {
+    const secret = env[name]?.trim() ?? '';
+    if (secret.length >= SHORTEST_SECRET && told.includes(secret)) told = told.replaceAll(secret, `(${name})`);
+  }
+  return told.includes('uth') ? told.replace(IN_ADDRESS, '$1…') : told;
 }

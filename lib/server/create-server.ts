@@ -15,7 +15,7 @@ import { may, type Principal, requirePermission } from '@/lib/access/principal';
 import type { ProviderServer } from '@/lib/access/provider-sign-in';
 import { KeptAnswers } from '@/lib/access/server-context';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
-import { asResponse } from '@/lib/access/stream-answer';
+import { asResponse, StreamAnswer } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
 import { logRetention } from '@/lib/log-store/retention-settings';
@@ -229,7 +229,7 @@ export function createServer(
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
     // nothing is done after the answer of a process that may freeze
-    if (!lasts) await traces?.flush();
+    if (!lasts) await (response instanceof StreamAnswer ? traces?.flush() : traces?.close());
     return response;
   });
   const safely = async (request: Request) =>
@@ -248,7 +248,7 @@ export function createServer(
     if (!all) return;
     closeParts(all);
     if (farewellMs > 0) await pause(farewellMs);
-    await traces?.flush();
+    await traces?.close();
     await all.database.close();
   }
 

@@ -22,12 +22,14 @@ import { idsOf } from './trace-ids';
  */
 export class AgentSpans implements Telemetry {
   readonly #reader: Database['reader'];
+  readonly #reads: Database['reads'];
   readonly #exporter: SpanExporter;
   readonly #reading = new Set<Promise<void>>();
   #isFailing = false;
 
-  constructor({ reader }: Pick<Database, 'reader'>, exporter: SpanExporter) {
+  constructor({ reader, reads }: Pick<Database, 'reader' | 'reads'>, exporter: SpanExporter) {
     this.#reader = reader;
+    this.#reads = reads;
     this.#exporter = exporter;
   }
 
@@ -44,7 +46,8 @@ export class AgentSpans implements Telemetry {
   async #tell(all: readonly Ended[]): Promise<void> {
     try {
       for (const one of all) {
-        this.#exporter.add(...(await (one.kind === 'turn' ? this.#turn(one) : this.#tasks(one))));
+        const read = () => (one.kind === 'turn' ? this.#turn(one) : this.#tasks(one));
+        this.#exporter.add(...(await this.#reads.run('traces', read)));
       }
       this.#isFailing = false;
     } catch (error) {

@@ -18,6 +18,7 @@ export class SpanExporter {
   #waiting: Span[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | null = null;
+  readonly #over = new AbortController();
   #isFailing = false;
   #dropped = 0;
 
@@ -26,6 +27,7 @@ export class SpanExporter {
   }
 
   add(...spans: readonly Span[]): void {
+    if (this.#over.signal.aborted) return;
     const room = this.#settings.mostWaiting - this.#waiting.length;
     if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'too many spans wait');
     this.#waiting.push(...spans.slice(0, Math.max(room, 0)));
@@ -34,6 +36,13 @@ export class SpanExporter {
       this.#timer = setTimeout(() => void this.flush(), this.#settings.delayMs);
       (this.#timer as { unref?: () => void }).unref?.();
     }
+  }
+
+  /** Sends nothing more, also of what is under way. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#over.abort();
+    if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'there was no time');
   }
 
   /** Sends what waits. Never rejects. */
@@ -60,7 +69,8 @@ export class SpanExporter {
         this.#dropped = 0;
         return;
       }
-      if (!trouble.isAgain || tries === MOST_TRIES) return this.#drop(spans.length, trouble.why);
+      if (!trouble.isAgain || tries === MOST_TRIES || this.#over.signal.aborted)
+        return this.#drop(spans.length, trouble.why);
       await new Promise((resolve) => setTimeout(resolve, trouble.waitMs * tries));
     }
   }
@@ -73,7 +83,7 @@ export class SpanExporter {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
         body,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([this.#over.signal, AbortSignal.timeout(timeoutMs)]),
       });
       await response.body?.cancel();
       if (response.ok) return null;

@@ -85,6 +85,7 @@ describe('a server that starts beside a newer version', () => {
     });
     const refused = await third.handle(asked);
     expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('5');
     expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
     await third.close();
     vi.restoreAllMocks();

@@ -44,7 +44,7 @@ beforeEach(async () => {
 });
 
 function instance(url = libsql.url, limits: Partial<OptimisticLimits> = {}): OptimisticWrites {
-  const connection = connect(url, undefined);
+  const connection = connect({ url, authToken: undefined });
   opened.push(connection);
   return new OptimisticWrites(connection.server, limits);
 }

@@ -9,7 +9,10 @@ import { isBroken } from '@/db/optimistic-transaction';
 async function serverThat(answers: RequestListener) {
   const server = createServer(answers).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, 200);
+  const connection = connect(
+    { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, authToken: undefined },
+    200,
+  );
   onTestFinished(() => {
     connection.close();
     server.closeAllConnections();

@@ -300,9 +300,7 @@ describe('the end of a stream', () => {
     logged.mockClear();
     await database.close();
     for (const body of bodies) await expect(new FrameReader(body).end()).rejects.toThrow(ABORTED);
-    expect(logged.mock.calls).toEqual(
-      Array(expected).fill([expect.stringMatching(/^\[interlude\]/), expect.any(String)]),
-    );
+    expect(logged.mock.calls).toEqual(Array(expected).fill([expect.stringMatching(/^\[interlude\] [^\n]+$/)]));
     logged.mockRestore();
   });
 

@@ -16,11 +16,15 @@ const lines = () => said.mock.calls.map(([line]) => JSON.parse(String(line)));
 
 describe('as people read it', () => {
   test('a line is what it says, and an error stands whole behind it', () => {
-    const error = new Error('the cause');
+    const error = new TypeError('no', { cause: new AppError('unavailable', 'The database is away.') });
     serverLog('error', 'commands are held up:', { error, requestId: 'r1' });
     serverLog('info', 'ready again', { detail: 1 });
     expect(said.mock.calls).toEqual([
-      ['[interlude] commands are held up: (request r1)', error],
+      [
+        expect.stringMatching(
+          /^\[interlude\] commands are held up: \(request r1\) TypeError: no\n +at .*server-log\.test[^]*\n +cause: [^\n]*The database is away\.[^]*code: unavailable/,
+        ),
+      ],
       ['[interlude] ready again'],
     ]);
   });
@@ -36,6 +40,24 @@ describe('as people read it', () => {
     for (const each of ['debug', 'info', 'warn', 'error'] as const) serverLog(each, each);
     expect(said.mock.calls.map(([line]) => String(line).replace('[interlude] ', ''))).toEqual(expected);
   });
+});
+
+describe.each(['text', 'json'])('as %s', (format) => {
+  test.each(['INTERLUDE_TOKEN', 'INTERLUDE_DATABASE_AUTH_TOKEN', 'CRON_SECRET', 'INTERLUDE_WEBHOOK_SECRET'])(
+    'no credential stands in it, neither one that we made nor %s, wherever it is quoted',
+    (name) => {
+      const [ours, set, inAddress] = [makeSecret('token'), 'a-secret-of-the-environment', 'in-the-address.x'];
+      vi.stubEnv('INTERLUDE_LOG_FORMAT', format);
+      vi.stubEnv(name, set);
+      const cause = new Error(`libsql://host?tls=0&authToken=${inAddress}`);
+      serverLog('error', `it says ${set}:`, { error: new Error(`of ${ours}, ${set}`, { cause }), field: [set] });
+      const line = String(said.mock.calls[0]?.[0]);
+      expect(said.mock.calls[0]).toHaveLength(1);
+      for (const secret of [ours, set, inAddress]) expect(line).not.toContain(secret);
+      expect(line).toContain(`it says (${name})`);
+      expect(line).toContain('libsql://host');
+    },
+  );
 });
 
 describe('as JSON', () => {
