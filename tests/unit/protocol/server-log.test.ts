@@ -22,7 +22,7 @@ describe('as people read it', () => {
     expect(said.mock.calls).toEqual([
       [
         expect.stringMatching(
-          /^\[interlude\] commands are held up: \(request r1\) TypeError: no\n +at .*server-log\.test[^]*\n +cause: [^\n]*The database is away\.[^]*code: unavailable/,
+          /^\[interlude\] commands are held up: \(request r1\) TypeError: no\n +at .*server-log\.test[\s\S]*\n +cause: [^\n]*The database is away\.[\s\S]*code: unavailable/,
         ),
       ],
       ['[interlude] ready again'],
