@@ -59,6 +59,12 @@ const STAGES = {
   },
   unit: () => vitest('unit', SHARED),
   property: () => vitest('property', SHARED),
+  'property-server': () => {
+    const server = ensureLibsqlServer();
+    if ('missing' in server)
+      return Promise.resolve({ passed: 0, failed: 0, notes: [`not run against a libSQL server\n${server.missing}`] });
+    return vitest('property', { ...SHARED, config: 'tests/vitest.server.config.ts', report: 'property-server' });
+  },
   build: async () => {
     await buildWhatIsOld();
     const { lines, tooHeavy } = firstLoad();
@@ -98,13 +104,13 @@ const LANES = [
   [['e2e']],
   [['agents'], ['contract']],
   [['integration']],
-  [['faults'], ['property']],
+  [['faults'], ['property', 'property-server']],
 ];
 
-const GIVE_WAY = new Set(['property']);
+const GIVE_WAY = new Set(['property', 'property-server']);
 
 /** Stages in which nothing starts a dashboard. */
-const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'build', 'ui']);
+const WITHOUT_DASHBOARD = new Set(['lint', 'types', 'unit', 'property', 'property-server', 'build', 'ui']);
 
 /**
  * @typedef {object} Tally
@@ -208,13 +214,17 @@ function report(rows, seconds) {
  * unhandled rejection) counts as one failure.
  *
  * @param {string} folder
- * @param {{ config?: string, options?: string[], files?: string[] }} [settings] `files`: these of the folder only
+ * @param {{ config?: string, options?: string[], files?: string[], report?: string }} [settings] `files`: these of the
+ *   folder only; `report`: what to call the report
  * @returns {Promise<Tally & { broken: string[], sound: number }>} the files in which something failed, and the tests
  *   that passed in the others
  */
-async function vitest(folder, { config = 'tests/vitest.config.ts', options = [], files = [`tests/${folder}/`] } = {}) {
+async function vitest(
+  folder,
+  { config = 'tests/vitest.config.ts', options = [], files = [`tests/${folder}/`], report = folder } = {},
+) {
   if (!existsSync(join(root, 'tests', folder))) return { ...failed(`there is no tests/${folder}`), ...NOTHING };
-  const output = join(reports, `${folder}.json`);
+  const output = join(reports, `${report}.json`);
   rmSync(output, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${output}`];
   const args = ['run', ...files, '--config', config, ...options, ...reporters];

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Row } from '@libsql/client';
+import { createClient, type Row } from '@libsql/client';
+import { inject } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 
 export interface TestDatabase extends Database {
@@ -14,8 +15,16 @@ export interface TestDatabase extends Database {
   dispose(): Promise<void>;
 }
 
-/** A migrated database in a folder of its own. A file, because `:memory:` has only one connection. */
+/**
+ * A migrated database in a folder of its own. A file, because `:memory:` has only one connection. Where the tests run over
+ * libSQL servers, the one of this worker, emptied: one at a time.
+ */
 export async function temporaryDatabase(): Promise<TestDatabase> {
+  const server = inject('libsqlServers')?.[Number(process.env.VITEST_POOL_ID) - 1];
+  if (server !== undefined) {
+    await empty(server);
+    return openAt(server);
+  }
   const folder = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   return open(pathToFileURL(join(folder, 'interlude.db')).href, folder);
 }
@@ -35,6 +44,33 @@ async function open(url: string, folder: string): Promise<TestDatabase> {
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
+}
+
+async function openAt(url: string): Promise<TestDatabase> {
+  const database = await openDatabase({ url, migrates: true });
+  return {
+    ...database,
+    url,
+    reopen: async () => {
+      await database.close();
+      return openAt(url);
+    },
+    dispose: () => database.close(),
+  };
+}
+
+async function empty(url: string): Promise<void> {
+  const client = createClient({ url });
+  const { rows } = await client.execute(
+    `SELECT m.name FROM sqlite_master AS m JOIN pragma_table_list AS t ON t.name = m.name
+      WHERE t.type IN ('table', 'virtual') AND t.schema = 'main' AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!'
+        AND m.name NOT LIKE 'libsql!_%' ESCAPE '!'`,
+  );
+  await client.batch(
+    rows.map(({ name }) => `DROP TABLE "${name}"`),
+    'write',
+  );
+  client.close();
 }
 
 /**

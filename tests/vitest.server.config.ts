@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+import { TEST_MS, WAIT_MS } from './support/patience';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** What must hold wherever the database is, once more over a libSQL server. */
+export default defineConfig({
+  root,
+  resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
+  test: {
+    include: ['tests/property/{commands,ingest-exactly-once,ingest-read-models,log-level,ownership,stream}.test.ts'],
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
+    expect: { poll: { timeout: WAIT_MS } },
+    globalSetup: 'tests/support/libsql-servers.ts',
+    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/brief-properties.ts'],
+    maxWorkers: 2,
+  },
+});
