@@ -1,12 +1,14 @@
 import { get } from 'node:http';
 import { startLiveServer } from '../support/live-server';
 import { startBareServer } from './bare-server';
+import { startNchanServer } from './nchan-server';
 import { note, report } from './report';
 
 /**
  * From POST to the frame in a subscriber, over loopback HTTP against `npm start`: each event carries the time at which
  * its request began, each subscriber looks at it when its frame arrives. Events come one to a request, from ten agents.
- * Beside it, in turns, a bare node:http server, which stores nothing and asks nothing, with the same subscribers.
+ * Beside it, in turns, a bare node:http server and, where it is installed, nginx with nchan, which store nothing on a disk
+ * and ask nothing, with the same subscribers.
  */
 const AGENTS = 10;
 const WARM_UP_MS = 3_000;
@@ -20,6 +22,7 @@ interface Server {
 
 const ours = await startLiveServer();
 const bare = await startBareServer();
+const nchan = await startNchanServer();
 try {
   const few = await run(ours, 'few', 100, 100);
   // What the disk is asked for before anybody may see an event; the rest is ours.
@@ -29,6 +32,7 @@ try {
   for (const eventsPerSecond of [20, 50, 100]) {
     const name = `fan-out: 1000 subscribers, ${eventsPerSecond} events/s`;
     const least = await run(bare, `bare-${eventsPerSecond}`, 1000, eventsPerSecond);
+    const inC = nchan === null ? null : await run(nchan, `nchan-${eventsPerSecond}`, 1000, eventsPerSecond);
     const many = await run(ours, `many-${eventsPerSecond}`, 1000, eventsPerSecond);
     note(`${name}: p50`, many.percentile(0.5), 'ms');
     note(`${name}: p99`, many.percentile(0.99), 'ms');
@@ -37,11 +41,19 @@ try {
     report(`${name}: p99 to that of the bare server`, many.percentile(0.99) / least.percentile(0.99), '×', {
       atMost: 2,
     });
+    if (inC !== null) {
+      note(`${name}: p50, nchan`, inC.percentile(0.5), 'ms');
+      note(`${name}: p99, nchan`, inC.percentile(0.99), 'ms');
+      note(`${name}: p50 to that of nchan`, many.percentile(0.5) / inC.percentile(0.5), '×');
+      note(`${name}: p99 to that of nchan`, many.percentile(0.99) / inC.percentile(0.99), '×');
+      note(`${name}: frames received of those sent, nchan`, inC.share, '');
+    }
     report(`${name}: frames received of those sent`, many.share, '', { atLeast: 1 });
   }
 } finally {
   await ours.stop();
   await bare.stop();
+  await nchan?.stop();
 }
 
 async function run(server: Server, name: string, subscriberCount: number, eventsPerSecond: number) {
@@ -116,11 +128,15 @@ function subscribe(server: Server, sessionId: string, onFrame: (sentAt: number) 
       const end = text.lastIndexOf('\n\n') + 2;
       tail = text.slice(end);
       const whole = text.slice(0, end);
-      if (whole.includes('event: up-to-date')) resolve(subscriber);
-      for (const [, id, sentAt] of whole.matchAll(/id: (\d+)\n.*\n.*"sentAt":([\d.]+)/g)) {
+      // nchan greets by a comment
+      if (/^(event: up-to-date|: hi)$/m.test(whole)) resolve(subscriber);
+      for (const [, id, sub = '0', sentAt] of whole.matchAll(
+        /id: (\d+)(?::(\d+))?\n(?:event.*\n)?data.*"sentAt":([\d.]+)/g,
+      )) {
         onFrame(Number(sentAt));
-        if (Number(id) > last) inOrder += 1;
-        last = Number(id);
+        const place = Number(id) * 10_000 + Number(sub);
+        if (place > last) inOrder += 1;
+        last = place;
       }
       tell();
     });
@@ -160,7 +176,11 @@ async function produce(
     const sentAt = performance.now();
     const response = await fetch(`${server.url}/api/v1/events`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${server.token}`,
+        'content-type': 'application/json',
+        'x-bench': `session:${sessionId}`,
+      },
       body: JSON.stringify({
         producer: { id, epoch: 1 },
         records: [

@@ -1,0 +1,153 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LocalConnection } from '@/db/local-connection';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { note, report } from './report';
+import { type WorkRecord, workload } from './workload';
+
+/**
+ * 5 million events of 20,000 sessions and 500 agents: how long a dashboard takes to start on them, and what the first page
+ * of each page costs beside the same with one in a hundred of them. That hundredth is sent by runners; the rest are copies
+ * of its rows under other ids, as sending them all would take an hour.
+ */
+const AGENTS = 5;
+const SESSIONS_PER_AGENT = 40;
+const EVENTS = 50_000;
+const COPIES = 100;
+const LOADS = 15;
+const PER_REQUEST = 500;
+
+/** Tables whose rows are of an agent or a session. */
+const MULTIPLIED = ['producers', 'agents', 'sessions', 'producer_sessions', 'turns', 'tasks', 'obligations', 'events'];
+
+const PAGES = [
+  '/',
+  '/agents',
+  '/inbox',
+  '/sessions/bench-0-s0',
+  '/agents/bench-0',
+  '/agents/bench-0/logs',
+  '/settings',
+  '/api/v1/sessions?limit=50',
+  '/api/v1/agents?limit=50',
+  '/api/v1/inbox?limit=50',
+  '/api/v1/sessions/bench-0-s0/transcript?limit=50',
+  '/metrics',
+];
+
+const TOKEN = 'a-token-for-benches-0123456789';
+const folder = await mkdtemp(join(tmpdir(), 'interlude-large-'));
+const [small, large] = [join(folder, 'small'), join(folder, 'large')];
+const servers: LiveServer[] = [];
+try {
+  const first = await startLiveServer({ dataDir: small, token: TOKEN });
+  servers.push(first);
+  await fill(first);
+  await first.stop();
+  servers.pop();
+  const target = await startLiveServer({ dataDir: large, token: TOKEN });
+  await target.stop();
+  await copyFile(join(small, 'interlude.db'), join(large, 'interlude.db'));
+  await multiply(join(large, 'interlude.db'));
+
+  const startedAt = performance.now();
+  const few = await startLiveServer({ dataDir: small, token: TOKEN });
+  servers.push(few);
+  const begunAt = performance.now();
+  note('1 % of them: start', begunAt - startedAt, 'ms');
+  const many = await startLiveServer({ dataDir: large, token: TOKEN });
+  servers.push(many);
+  report('5 M events: start', performance.now() - begunAt, 'ms', { atMost: 3_000 });
+  await many.kill9();
+  const againAt = performance.now();
+  await many.restart();
+  report('5 M events: start after a kill', performance.now() - againAt, 'ms', { atMost: 3_000 });
+  for (const path of PAGES) {
+    // in turns: whatever else the machine does meets both
+    const times = { few: [] as number[], many: [] as number[] };
+    for (let load = 0; load < LOADS + 3; load += 1) {
+      const [one, other] = [await get(few, path), await get(many, path)];
+      if (load < 3) continue;
+      times.few.push(one);
+      times.many.push(other);
+    }
+    const [least, most] = [median(times.few), median(times.many)];
+    note(`5 M events: ${path}`, most, 'ms');
+    report(`5 M events: ${path}, to that with 1 %`, most / least, '×', { atMost: 1.5 });
+  }
+} finally {
+  for (const server of servers) await server.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** As runners send them. */
+async function fill(server: LiveServer): Promise<void> {
+  const sources = Array.from({ length: AGENTS }, (_, agent) => workload(`bench-${agent}`, SESSIONS_PER_AGENT));
+  const count = async () => {
+    const connection = new LocalConnection(join(small, 'interlude.db'), 5_000);
+    const { rows } = await connection.execute('SELECT count(*) AS count FROM events', 'loop');
+    connection.close();
+    return Number(rows[0]?.count);
+  };
+  for (let sent = 0; sent % 20 !== 0 || (await count()) < EVENTS; sent += 1) {
+    for (const [agent, source] of sources.entries()) {
+      const records = Array.from({ length: PER_REQUEST }, () => source.next().value as WorkRecord);
+      const response = await fetch(`${server.url}/api/v1/events`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ producer: { id: `bench-${agent}`, epoch: 1 }, records }),
+      });
+      if (!response.ok) throw new Error(await response.text());
+      await response.arrayBuffer();
+    }
+  }
+}
+
+/** Copies every row under other ids, at other positions. */
+async function multiply(path: string): Promise<void> {
+  const connection = new LocalConnection(path, 5_000);
+  const run = (sql: string) => connection.execute(sql, 'thread');
+  await run('PRAGMA synchronous = OFF');
+  await run('PRAGMA cache_size = -400000');
+  const [counter] = (await run('SELECT position FROM counter')).rows;
+  const shift = Number(counter?.position) + 1;
+  const begunAt = performance.now();
+  await run('BEGIN IMMEDIATE');
+  // by table, so that each index grows in one go
+  for (const table of MULTIPLIED) {
+    const columns = (await run(`SELECT name, type FROM pragma_table_info('${table}')`)).rows.filter(
+      ({ name }) => !(table === 'sessions' && name === 'number'),
+    );
+    const values = columns.map(({ name, type }) => {
+      if (/position$/.test(String(name))) return `"${name}" + k * ${shift}`;
+      return String(type).toLowerCase() === 'text' ? `replace("${name}", 'bench-', 'bench-' || k || '.')` : `"${name}"`;
+    });
+    const names = columns.map(({ name }) => `"${name}"`).join(', ');
+    await run(`WITH RECURSIVE copies(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM copies WHERE k < ${COPIES - 1})
+      INSERT INTO ${table} (${names}) SELECT ${values.join(', ')} FROM copies, ${table} AS original
+        WHERE ${/^(producers|agents|sessions)$/.test(table) ? 'id' : 'session_id'} LIKE 'bench-%' ORDER BY k, original.rowid`);
+  }
+  await run(`UPDATE counter SET position = ${shift * COPIES}`);
+  await run('COMMIT');
+  await run('PRAGMA wal_checkpoint(TRUNCATE)');
+  const [sum] = (
+    await run('SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM sessions) AS sessions')
+  ).rows;
+  connection.close();
+  note('5 M events: events', Number(sum?.events), '');
+  note('5 M events: sessions', Number(sum?.sessions), '');
+  note('5 M events: to copy them', (performance.now() - begunAt) / 1_000, 's');
+}
+
+async function get(server: LiveServer, path: string): Promise<number> {
+  const begunAt = performance.now();
+  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  await response.arrayBuffer();
+  return performance.now() - begunAt;
+}
+
+function median(times: number[]): number {
+  return times.sort((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
+}
