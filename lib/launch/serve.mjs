@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
+import { closableDoor } from './close-door.mjs';
 import { exchange, requestOf } from './exchange.mjs';
 import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
 import { listenError } from './port.mjs';
@@ -18,7 +19,7 @@ const READY_WITHIN_MS = 60_000;
  * @param {string} host
  * @param {{ port: number, release(): Promise<void> }} held the port, as `holdPort` gives it
  * @param {boolean} alsoIpv6 whether to listen on ::1, too, where browsers look first for a name below `localhost`
- * @returns {Promise<string>} the URL, once it answers
+ * @returns {Promise<{ url: string, close(): Promise<void> }>} where it is, once it answers; `close` as `closableDoor` has it
  */
 export async function serve(host, { port, release }, alsoIpv6 = false) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
@@ -39,27 +40,25 @@ export async function serve(host, { port, release }, alsoIpv6 = false) {
         api !== null && isNoPage(pathOf(request)) ? exchange(api.answer, request, response) : page(request, response),
       { knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
     );
-  const server = door();
   await release();
-  await new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
-    server.listen(port, host, () => resolve(undefined));
-  });
-  if (alsoIpv6) await listenBeside(door(), port);
+  const servers = [await listening(door(), host, port)];
+  if (alsoIpv6) servers.push(await listening(door(), '::1', port));
   const url = `http://${reachable(host)}:${port}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
-  return url;
+  return { url, close: closableDoor(servers) };
 }
 
 /**
  * @param {import('node:http').Server} server
+ * @param {string} host
  * @param {number} port
+ * @returns {Promise<import('node:http').Server>}
  */
-async function listenBeside(server, port) {
-  await new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), '::1', port))));
-    server.listen(port, '::1', () => resolve(undefined));
+function listening(server, host, port) {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
+    server.listen(port, host, () => resolve(server));
   });
 }
 

@@ -12,6 +12,7 @@ import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
+import { ending } from './ending.mjs';
 import { keepLookingForAgents } from './found-agents.mjs';
 import { installWhatIsMissing } from './install.mjs';
 import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
@@ -25,11 +26,9 @@ import { announce, runningAt } from './server-file.mjs';
 import { signInLines } from './sign-in-link.mjs';
 import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 
-/** Streams get this long to say goodbye. Nothing else needs it: what was answered is on disk. */
-const FAREWELL_MS = 250;
+/** Whoever is told to end must be gone within two seconds. What is cut off by it is on disk, or was not acknowledged. */
+const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
-/** Writes that wait, and a log of a few MB to be copied into the file. */
-const CLOSE_MS = 2_000;
 
 async function start() {
   const options = readOptions(process.argv.slice(2), process.env);
@@ -38,9 +37,8 @@ async function start() {
     return;
   }
   requireNode(20, 9);
-  /** @type {() => void} */
-  let leave = () => process.exit(1);
-  whenOrphaned(() => leave());
+  const end = ending();
+  whenOrphaned(() => end.tell('SIGTERM'));
   const { host, dataDir } = options;
   const held = await holdPort(host, options.port).catch((error) => {
     const url = runningAt(dataDir, options.port);
@@ -71,7 +69,8 @@ async function start() {
   launchServer();
   await keepLookingForAgents();
   const { serve } = await import('./serve.mjs');
-  const url = await serve(host, held, ipv6 === 'ours');
+  const { url, close } = await serve(host, held, ipv6 === 'ours');
+  end.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own);
@@ -83,8 +82,12 @@ async function start() {
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
   say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
-  for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => end(name, endDemo));
-  leave = () => end('SIGTERM', endDemo);
+  if (endDemo === null) return;
+  end.after(async () => {
+    // First, while there is a server to tell that its sessions end. It must not hold us up.
+    await within(DEMO_FAREWELL_MS, endDemo());
+    await within(END_MS, stop(close));
+  });
 }
 
 /**
@@ -96,27 +99,22 @@ function ownPages(localName, url) {
 }
 
 /**
- * @param {'SIGINT' | 'SIGTERM'} name
- * @param {(() => Promise<void>) | null} endDemo
+ * Ordering: nobody new is let in, streams are told, whoever is inside gets an answer; then the database is closed. After
+ * the last write its file holds everything by itself: it can be backed up and restored alone.
+ *
+ * @param {() => Promise<void>} closeDoor
  */
-async function end(name, endDemo) {
-  const exit = () => process.exit(name === 'SIGINT' ? 130 : 143);
-  process.once(name, exit);
-  // First, while there is a server to tell that its sessions end. It must not hold us up.
-  if (endDemo) await Promise.race([endDemo(), pause(DEMO_FAREWELL_MS)]);
-  // After the last write the database's file holds everything by itself: it can be backed up and restored alone.
-  await Promise.race([
-    theServer()
-      .close(FAREWELL_MS)
-      .catch(() => {}),
-    pause(FAREWELL_MS + CLOSE_MS),
-  ]);
-  exit();
+function stop(closeDoor) {
+  const answered = closeDoor();
+  return theServer().close(answered);
 }
 
-/** @param {number} ms */
-function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/**
+ * @param {number} ms
+ * @param {Promise<unknown>} work
+ */
+function within(ms, work) {
+  return Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }
 
 /** Each can be pasted and run where `npm start` was called. */

@@ -1,7 +1,6 @@
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
-import { pause } from '@/db/next-turn';
 import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
 import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
@@ -54,9 +53,9 @@ export interface Server {
    * Says `bye` to every stream, accepts no new ones, and closes the database after the waiting writes. Calling it twice
    * does no harm.
    *
-   * @param farewellMs how long streams may take to say goodbye; requests are still answered meanwhile
+   * @param answered what to wait for before the database is closed; requests are still answered meanwhile
    */
-  close(farewellMs?: number): Promise<void>;
+  close(answered?: Promise<void>): Promise<void>;
   /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
   parts(): Promise<ServerParts>;
   /** The API as it is, for the page that shows it. */
@@ -242,18 +241,18 @@ export function createServer(
     });
   }
 
-  async function end(farewellMs: number): Promise<void> {
+  async function end(answered?: Promise<void>): Promise<void> {
     clearTimeout(retry);
     const all = await opening?.catch(() => null);
     if (!all) return;
     closeParts(all);
-    if (farewellMs > 0) await pause(farewellMs);
+    await answered;
     await traces?.close();
     await all.database.close();
   }
 
-  function close(farewellMs = 0): Promise<void> {
-    closing ??= end(farewellMs);
+  function close(answered?: Promise<void>): Promise<void> {
+    closing ??= end(answered);
     return closing;
   }
 
