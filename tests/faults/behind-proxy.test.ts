@@ -1,0 +1,238 @@
+import { rm } from 'node:fs/promises';
+import { connect } from 'node:http2';
+import { type RequestOptions, request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '@/db/client';
+import { MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { audit } from '../support/audit';
+import { ensureDebianProgram } from '../support/debian-program.mjs';
+import { FrameReader } from '../support/frames';
+import { marker } from '../support/ingest-target';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { ownPort } from '../support/own-port.mjs';
+import { expectWithin } from '../support/pace';
+import {
+  type Certificate,
+  ownCertificate,
+  PUBLIC_NAME,
+  type RealProxy,
+  startCaddy,
+  startNginx,
+} from '../support/real-proxies';
+import { pause, setUp, untilUnderLoad } from '../support/scene';
+
+/** Two instances on one libSQL server, behind real proxies with TLS that run the files of deploy/. */
+const TOKEN = 'a-token-for-tests-0123456789';
+const libsqlServer = ensureLibsqlServer();
+const PROXIES = [
+  { name: 'nginx', found: ensureDebianProgram('nginx', 'nginx-light'), start: startNginx, foreign: 421 },
+  // it has no place for a name it was not told of, and answers by itself, with nothing
+  { name: 'caddy', found: ensureDebianProgram('caddy'), start: startCaddy, foreign: 200 },
+];
+
+let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+let certificate: Certificate;
+let instances: [LiveServer, LiveServer];
+
+beforeAll(async () => {
+  if ('missing' in libsqlServer || PROXIES.every(({ found }) => 'missing' in found)) return;
+  // nobody vouches for the certificate; runners inherit this
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  [libsql, certificate] = await Promise.all([startLibsqlServer(), ownCertificate()]);
+  await (await openDatabase({ url: libsql.url, migrates: true })).close();
+  const env = { INTERLUDE_DATABASE_URL: libsql.url, INTERLUDE_PUBLIC_URL: `https://${PUBLIC_NAME}` };
+  instances = await Promise.all([startLiveServer({ token: TOKEN, env }), startLiveServer({ token: TOKEN, env })]);
+});
+afterAll(async () => {
+  await Promise.all((instances ?? []).map((instance) => instance.stop()));
+  await libsql?.stop();
+  if (certificate !== undefined) await rm(certificate.folder, { recursive: true, force: true });
+  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+});
+
+describe.each(PROXIES)('two instances behind $name', ({ name, found, start, foreign }) => {
+  const missing = [libsqlServer, found].flatMap((one) => ('missing' in one ? [one.missing] : []));
+  if (missing.length > 0) {
+    test.skip(`not run: ${missing.join('; ')}`, () => {});
+    return;
+  }
+  let proxy: RealProxy;
+  let port: number;
+  /** The proxy, by the address that programs use here. */
+  let url: string;
+  const bearer = { authorization: `Bearer ${TOKEN}` };
+
+  beforeAll(async () => {
+    port = await ownPort();
+    url = `https://127.0.0.1:${port}`;
+    const behind = instances.map((instance) => new URL(instance.url).host) as [string, string];
+    proxy = await start('program' in found ? found.program : '', { port, behind, certificate });
+  });
+  afterAll(() => proxy?.stop());
+
+  /** As browsers ask, by the public name. */
+  const ask = (path: string, options: RequestOptions = {}, body = '') => {
+    const host = `${PUBLIC_NAME}:${port}`;
+    const headers = { host, ...options.headers };
+    const where = { host: '127.0.0.1', port, path, servername: PUBLIC_NAME };
+    return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
+      const asked = request({ ...where, ...options, headers }, async (response) => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text: await text(response) });
+      });
+      asked.on('error', reject);
+      asked.end(body);
+    });
+  };
+  const post = (to: string, body: BodyInit, headers: Record<string, string> = {}) =>
+    fetch(`${to}/api/v1/events`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json', ...headers },
+      body,
+    });
+  const batch = (id: string, seqs: number[], epoch = 1) => ({
+    producer: { id: `${name}-${id}`, epoch },
+    records: seqs.map((seq) => marker(seq, { agentId: `${name}-${id}`, sessionId: `${name}-${id}` })),
+  });
+  const stream = async (id: string, headers: Record<string, string> = {}, after = '') => {
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const address = `${url}/api/v1/stream?topic=session:${name}-${id}${after}`;
+    const response = await fetch(address, { headers: { ...bearer, ...headers }, signal: end.signal });
+    expect(response.status).toBe(200);
+    return { reader: new FrameReader(response.body as ReadableStream<Uint8Array>), leave: () => end.abort() };
+  };
+
+  test('signs a browser in with a cookie for TLS alone, and no page of another origin', async () => {
+    const form = (origin: string) => ({
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin },
+    });
+    const elsewhere = await ask('/sign-in', form('https://evil.example'), `token=${TOKEN}`);
+    expect(elsewhere.status).toBe(403);
+    const { status, headers } = await ask('/sign-in', form(`https://${PUBLIC_NAME}:${port}`), `token=${TOKEN}`);
+    expect([status, headers.location]).toEqual([303, '/']);
+    const [cookie = ''] = headers['set-cookie'] as string[];
+    expect(cookie).toMatch(/^__Host-interlude=[^;]+;/);
+    expect(cookie).toMatch(/; Secure/);
+    const page = await ask('/', { headers: { cookie: cookie.split(';')[0] } });
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('<html')]);
+    expect((await ask('/')).headers.location).toContain('/signed-out');
+  });
+
+  test('is reached by no other name', async () => {
+    const { status, text: answer } = await ask('/api/v1/sessions', { headers: { host: 'evil.example', ...bearer } });
+    expect(status).toBe(foreign);
+    if (foreign === 421) expect(JSON.parse(answer).error.code).toBe('misdirected_host');
+    else expect(answer).toBe('');
+  });
+
+  test('takes what is packed, and as much as without it; more is refused in the same words', async () => {
+    const packed = new Uint8Array(gzipSync(JSON.stringify(batch('gzip', [1, 2, 3]))));
+    const first = await post(url, packed, { 'content-encoding': 'gzip' });
+    expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ ackedSeq: 3, accepted: 3 })]);
+    const again = await post(url, packed, { 'content-encoding': 'gzip' });
+    expect(await again.json()).toMatchObject({ ackedSeq: 3, accepted: 0, duplicates: 3 });
+    const largest = await post(url, bodyOf(batch('large', []), MAX_REQUEST_BYTES));
+    expect([largest.status, await largest.json()]).toEqual([
+      200,
+      expect.objectContaining({ accepted: 9, rejected: [] }),
+    ]);
+    const tooLarge = bodyOf(batch('larger', []), MAX_REQUEST_BYTES + 1);
+    const [behind, direct] = await Promise.all([post(url, tooLarge), post(instances[0].url, tooLarge)]);
+    expect([behind.status, await behind.json()]).toEqual([413, await direct.json()]);
+  });
+
+  test('frames come as they are written, and a stream goes on after its Last-Event-ID', async () => {
+    await post(url, JSON.stringify(batch('frames', [1])));
+    const { reader, leave } = await stream('frames', {}, '&after=0');
+    const [before] = (await reader.until((all) => all.some(({ event }) => event === 'up-to-date'))).filter(isEvent);
+    expect(before?.data.seq).toBe(1);
+    // while the stream is open, whichever instance it comes from
+    for (const [at, instance] of instances.entries()) {
+      await post(instance.url, JSON.stringify(batch('frames', [2 + at])));
+      await reader.frame('session-event', 2 + at);
+    }
+    const last = reader.frames.filter(isEvent).at(-1);
+    leave();
+    await post(url, JSON.stringify(batch('frames', [4, 5])));
+    const resumed = (await stream('frames', { 'last-event-id': String(last?.id) })).reader;
+    expect((await resumed.frame('hello')).data.resume).toBe('ok');
+    await resumed.frame('up-to-date');
+    expect(resumed.frames.filter(isEvent).map(({ data }) => data.seq)).toEqual([4, 5]);
+  });
+
+  test('over HTTP/2, as browsers come, frames pass as well', async () => {
+    const session = connect(url, { rejectUnauthorized: false });
+    onTestFinished(() => session.close());
+    const asked = session.request({ ':path': `/api/v1/stream?topic=session:${name}-h2`, ...bearer });
+    onTestFinished(() => asked.close());
+    let came = '';
+    asked.setEncoding('utf8').on('data', (chunk) => {
+      came += chunk;
+    });
+    await expect.poll(() => came).toContain('event: up-to-date');
+    await post(url, JSON.stringify(batch('h2', [1])));
+    await expect.poll(() => came).toContain('event: session-event');
+    expect(session.alpnProtocol).toBe('h2');
+  });
+
+  test('a restart of one instance after the other loses nothing, and nobody is refused', async () => {
+    const front = { ...instances[0], url, token: TOKEN };
+    const scene = await setUp(`behind ${name}`, front, [`${name}-agent`]);
+    const refused: string[] = [];
+    let isAsking = true;
+    const asks = (async () => {
+      while (isAsking) {
+        const answer = await fetch(`${url}/api/v1/sessions`, { headers: bearer });
+        const said = await answer.text();
+        if (answer.status !== 200) refused.push(`${answer.status} ${said}`);
+        await pause(10);
+      }
+    })();
+    for (const instance of instances) {
+      await untilUnderLoad(scene);
+      const { exitCode, afterMs } = await instance.signal('SIGTERM');
+      process.stdout.write(`${name}: an instance was gone after ${Math.round(afterMs)} ms\n`);
+      expect(exitCode).toBe(143);
+      expectWithin(afterMs, 2_000);
+      // the other one does all the work
+      await untilUnderLoad(scene);
+      await instance.restart();
+    }
+    await untilUnderLoad(scene);
+    isAsking = false;
+    await asks;
+    expect(refused).toEqual([]);
+    // whichever instance had the stream, it said so before it went
+    expect(scene.watcher.byes.length).toBeGreaterThan(0);
+    expect(new Set(scene.watcher.byes)).toEqual(new Set(['shutdown']));
+    const steps = new Map<string, number>();
+    await Promise.all(scene.runners.map(async (runner) => steps.set(runner.agentId, await runner.finish())));
+    await audit({ url, token: TOKEN, databaseUrl: libsql.url, steps, watcher: scene.watcher });
+  });
+});
+
+type AnyFrame = FrameReader['frames'][number];
+
+function isEvent(frame: AnyFrame): frame is Extract<AnyFrame, { event: 'session-event' }> {
+  return frame.event === 'session-event';
+}
+
+/** A batch of records as large as may be, of exactly so many bytes. */
+function bodyOf(given: { producer: { id: string; epoch: number } }, bytes: number): string {
+  const { producer } = given;
+  const body = (paddings: number[]) => {
+    const event = (padding: number) => ({ type: 'CUSTOM', name: 'marker', value: 'x'.repeat(padding) });
+    const records = paddings.map((padding, at) =>
+      marker(at + 1, { agentId: producer.id, sessionId: producer.id, event: event(padding) }),
+    );
+    return JSON.stringify({ producer, records });
+  };
+  const count = Math.ceil(bytes / (MAX_RECORD_BYTES - 1024));
+  const rest = bytes - body(Array.from({ length: count }, () => 0)).length;
+  const each = Math.floor(rest / count);
+  return body(Array.from({ length: count }, (_, at) => (at === 0 ? rest - each * (count - 1) : each)));
+}
