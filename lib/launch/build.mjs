@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { isPacked } from './packed.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
@@ -20,6 +21,7 @@ const stampFile = join(buildDir, 'interlude-sources');
  * a switch of branches gives old files.
  */
 export async function buildWhatIsOld() {
+  if (isPacked) return;
   const hash = sourcesHash();
   if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp() === hash) return;
   say('Building the dashboard (next build) …');

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npmProgram } from '../runner/install/npm-program.mjs';
+import { isPacked } from './packed.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
 
 /** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
 export async function installWhatIsMissing() {
-  if (isInstalled()) return;
+  if (isPacked || isInstalled()) return;
   say('Installing packages (npm ci) …');
   // Building needs the development packages too, whatever NODE_ENV says.
   const args = ['ci', '--include=dev'];

@@ -6,6 +6,7 @@ import { theServer } from '../server/process-server.mjs';
 import { closableDoor } from './close-door.mjs';
 import { exchange, requestOf } from './exchange.mjs';
 import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
+import { isPacked, packedConfig } from './packed.mjs';
 import { listenError } from './port.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
@@ -23,6 +24,7 @@ const READY_WITHIN_MS = 60_000;
  */
 export async function serve(host, { port, release }, alsoIpv6 = false) {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
+  if (isPacked) process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = packedConfig();
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');

@@ -18,6 +18,7 @@ import { installWhatIsMissing } from './install.mjs';
 import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { whenOrphaned } from './orphan.mjs';
+import { isPacked } from './packed.mjs';
 import { holdPort } from './port.mjs';
 import { root } from './root.mjs';
 import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
@@ -37,6 +38,7 @@ async function start() {
     return;
   }
   requireNode(20, 9);
+  if (options.demo && isPacked) throw new LaunchError('the demo fleet is not in a packed copy, which only serves', 2);
   const end = ending();
   whenOrphaned(() => end.tell('SIGTERM'));
   const { host, dataDir } = options;
@@ -81,7 +83,7 @@ async function start() {
   say(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : commands);
+  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
   if (endDemo === null) return;
   end.after(async () => {
     // First, while there is a server to tell that its sessions end. It must not hold us up.

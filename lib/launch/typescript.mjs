@@ -1,6 +1,10 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isPacked, READY, readyName } from './packed.mjs';
 import { root } from './root.mjs';
+import { LaunchError } from './say.mjs';
 
 /**
  * Loads a module that is TypeScript, so that nothing has to be built first. Goes through `require`, whose hooks run in
@@ -13,6 +17,7 @@ import { root } from './root.mjs';
  * @throws with code ERR_MODULE_NOT_FOUND when the packages are not installed
  */
 export async function loadTypescript(path, { alone = false } = {}) {
+  if (isPacked) return loadReady(path);
   const { register } = await import('tsx/cjs/api');
   const named = process.env.TSX_TSCONFIG_PATH;
   // The project's own, wherever the command is called from. It is read with the first module, and not inherited.
@@ -25,4 +30,11 @@ export async function loadTypescript(path, { alone = false } = {}) {
     if (named === undefined) delete process.env.TSX_TSCONFIG_PATH;
     else process.env.TSX_TSCONFIG_PATH = named;
   }
+}
+
+/** @param {string} path */
+function loadReady(path) {
+  const ready = join(READY, `${readyName(path)}.mjs`);
+  if (existsSync(ready)) return import(pathToFileURL(ready).href);
+  throw new LaunchError('that is not in a packed copy, which only serves; run it from the whole of Interlude', 3);
 }

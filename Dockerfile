@@ -1,0 +1,22 @@
+# The dashboard alone, in about 50 MB beside Node. Runners run where their agents do.
+ARG NODE_IMAGE=node:20-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --include=dev --ignore-scripts
+COPY . .
+RUN node lib/launch/pack.mjs /packed
+
+FROM ${NODE_IMAGE}
+WORKDIR /app
+COPY --from=build /packed ./
+RUN mkdir /data && chown 1000:1000 /data && chmod 700 /data
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4319 INTERLUDE_DATA_DIR=/data
+USER 1000:1000
+VOLUME /data
+EXPOSE 4319
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "lib/launch/start.mjs"]

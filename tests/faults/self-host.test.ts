@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureDebianProgram } from '../support/debian-program.mjs';
+import { FrameReader } from '../support/frames';
+import { marker } from '../support/ingest-target';
+import { ownPort } from '../support/own-port.mjs';
+import { expectWithin } from '../support/pace';
+import { tempDir } from '../support/temp-dir';
+
+/** What people install on machines of their own: a packed copy, started in each of the ways that are described. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TOKEN = 'a-token-for-tests-0123456789';
+const READY_WITHIN_MS = 60_000;
+/** As in the Dockerfile; nobody's on most machines. */
+const UID = 1000;
+
+describe('a packed copy, in a folder that its user can’t write to', () => {
+  let folder: string;
+  let copy: string;
+  let dataDir: string;
+  let port: number;
+  let child: ChildProcess;
+  let said = '';
+  const bearer = { authorization: `Bearer ${TOKEN}` };
+  const who = process.getuid?.() === 0 ? { uid: UID, gid: UID } : {};
+  const env = () => onlyWith({ PORT: String(port), INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: TOKEN });
+  const run = (program: string, args: string[]) =>
+    spawnSync(program, args, { ...who, cwd: copy, env: env(), encoding: 'utf8' });
+  const address = (path: string) => `http://127.0.0.1:${port}${path}`;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'interlude-self-host-'));
+    chmodSync(folder, 0o755);
+    [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await ownPort()];
+    const packed = spawnSync(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, encoding: 'utf8' });
+    if (packed.status !== 0) throw new Error(`it could not be packed: ${packed.stderr}`);
+    await mkdir(dataDir, { mode: 0o700 });
+    if ('uid' in who) await chown(dataDir, UID, UID);
+    const options = { ...who, cwd: '/', env: env() };
+    child = spawn(process.execPath, [join(copy, 'lib/launch/start.mjs')], options);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk) => {
+        said += chunk;
+      });
+    }
+    const deadline = Date.now() + READY_WITHIN_MS;
+    while (!(await readFile(join(dataDir, 'server.json')).catch(() => null))) {
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+  afterAll(async () => {
+    if (child?.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('is small, and knows nothing of where it comes from', () => {
+    const files = filesOf(copy);
+    expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(80 * 1024 * 1024);
+    const names = files.map(({ path }) => path.slice(copy.length + 1));
+    expect(
+      names.filter((name) => /^node_modules\/(typescript|esbuild|tsx|sharp|vitest)\/|(^|\/)\.env/.test(name)),
+    ).toEqual([]);
+    const ours = files.filter(({ path }) => /^(ready|lib)\//.test(path.slice(copy.length + 1)));
+    for (const { path } of ours) expect(readFileSync(path, 'utf8').includes(ROOT), path).toBe(false);
+  });
+
+  test('signs in, shows pages, takes records and streams them', async () => {
+    const headers = { 'content-type': 'application/json', ...bearer };
+    const batch = (seq: number) =>
+      fetch(address('/api/v1/events'), {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ producer: { id: 'p1', epoch: 1 }, records: [marker(seq)] }),
+      });
+    expect((await batch(1)).status).toBe(200);
+    const stream = await fetch(address('/api/v1/stream?topic=session:s1&after=0'), { headers: bearer });
+    const reader = new FrameReader(stream.body as ReadableStream<Uint8Array>);
+    await reader.frame('session-event');
+    expect((await batch(2)).status).toBe(200);
+    await reader.frame('session-event', 2);
+    await reader.cancel();
+    const signIn = await fetch(address('/sign-in'), {
+      method: 'POST',
+      headers: { origin: address(''), 'content-type': 'application/x-www-form-urlencoded' },
+      body: `token=${TOKEN}`,
+      redirect: 'manual',
+    });
+    expect(signIn.status).toBe(303);
+    const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    for (const path of ['/signed-out', '/', '/sessions/s1', '/agents', '/settings/storage', '/settings/api']) {
+      const page = await fetch(address(path), { headers: { cookie }, redirect: 'manual' });
+      expect([path, page.status]).toEqual([path, 200]);
+      const [script] = /\/_next\/static\/[^"]+\.js/.exec(await page.text()) ?? [];
+      expect((await fetch(address(script ?? '/none'))).status).toBe(200);
+    }
+    expect(said).not.toMatch(/error|EACCES|EROFS/i);
+  });
+
+  test('has the commands that look after a server, and says of others that they are elsewhere', () => {
+    const command = (...args: string[]) => run(process.execPath, ['lib/launch/interlude.mjs', ...args]);
+    expect(command('sign-in').stdout).toContain(address('/sign-in?token='));
+    expect(command('tokens', 'list').status).toBe(0);
+    expect(command('db', 'check').stdout).toContain(' is sound');
+    expect(command('db', 'backup', join(dataDir, 'copy.db')).status).toBe(0);
+    const demo = command('demo');
+    expect([demo.status === 0, demo.stderr]).toEqual([
+      false,
+      expect.stringMatching(/^interlude: [^\n]*packed[^\n]*\n$/),
+    ]);
+  });
+
+  test('is found well by the check of the container as long as it is', async () => {
+    const [, check = '[]'] = /HEALTHCHECK[^[]*CMD (\[.*\])/.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? [];
+    const [program, ...args] = JSON.parse(check) as string[];
+    expect(program).toBe('node');
+    expect(run(process.execPath, args).status).toBe(0);
+    const since = performance.now();
+    child.kill('SIGTERM');
+    const [exitCode] = await once(child, 'exit');
+    expect(exitCode).toBe(143);
+    expectWithin(performance.now() - since, 2_000);
+    expect(run(process.execPath, args).status).toBe(1);
+  });
+});
+
+const systemd = ensureDebianProgram('systemd-analyze', '');
+test.skipIf('missing' in systemd)('systemd takes the unit, for one instance and for several', async () => {
+  const unit = readFileSync(join(ROOT, 'deploy/interlude.service'), 'utf8').replace('/usr/bin/node', process.execPath);
+  const folder = await tempDir();
+  const verified = (name: string) => spawnSync(programOf(systemd), ['verify', name], { cwd: folder, encoding: 'utf8' });
+  for (const [file, name] of [
+    ['interlude.service', './interlude.service'],
+    ['interlude@.service', './interlude@4320.service'],
+  ] as const) {
+    await writeFile(join(folder, file), unit);
+    const { status, stderr } = verified(name);
+    expect([name, status, stderr]).toEqual([name, 0, '']);
+  }
+});
+
+const compose = ensureDebianProgram('docker-compose');
+test.skipIf('missing' in compose)('the file for several containers is one, and asks for a token', () => {
+  const check = (env: Record<string, string>) =>
+    spawnSync(programOf(compose), ['-f', join(ROOT, 'compose.yaml'), 'config', '--quiet'], {
+      env: onlyWith(env),
+      encoding: 'utf8',
+    });
+  expect(check({ INTERLUDE_TOKEN: TOKEN })).toMatchObject({ status: 0, stderr: '' });
+  expect(check({})).toMatchObject({ status: 1, stderr: expect.stringContaining("set the owner's token") });
+});
+
+/** Nothing of what a test runs in, but where programs are. */
+function onlyWith(env: Record<string, string>): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, ...env } as unknown as NodeJS.ProcessEnv;
+}
+
+function programOf(found: { program: string } | { missing: string }): string {
+  return 'program' in found ? found.program : '';
+}
+
+function filesOf(folder: string): { path: string; bytes: number }[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesOf(path);
+    return entry.isFile() ? [{ path, bytes: readFileSync(path).length }] : [];
+  });
+}
