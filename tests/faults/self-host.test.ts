@@ -131,7 +131,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
 });
 
 const systemd = ensureDebianProgram('systemd-analyze', '');
-test.skipIf('missing' in systemd)('systemd takes the unit, for one instance and for several', async () => {
+where(systemd)('systemd takes the unit, for one instance and for several', async () => {
   const unit = readFileSync(join(ROOT, 'deploy/interlude.service'), 'utf8').replace('/usr/bin/node', process.execPath);
   const folder = await tempDir();
   const verified = (name: string) => spawnSync(programOf(systemd), ['verify', name], { cwd: folder, encoding: 'utf8' });
@@ -146,7 +146,7 @@ test.skipIf('missing' in systemd)('systemd takes the unit, for one instance and 
 });
 
 const compose = ensureDebianProgram('docker-compose');
-test.skipIf('missing' in compose)('the file for several containers is one, and asks for a token', () => {
+where(compose)('the file for several containers is one, and asks for a token', () => {
   const check = (env: Record<string, string>) =>
     spawnSync(programOf(compose), ['-f', join(ROOT, 'compose.yaml'), 'config', '--quiet'], {
       env: onlyWith(env),
@@ -155,6 +155,13 @@ test.skipIf('missing' in compose)('the file for several containers is one, and a
   expect(check({ INTERLUDE_TOKEN: TOKEN })).toMatchObject({ status: 0, stderr: '' });
   expect(check({})).toMatchObject({ status: 1, stderr: expect.stringContaining("set the owner's token") });
 });
+
+/** A test that says why, where it is not run. */
+function where(found: { program: string } | { missing: string }) {
+  return 'program' in found
+    ? test
+    : (name: string, _body: unknown) => test.skip(`${name} (not run: ${found.missing})`, () => {});
+}
 
 /** Nothing of what a test runs in, but where programs are. */
 function onlyWith(env: Record<string, string>): NodeJS.ProcessEnv {

@@ -1,0 +1,95 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureDebianProgram } from '../support/debian-program.mjs';
+import { marker } from '../support/ingest-target';
+import { ownPort } from '../support/own-port.mjs';
+
+/** The container, built and run as the Dockerfile says, where there is buildah and an image with Node. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TOKEN = 'a-token-for-tests-0123456789';
+/** Installs all packages and builds: minutes, and more on a busy machine. */
+const BUILD_MS = 1_200_000;
+const PULL_MS = 120_000;
+
+const found = ensureDebianProgram('buildah', '');
+const buildah = 'program' in found ? found.program : '';
+const nodeImage = process.env.INTERLUDE_TEST_NODE_IMAGE ?? 'docker.io/library/node:20-slim';
+// works in a container, too, and needs no rights of its own
+const env = { ...process.env, BUILDAH_ISOLATION: 'chroot' };
+
+function missing(): string | null {
+  if ('missing' in found) return found.missing;
+  const isThere = spawnSync(buildah, ['inspect', '--type', 'image', nodeImage], { env }).status === 0;
+  if (isThere || spawnSync(buildah, ['pull', nodeImage], { env, timeout: PULL_MS }).status === 0) return null;
+  return `${nodeImage} can't be had; INTERLUDE_TEST_NODE_IMAGE names another`;
+}
+
+const why = missing();
+if (why !== null) test.skip(`the container is built and runs (not run: ${why})`, () => {});
+
+describe.skipIf(why !== null)('the container', () => {
+  const image = `localhost/interlude-test-${process.pid}`;
+  let container = '';
+  let running: ChildProcess;
+  let said = '';
+  let port: number;
+  const run = promisify(execFile);
+  const inside = (...args: string[]) =>
+    spawnSync(buildah, ['run', '-e', `PORT=${port}`, '-e', `INTERLUDE_TOKEN=${TOKEN}`, container, '--', ...args], {
+      env,
+      encoding: 'utf8',
+    });
+
+  beforeAll(async () => {
+    await run(buildah, ['bud', '--build-arg', `NODE_IMAGE=${nodeImage}`, '-t', image, ROOT], {
+      env,
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    container = (await run(buildah, ['from', image], { env })).stdout.trim();
+    port = await ownPort();
+    const args = ['-e', `PORT=${port}`, '-e', `INTERLUDE_TOKEN=${TOKEN}`, '-e', 'HOST=127.0.0.1', container];
+    running = spawn(buildah, ['run', ...args, '--', 'node', 'lib/launch/start.mjs'], { env });
+    for (const stream of [running.stdout, running.stderr]) {
+      stream?.on('data', (chunk) => {
+        said += chunk;
+      });
+    }
+    await expect.poll(() => (running.exitCode === null ? said : 'it ended')).toContain('Sign in:');
+  }, BUILD_MS);
+  afterAll(async () => {
+    // what it runs is ended first: see below
+    if (running?.exitCode === null && running.kill('SIGKILL')) await once(running, 'exit');
+    for (const args of [
+      ['rm', container],
+      ['rmi', image],
+    ])
+      spawnSync(buildah, args, { env });
+  });
+
+  test('runs as somebody without rights, takes records, signs in, and is found well', async () => {
+    expect(inside('id', '-u').stdout.trim()).toBe('1000');
+    expect(inside('sh', '-c', 'touch /app/x || echo refused').stdout.trim()).toBe('refused');
+    const address = `http://127.0.0.1:${port}`;
+    const answer = await fetch(`${address}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ producer: { id: 'p1', epoch: 1 }, records: [marker(1)] }),
+    });
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ ackedSeq: 1 })]);
+    const page = await fetch(`${address}/signed-out`);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('Or paste the token')]);
+    expect(inside('npm', 'run', '-s', 'interlude', '--', 'sign-in').stdout).toContain(`${address}/sign-in?token=`);
+    const [, check = '[]'] = /HEALTHCHECK[^[]*CMD (\[.*\])/.exec(readFileSync(`${ROOT}Dockerfile`, 'utf8')) ?? [];
+    const [program = '', ...args] = JSON.parse(check) as string[];
+    expect(inside(program, ...args).status).toBe(0);
+    const { pid } = JSON.parse(inside('cat', '/data/server.json').stdout) as { pid: number };
+    const gone = once(running, 'exit');
+    expect(inside('sh', '-c', `kill -TERM ${pid}`).status).toBe(0);
+    expect((await gone)[0]).toBe(143);
+    expect(inside(program, ...args).status).toBe(1);
+  });
+});
