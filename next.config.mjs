@@ -5,12 +5,21 @@ import {
   PUBLIC_HEADERS,
   SECURITY_HEADERS,
 } from './lib/access/response-headers.mjs';
+import { buildFolder } from './lib/launch/build-folder.mjs';
+import { basePathSetting } from './lib/protocol/base-path.mjs';
+
+/** `npm start` builds with one that stands for any: see lib/launch/place-build.mjs. */
+const basePath = basePathSetting(process.env.BASE_PATH_OF_BUILD ?? process.env.INTERLUDE_BASE_PATH);
 
 /** As in lib/access/embed-path.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
 
 /** @type {import('next').NextConfig} */
 const config = {
+  basePath,
+  // read by lib/protocol/base-path.mjs
+  env: { INTERLUDE_BASE_PATH: basePath },
+  distDir: buildFolder(basePath),
   // Type checking is `npm run typecheck`, with the same compiler the editor uses.
   typescript: { ignoreBuildErrors: true },
   poweredByHeader: false,

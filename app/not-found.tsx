@@ -1,3 +1,5 @@
+import { placed } from '@/lib/protocol/base-path.mjs';
+
 export default function NotFound() {
   return (
     <main className="grid min-h-dvh place-items-center px-6">
@@ -7,7 +9,7 @@ export default function NotFound() {
           No page, session or agent has this address. It may never have reached this server.
         </p>
         {/* Not a Link: what is used here is loaded with every page. */}
-        <a href="/" className="mt-4 inline-block underline underline-offset-2">
+        <a href={placed('/')} className="mt-4 inline-block underline underline-offset-2">
           All sessions
         </a>
       </div>

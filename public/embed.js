@@ -13,7 +13,7 @@
  *   { type: 'token-error', message: string, retryInMs: number }} EmbedEvent
  *
  * @typedef {object} EmbedOptions
- * @property {string} origin the Interlude server's: "https://interlude.example.com"
+ * @property {string} origin the Interlude server's: "https://interlude.example.com", with its path if it is beneath one
  * @property {string} [session] the id of the session to show, or
  * @property {string} [agentLogs] the id of the agent whose log to show, or
  * @property {boolean} [fleet] to show the list of sessions
@@ -45,7 +45,8 @@ const LONGEST_RETRY_MS = 30_000;
  */
 export function mount(element, options) {
   const { getToken, autoHeight = false } = options;
-  const origin = new URL(options.origin).origin;
+  const { origin, pathname } = new URL(options.origin);
+  const server = origin + pathname.replace(/\/+$/, '');
   const say = options.onEvent ?? (() => {});
   let theme = options.theme ?? 'system';
   /** @type {MessagePort | null} */
@@ -62,7 +63,7 @@ export function mount(element, options) {
   if (options.sandbox !== undefined) frame.setAttribute('sandbox', options.sandbox);
   frame.style.cssText = 'display:block;width:100%;border:0;color-scheme:light dark';
   frame.style.height = autoHeight ? `${limits(autoHeight).min}px` : '100%';
-  frame.src = `${origin}${pathOf(options)}?theme=${theme}`;
+  frame.src = `${server}${pathOf(options)}?theme=${theme}`;
 
   async function giveToken() {
     if (isAsking || isOver) return;
@@ -90,7 +91,7 @@ export function mount(element, options) {
   function hear({ data }) {
     if (isOver || typeof data !== 'object' || data === null) return;
     if (data.type === 'need-token') void giveToken();
-    else if (data.type === 'navigate') say({ ...data, url: origin + data.path });
+    else if (data.type === 'navigate') say({ ...data, url: server + data.path });
     else if (data.type === 'height' && autoHeight) {
       const { min, max } = limits(autoHeight);
       frame.style.height = `${Math.min(max, Math.max(min, Number(data.height) || 0))}px`;
@@ -122,7 +123,7 @@ export function mount(element, options) {
   }
 
   const silent = setTimeout(() => {
-    const message = `Nothing came from ${origin}. See that it runs, and that ${location.origin} is among the origins that may embed it (INTERLUDE_EMBED_ORIGINS); the browser's console tells more.`;
+    const message = `Nothing came from ${server}. See that it runs, and that ${location.origin} is among the origins that may embed it (INTERLUDE_EMBED_ORIGINS); the browser's console tells more.`;
     say({ type: 'state', state: 'error', message });
   }, SILENT_MS);
   addEventListener('message', greet);

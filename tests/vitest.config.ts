@@ -9,7 +9,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
     include: ['tests/**/*.test.ts', 'tests/**/*.test.tsx'],
-    exclude: ['node_modules', '.next', 'tests/e2e/**', 'tests/faults/**', 'tests/agents/**'],
+    exclude: ['node_modules', '.next', '.next-beneath', 'tests/e2e/**', 'tests/faults/**', 'tests/agents/**'],
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },

@@ -3,11 +3,12 @@
 import { CopyButton } from '@/components/ui/copy-button';
 import { useHydrated } from '@/components/ui/now';
 import type { CommandPlace } from '@/lib/access/command-place';
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { waysToBegin } from './ways-to-begin';
 
 /** What to do when no session has ever come in. */
 export function Welcome({ place }: { place: CommandPlace }) {
-  const origin = useHydrated() ? location.origin : 'http://127.0.0.1:4319';
+  const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
   return (
     <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>

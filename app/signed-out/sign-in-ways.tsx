@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { SignInTrouble } from '@/lib/access/sign-in';
+import { placed } from '@/lib/protocol/base-path.mjs';
 
 /** How to come in: with the provider that is set, else with what this machine knows. */
 export function SignInWays(props: { next: string; reason: SignInTrouble | null; provider: string | null }) {
@@ -19,7 +20,7 @@ export function SignInWays(props: { next: string; reason: SignInTrouble | null; 
   return (
     <>
       <a
-        href={`/sign-in/provider?${new URLSearchParams({ next })}`}
+        href={placed(`/sign-in/provider?${new URLSearchParams({ next })}`)}
         className="mt-6 flex min-h-9 w-full items-center justify-center rounded-md bg-ink px-4 py-1.5 text-center text-ground [overflow-wrap:anywhere] hover:bg-ink-2"
       >
         Sign in with {provider}
@@ -36,7 +37,7 @@ export function SignInWays(props: { next: string; reason: SignInTrouble | null; 
 function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): ReactNode {
   return (
     <>
-      <form method="post" action="/sign-in" className="mt-5">
+      <form method="post" action={placed('/sign-in')} className="mt-5">
         <input type="hidden" name="next" value={next} />
         <label htmlFor="token" className="block text-2xs text-ink-3">
           Or paste the token

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import { agentText, searchWords } from '@/lib/protocol/list-search';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, providerOf, standingCounts } from './board-agent';
@@ -88,5 +89,5 @@ export function useBoardQuery(first: URLSearchParams) {
 }
 
 function addressOf(params: string): string {
-  return params === '' ? '/agents' : `/agents?${params}`;
+  return placed(params === '' ? '/agents' : `/agents?${params}`);
 }

@@ -8,7 +8,7 @@ import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { attachmentPath, isImageType } from '@/lib/protocol/attachments';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 import type { Upload, UploadList } from './upload-list';
 
 /** What is attached to the message that is being written, and how far it has come. */
@@ -77,7 +77,7 @@ export function AttachmentChips(props: {
 function Picture({ upload, sessionId }: { upload: Upload; sessionId: string }) {
   const { preview, state, mediaType } = upload;
   const kept = state.kind === 'done' && isImageType(mediaType) ? state.attachment.hash : null;
-  const source = useSource(kept === null ? undefined : `${API_BASE}${attachmentPath(kept, sessionId)}`);
+  const source = useSource(kept === null ? undefined : `${API_ADDRESS}${attachmentPath(kept, sessionId)}`);
   const src = preview ?? source;
   if (src === undefined) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
   return (

@@ -1,4 +1,5 @@
 import { type Attachment, readAttachments } from '@/lib/protocol/attachments';
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 
 /**
@@ -32,8 +33,9 @@ export interface OutgoingMessage {
   reason: string | null;
 }
 
-const OUTGOING = 'interlude:outgoing:';
-const draftKey = (sessionId: string) => `interlude:draft:${encodeURIComponent(sessionId)}`;
+/** Others on the same origin have their own. */
+const OUTGOING = `interlude${BASE_PATH}:outgoing:`;
+const draftKey = (sessionId: string) => `interlude${BASE_PATH}:draft:${encodeURIComponent(sessionId)}`;
 const outgoingKey = (sessionId: string, clientId: string) =>
   `${OUTGOING}${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`;
 
@@ -99,7 +101,7 @@ export function sessionsWithOutgoing(storage: Storage | null): string[] {
 /** @returns null when the key is not a message's */
 export function outgoingName(key: string): { sessionId: string; clientId: string } | null {
   if (!key.startsWith(OUTGOING)) return null;
-  const [sessionId, clientId] = key.slice(OUTGOING.length).split(':');
+  const [sessionId, clientId] = key.replace(OUTGOING, '').split(':');
   if (sessionId === undefined || clientId === undefined) return null;
   return { sessionId: decodeURIComponent(sessionId), clientId: decodeURIComponent(clientId) };
 }

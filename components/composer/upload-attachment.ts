@@ -3,7 +3,7 @@ import { type Attachment, isImageType, isTextType } from '@/lib/protocol/attachm
 import type { ErrorBody } from '@/lib/protocol/errors';
 import { fieldsOf, parseJson } from '@/lib/protocol/fields';
 import { PAGE_HEADER } from '@/lib/protocol/page-header';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 
 export type UploadOutcome =
   | { kind: 'done'; attachment: Attachment }
@@ -72,7 +72,7 @@ function sendBytes(
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();
-    request.open('POST', API_BASE + path);
+    request.open('POST', API_ADDRESS + path);
     request.setRequestHeader('content-type', claimedType(file.type));
     request.setRequestHeader(PAGE_HEADER, '1');
     let timer: ReturnType<typeof setTimeout>;

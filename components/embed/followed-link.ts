@@ -1,3 +1,4 @@
+import { unplaced } from '@/lib/protocol/base-path.mjs';
 import type { EmbedPlace } from './port-messages';
 
 const PLACES: [RegExp, (id: string, anchor: string | null) => EmbedPlace][] = [
@@ -17,11 +18,13 @@ export function placeOf(href: string, host: string): { to: EmbedPlace; path: str
   if (!URL.canParse(href)) return null;
   const url = new URL(href);
   if (url.host !== host || !/^https?:$/.test(url.protocol)) return null;
+  const path = unplaced(url.pathname);
+  if (path === null) return null;
   for (const [pattern, make] of PLACES) {
-    const match = pattern.exec(url.pathname);
+    const match = pattern.exec(path);
     if (match === null) continue;
     const anchor = url.hash.length > 1 ? decoded(url.hash.slice(1)) : null;
-    return { to: make(decoded(match[1] ?? ''), anchor), path: `${url.pathname}${url.hash}` };
+    return { to: make(decoded(match[1] ?? ''), anchor), path: `${path}${url.hash}` };
   }
   return null;
 }

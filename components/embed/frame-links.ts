@@ -1,5 +1,5 @@
 import { page } from '@/components/live/ask-server';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 import { placeOf } from './followed-link';
 import type { EmbedPlace } from './port-messages';
 
@@ -14,7 +14,7 @@ export function followLinks(tell: (to: EmbedPlace, path: string) => void): () =>
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     if (link === null || event.defaultPrevented) return;
-    const isBytes = link.host === location.host && link.pathname.startsWith(`${API_BASE}/`);
+    const isBytes = link.host === location.host && link.pathname.startsWith(`${API_ADDRESS}/`);
     // By the cookie it would be somebody else's question.
     if (isBytes) void download(link);
     else {

@@ -1,5 +1,5 @@
 import type { Me } from '@/lib/protocol/access';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 
 /** What the server says of an embed token to whoever carries it. */
 export interface TokenLimits {
@@ -22,7 +22,7 @@ const WITHIN_MS = 10_000;
 export async function checkToken(token: string): Promise<Checked> {
   if (!isHeaderText(token)) return { kind: 'refused' };
   try {
-    const answer = await fetch(`${API_BASE}/me`, {
+    const answer = await fetch(`${API_ADDRESS}/me`, {
       credentials: 'omit',
       cache: 'no-store',
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },

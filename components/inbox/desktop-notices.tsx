@@ -8,6 +8,7 @@ import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
+import { placed, unplaced } from '@/lib/protocol/base-path.mjs';
 import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
@@ -34,7 +35,7 @@ export function DesktopNotices() {
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
   const tell = ({ key, title, body, href }: Notice) => {
-    const notification = shownBy(() => new Notification(title, { body, tag: key, icon: '/icon-news.svg' }));
+    const notification = shownBy(() => new Notification(title, { body, tag: key, icon: placed('/icon-news.svg') }));
     if (notification === null) return;
     notification.onclick = () => {
       window.focus();
@@ -96,5 +97,5 @@ function summaryOf(notices: readonly Notice[]): Notice {
 /** The reader looks at the very page that it is about. */
 function isBeforeTheirEyes(href: string): boolean {
   const path = href.split('#')[0];
-  return document.visibilityState === 'visible' && document.hasFocus() && location.pathname === path;
+  return document.visibilityState === 'visible' && document.hasFocus() && unplaced(location.pathname) === path;
 }

@@ -1,9 +1,10 @@
 'use client';
 
 import { useEffect, useState } from 'react';
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { canNotify, noteRefusal } from './notice-refusal';
 
-const LOCK = 'interlude-notices';
+const LOCK = `interlude-notices${BASE_PATH}`;
 
 /** Whether this tab notifies for all of the browser's: one does, and when it goes another one takes over. */
 export function useLeads(): boolean {

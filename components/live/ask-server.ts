@@ -1,5 +1,5 @@
 import { PAGE_HEADER } from '@/lib/protocol/page-header';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 
 /**
  * How this page asks the server. Null: as whoever has signed in by cookie. An embed puts its own way here before it asks
@@ -9,7 +9,7 @@ export const page: { way: typeof fetch | null } = { way: null };
 
 /** @param path below /api/v1, with a leading slash */
 export function askServer(path: string, init: RequestInit, way: typeof fetch = page.way ?? fetch): Promise<Response> {
-  return way(API_BASE + path, {
+  return way(API_ADDRESS + path, {
     credentials: 'same-origin',
     cache: 'no-store',
     ...init,

@@ -1,6 +1,7 @@
 'use client';
 
 import { usePathname, useSearchParams } from 'next/navigation';
+import { placed } from '@/lib/protocol/base-path.mjs';
 
 /** Said once, above everything, when the server no longer takes this browser's cookie. */
 export function SignedOutWords() {
@@ -12,7 +13,7 @@ export function SignedOutWords() {
         Your sign-in has ended: you signed out, an admin ended it, or it was not used for too long. Nothing here is
         updated any more.
       </span>
-      <a href={`/sign-in?next=${encodeURIComponent(next)}`} className="underline">
+      <a href={placed(`/sign-in?next=${encodeURIComponent(next)}`)} className="underline">
         Sign in again
       </a>
     </p>

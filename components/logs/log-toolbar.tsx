@@ -5,7 +5,7 @@ import type { RefObject } from 'react';
 import { RequestError } from '@/components/live/fetch-json';
 import { Icon } from '@/components/ui/icon';
 import { countOf, sizeOf } from '@/components/ui/size-of';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
 import { type LogQuery, paramsFromQuery } from './log-query';
@@ -80,7 +80,7 @@ export function LogToolbar(props: LogToolbarProps) {
           <LogSize store={store} />
           <ViewMenu settings={settings} onSettings={props.onSettings} store={store} />
           <a
-            href={`${API_BASE}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
+            href={`${API_ADDRESS}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
             download
             // On plain http to another host than localhost, this is all that tells whose link it is.
             referrerPolicy="same-origin"

@@ -1,5 +1,6 @@
 import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { answerWords } from './request-answer';
 
@@ -23,7 +24,7 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
   return (
     <p className="mt-1.5 pl-5 text-xs">
       <a
-        href={`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`}
+        href={placed(`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`)}
         target="_blank"
         rel="noopener"
         className="font-medium text-ink underline underline-offset-2 hover:text-accent"

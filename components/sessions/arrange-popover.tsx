@@ -5,6 +5,7 @@ import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
@@ -97,7 +98,11 @@ export function ArrangePopover(props: {
       </div>
       {canWake && <WakeSwitch session={session} />}
       {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
-      <form method="post" action="/sign-out" className="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden">
+      <form
+        method="post"
+        action={placed('/sign-out')}
+        className="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
+      >
         <button type="submit" className={ACTION}>
           Sign out of Interlude
         </button>

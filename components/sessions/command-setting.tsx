@@ -2,6 +2,7 @@
 
 import { createContext, type ReactNode, useContext } from 'react';
 import { useHydrated } from '@/components/ui/now';
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
 const SettingContext = createContext<string | null>('');
 
@@ -13,6 +14,6 @@ export function CommandSettingProvider(props: { setting: string | null; children
 /** What is written before a command of ours; empty if it finds this server by itself. */
 export function useCommandSetting(): string {
   const setting = useContext(SettingContext);
-  const origin = useHydrated() ? location.origin : 'http://127.0.0.1:4319';
+  const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
   return setting ?? `INTERLUDE_URL=${origin} `;
 }

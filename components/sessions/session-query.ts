@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import { placed, unplaced } from '@/lib/protocol/base-path.mjs';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
@@ -51,7 +52,7 @@ export function useSessionQuery(home: boolean, first: URLSearchParams) {
   useEffect(() => {
     if (!home) return;
     const follow = () => {
-      if (location.pathname === '/') setQuery(queryOf(new URLSearchParams(location.search)));
+      if (unplaced(location.pathname) === '/') setQuery(queryOf(new URLSearchParams(location.search)));
     };
     addEventListener('popstate', follow);
     return () => removeEventListener('popstate', follow);
@@ -68,5 +69,5 @@ export function useSessionQuery(home: boolean, first: URLSearchParams) {
 }
 
 function pathOf(params: string): string {
-  return params === '' ? '/' : `/?${params}`;
+  return placed(params === '' ? '/' : `/?${params}`);
 }

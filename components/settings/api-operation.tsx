@@ -1,6 +1,7 @@
 import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from '@/components/ui/icon';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import type { Content, JsonSchema, Operation } from '@/lib/protocol/open-api';
 import { API_BASE } from '@/lib/protocol/version';
 import { curlOf } from './api-curl';
@@ -99,7 +100,7 @@ function Answered({ operation: { responses } }: { operation: Operation }) {
       <p className="text-ink-3 text-xs">
         Otherwise{' '}
         <a
-          href={typePath('Error')}
+          href={placed(typePath('Error'))}
           className="underline decoration-line-strong underline-offset-2 hover:decoration-ink"
         >
           Error

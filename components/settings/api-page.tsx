@@ -1,5 +1,6 @@
+import { placed } from '@/lib/protocol/base-path.mjs';
 import type { OpenApiDocument, Operation } from '@/lib/protocol/open-api';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS, API_BASE } from '@/lib/protocol/version';
 import { ApiOperation } from './api-operation';
 import { ApiParts, partPath, typePath } from './api-parts';
 import { SchemaFields } from './api-schema';
@@ -20,9 +21,9 @@ export function ApiPage({ document, origin }: { document: OpenApiDocument; origi
           <WithCode text={info.description} />
         </p>
         <p className="max-w-prose text-ink-2">
-          Paths are beneath <code>{API_BASE}</code>, but for those that sign in and for <code>/metrics</code>. For tools
-          there is the same as{' '}
-          <a href={`${API_BASE}/openapi.json`} download="interlude-openapi.json" className={LINK}>
+          Paths are beneath <code>{API_ADDRESS}</code>, but for those that sign in and for <code>/metrics</code>. For
+          tools there is the same as{' '}
+          <a href={`${API_ADDRESS}/openapi.json`} download="interlude-openapi.json" className={LINK}>
             an OpenAPI 3.1 document
           </a>
           .
@@ -39,7 +40,7 @@ export function ApiPage({ document, origin }: { document: OpenApiDocument; origi
             {operationsOf(document, name).map(({ path, method, operation }) => (
               <li key={operation.operationId} className="border-line border-b">
                 <a
-                  href={`${partPath(name)}#${operation.operationId}`}
+                  href={`${placed(partPath(name))}#${operation.operationId}`}
                   className="grid grid-cols-[52px_minmax(0,1fr)] items-baseline gap-x-3 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[52px_minmax(0,4fr)_minmax(0,5fr)]"
                 >
                   <code className="font-medium text-2xs text-ink-2">{method}</code>
@@ -82,7 +83,7 @@ export function ApiTypesPage({ document }: { document: OpenApiDocument }) {
         <ul aria-label="Types" className="columns-[14rem] gap-x-6 text-xs">
           {Object.keys(document.components.schemas).map((name) => (
             <li key={name} className="py-0.5">
-              <a href={typePath(name)} className={LINK}>
+              <a href={placed(typePath(name))} className={LINK}>
                 <code>{name}</code>
               </a>
             </li>

@@ -1,4 +1,5 @@
 import { Fragment, type ReactNode } from 'react';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import type { JsonSchema } from '@/lib/protocol/open-api';
 import { typePath } from './api-parts';
 import { WithCode } from './with-code';
@@ -11,7 +12,10 @@ export function TypeWords({ schema }: { schema: JsonSchema }): ReactNode {
   if (typeof $ref === 'string') {
     const name = $ref.slice(COMPONENTS.length);
     return (
-      <a href={typePath(name)} className="underline decoration-line-strong underline-offset-2 hover:decoration-ink">
+      <a
+        href={placed(typePath(name))}
+        className="underline decoration-line-strong underline-offset-2 hover:decoration-ink"
+      >
         {name}
       </a>
     );

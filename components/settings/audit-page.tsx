@@ -6,7 +6,7 @@ import { useSearchParams } from 'next/navigation';
 import { useDeferredValue, useRef } from 'react';
 import { Icon } from '@/components/ui/icon';
 import type { AuditPage as Page } from '@/lib/protocol/audit';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 import { AuditCheckButton } from './audit-check';
 import { filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';
@@ -40,7 +40,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       <div className="mt-3 flex flex-wrap gap-x-3 gap-y-2">
         <AuditCheckButton />
         <a
-          href={`${API_BASE}/audit/export${isFiltered ? `?${query}` : ''}`}
+          href={`${API_ADDRESS}/audit/export${isFiltered ? `?${query}` : ''}`}
           download
           className="order-first flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
         >

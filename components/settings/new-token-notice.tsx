@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { useHydrated } from '@/components/ui/now';
 import type { NewToken } from '@/lib/protocol/access';
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { tokenCommands } from './token-commands';
 
 /** A secret, this once, and what to do with it. */
@@ -12,7 +13,7 @@ export function NewTokenNotice({ made, onClose }: { made: NewToken; onClose: () 
   const isKnown = useHydrated();
   const box = useRef<HTMLElement>(null);
   useEffect(() => box.current?.focus(), []);
-  const steps = tokenCommands(credential, isKnown ? location.origin : '');
+  const steps = tokenCommands(credential, isKnown ? location.origin + BASE_PATH : '');
   return (
     <section
       ref={box}

@@ -5,6 +5,7 @@ import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { CredentialSummary } from '@/lib/protocol/access';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import { EndCredential } from './end-credential';
 import { FactTable } from './fact-table';
 import { ROLE_WORD } from './role-words';
@@ -52,7 +53,7 @@ export function SignInList(props: {
           cell: ({ id, name }) =>
             id === ownId ? (
               <a
-                href="/settings"
+                href={placed('/settings')}
                 className="inline-block min-h-6 text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
               >
                 You

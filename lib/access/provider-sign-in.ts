@@ -1,4 +1,5 @@
 import type { WriteTransaction } from '@/db/writes';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import { AppError, toResponse } from '@/lib/protocol/errors';
 import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { noteAct, textDigest } from './audit-entry';
@@ -65,7 +66,7 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
       return made.secret;
     });
     await credentials.changed();
-    const headers = new Headers({ location: person.next, 'cache-control': 'no-store' });
+    const headers = new Headers({ location: placed(person.next), 'cache-control': 'no-store' });
     headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
     headers.append('set-cookie', person.clearedCookie);
     return new Response(null, { status: 303, headers });
@@ -154,7 +155,7 @@ async function asPage(answer: () => Promise<Response>): Promise<Response> {
     return plainPage(
       'You are not signed in',
       error.message,
-      { href: '/signed-out', text: 'To the sign-in page' },
+      { href: placed('/signed-out'), text: 'To the sign-in page' },
       status,
     );
   }

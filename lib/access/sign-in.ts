@@ -1,4 +1,5 @@
 import type { WriteTransaction } from '@/db/writes';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import { AppError } from '@/lib/protocol/errors';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { noteAct } from './audit-entry';
@@ -68,7 +69,8 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   const isBrowser = who !== 'ahead' && isForPage(request.headers);
   const own = ownAddress(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // to nobody without a code that is good: who knows the name can have a browser send its cookie elsewhere
-  if (own !== null && isBrowser && (await isGoodCode(server, token))) return goTo(`${own}${url.pathname}${url.search}`);
+  if (own !== null && isBrowser && (await isGoodCode(server, token)))
+    return goTo(`${own}${placed(`${url.pathname}${url.search}`)}`);
   return who === 'person' ? enter(request, server, token, next) : askFirst(request, server, { token, next }, who);
 }
 
@@ -196,6 +198,8 @@ async function spendCode(transaction: WriteTransaction, code: string, now: numbe
   return principalOf(credential);
 }
 
-export function goTo(path: string, headers: Record<string, string> = {}): Response {
-  return new Response(null, { status: 303, headers: { location: path, 'cache-control': 'no-store', ...headers } });
+/** @param place a path of this server, or an address */
+export function goTo(place: string, headers: Record<string, string> = {}): Response {
+  const location = place.startsWith('/') ? placed(place) : place;
+  return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store', ...headers } });
 }

@@ -1,3 +1,4 @@
+import { isBeneath } from '@/lib/protocol/base-path.mjs';
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 
@@ -44,6 +45,10 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
   if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https address.');
   if (publicUrl !== '' && withoutCredentials(publicUrl).credentials !== null) {
     return refused('INTERLUDE_PUBLIC_URL has a name or password in it, which would be told to the webhook.');
+  }
+  const basePath = env.INTERLUDE_BASE_PATH ?? '';
+  if (publicUrl !== '' && !isBeneath(publicUrl, basePath)) {
+    return refused(`INTERLUDE_PUBLIC_URL does not end in ${basePath}, as INTERLUDE_BASE_PATH says.`);
   }
   const authorization = credentials === null ? null : `Basic ${base64(credentials)}`;
   return { webhook: { url, authorization, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { buildFolder, PLACEHOLDER } from './build-folder.mjs';
 import { isPacked } from './packed.mjs';
+import { placeBuild } from './place-build.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';
 import { LaunchError, say } from './say.mjs';
@@ -9,25 +11,38 @@ import { LaunchError, say } from './say.mjs';
 /** All that goes into the build. The runner and the start-up code do not. */
 const SOURCES = [
   ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.mjs'],
-  ...['postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
+  ...['lib/launch/build-folder.mjs', 'postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
 ];
 const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
-
-const buildDir = join(root, '.next');
-const stampFile = join(buildDir, 'interlude-sources');
 
 /**
  * Builds the dashboard unless the build is of exactly these sources. By content: a checkout gives files new times, and
  * a switch of branches gives old files.
+ *
+ * Beneath a path it is a build of its own, for any path, so that the one without stays as it is, and as small.
+ *
+ * @param {string} [basePath]
  */
-export async function buildWhatIsOld() {
-  if (isPacked) return;
+export async function buildWhatIsOld(basePath = '') {
+  if (isPacked) return requirePacked(basePath);
   const hash = sourcesHash();
-  if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp() === hash) return;
+  if (basePath === '') return await build('', hash);
+  await build(PLACEHOLDER, hash);
+  placeBuild(basePath, hash);
+}
+
+/**
+ * @param {string} basePath
+ * @param {string} hash of the sources
+ */
+async function build(basePath, hash) {
+  const buildDir = join(root, buildFolder(basePath));
+  const stampFile = join(buildDir, 'interlude-sources');
+  if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp(stampFile) === hash) return;
   say('Building the dashboard (next build) …');
   const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
   /** @type {NodeJS.ProcessEnv} */
-  const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
+  const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', BASE_PATH_OF_BUILD: basePath };
   if (!(await runProgram(process.execPath, [next, 'build'], env))) {
     throw new LaunchError('next build failed; its output is above');
   }
@@ -38,7 +53,8 @@ export async function buildWhatIsOld() {
   }
 }
 
-function readStamp() {
+/** @param {string} stampFile */
+function readStamp(stampFile) {
   try {
     return readFileSync(stampFile, 'utf8');
   } catch {

@@ -1,4 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
+import { unplaced } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
 
@@ -46,10 +47,14 @@ const LOOK_EVERY_MS = 1_000;
  * @param {object} [options]
  * @param {Judge} [options.knows] whether a request carries
  *   a good credential; asked only when its body is late
+ * @param {string} [options.basePath] what is not beneath it is not here; `handle` is given the rest of the path
  * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
  */
-export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs = STRANGER_TIMEOUT_MS } = {}) {
+export function frontDoor(
+  handle,
+  { knows = async () => false, basePath = '', strangerTimeoutMs = STRANGER_TIMEOUT_MS } = {},
+) {
   const options = {
     headersTimeout: strangerTimeoutMs,
     requestTimeout: UPLOAD_TIMEOUT_MS,
@@ -61,7 +66,7 @@ export function frontDoor(handle, { knows = async () => false, strangerTimeoutMs
   const late = new WeakSet();
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
-    const refusal = judge(request);
+    const refusal = judge(request) ?? enter(request, basePath);
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
     try {
@@ -157,8 +162,33 @@ function judge(request) {
   } catch {
     return malformed('The path is not valid UTF-8 in percent-encoding. Encode each part with encodeURIComponent.');
   }
-  if (hasBody(request) && !isNoPage(path)) return BODY;
   return null;
+}
+
+/**
+ * From here on the path is without what it is beneath.
+ *
+ * @param {import('node:http').IncomingMessage} request
+ * @param {string} basePath
+ * @returns {Refusal | null}
+ */
+function enter(request, basePath) {
+  if (basePath !== '') {
+    // as everybody reads it who comes after: without "..", which would lead out again
+    const { pathname, search } = new URL(`http://localhost${request.url}`);
+    const inside = unplaced(pathname + search, basePath);
+    if (inside === null) return elsewhere(basePath);
+    request.url = inside;
+  }
+  return hasBody(request) && !isNoPage(pathOf(request)) ? BODY : null;
+}
+
+/**
+ * @param {string} basePath
+ * @returns {Refusal}
+ */
+function elsewhere(basePath) {
+  return { status: 404, code: 'not_found', message: `There is nothing here: this Interlude is at ${basePath}.` };
 }
 
 /**

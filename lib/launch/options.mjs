@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { basePathSetting } from '../protocol/base-path.mjs';
 import { npmCommand } from '../runner/shown-command.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
@@ -13,7 +14,8 @@ Starts the dashboard: installs and builds what is missing, brings the database u
   --host H    default: HOST, else 127.0.0.1
 
 Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters; default:
-made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso.`;
+made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH to be
+beneath a path of the host, such as /interlude.`;
 
 /**
  * @param {string[]} argv
@@ -30,8 +32,18 @@ export function readOptions(argv, env) {
     demo: values.demo === true,
     host: values.host ?? (env.HOST || '127.0.0.1'),
     port: Number(port),
+    basePath: basePathOf(env),
     dataDir: resolve(root, env.INTERLUDE_DATA_DIR || '.interlude'),
   };
+}
+
+/** @param {NodeJS.ProcessEnv} env */
+function basePathOf(env) {
+  try {
+    return basePathSetting(env.INTERLUDE_BASE_PATH);
+  } catch (error) {
+    throw new LaunchError(/** @type {RangeError} */ (error).message, 2);
+  }
 }
 
 /** @param {string[]} argv */

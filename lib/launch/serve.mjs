@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { placed } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { closableDoor } from './close-door.mjs';
@@ -20,9 +21,10 @@ const READY_WITHIN_MS = 60_000;
  * @param {string} host
  * @param {{ port: number, release(): Promise<void> }} held the port, as `holdPort` gives it
  * @param {boolean} alsoIpv6 whether to listen on ::1, too, where browsers look first for a name below `localhost`
+ * @param {string} basePath
  * @returns {Promise<{ url: string, close(): Promise<void> }>} where it is, once it answers; `close` as `closableDoor` has it
  */
-export async function serve(host, { port, release }, alsoIpv6 = false) {
+export async function serve(host, { port, release }, alsoIpv6 = false, basePath = '') {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
   if (isPacked) process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = packedConfig();
   const require = createRequire(join(root, 'package.json'));
@@ -38,14 +40,18 @@ export async function serve(host, { port, release }, alsoIpv6 = false) {
   let api = null;
   const door = () =>
     frontDoor(
-      (request, response) =>
-        api !== null && isNoPage(pathOf(request)) ? exchange(api.answer, request, response) : page(request, response),
-      { knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
+      (request, response) => {
+        if (api !== null && isNoPage(pathOf(request))) return exchange(api.answer, request, response);
+        // Next takes it off by itself
+        request.url = placed(request.url ?? '/', basePath);
+        return page(request, response);
+      },
+      { basePath, knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
     );
   await release();
   const servers = [await listening(door(), host, port)];
   if (alsoIpv6) servers.push(await listening(door(), '::1', port));
-  const url = `http://${reachable(host)}:${port}`;
+  const url = `http://${reachable(host)}:${port}${basePath}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
   return { url, close: closableDoor(servers) };

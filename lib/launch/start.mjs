@@ -41,7 +41,7 @@ async function start() {
   if (options.demo && isPacked) throw new LaunchError('the demo fleet is not in a packed copy, which only serves', 2);
   const end = ending();
   whenOrphaned(() => end.tell('SIGTERM'));
-  const { host, dataDir } = options;
+  const { host, dataDir, basePath } = options;
   const held = await holdPort(host, options.port).catch((error) => {
     const url = runningAt(dataDir, options.port);
     if (url === null) throw error;
@@ -55,11 +55,12 @@ async function start() {
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installWhatIsMissing();
-  await buildWhatIsOld();
+  await buildWhatIsOld(basePath);
   Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
     PORT: String(held.port),
+    INTERLUDE_BASE_PATH: basePath,
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
     INTERLUDE_LOCAL_NAME: localName,
@@ -71,7 +72,7 @@ async function start() {
   launchServer();
   await keepLookingForAgents();
   const { serve } = await import('./serve.mjs');
-  const { url, close } = await serve(host, held, ipv6 === 'ours');
+  const { url, close } = await serve(host, held, ipv6 === 'ours', basePath);
   end.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
@@ -97,7 +98,8 @@ async function start() {
  * @param {string} url
  */
 function ownPages(localName, url) {
-  return `http://${localName}.localhost:${new URL(url).port}`;
+  const { port, pathname } = new URL(url);
+  return `http://${localName}.localhost:${port}${pathname.replace(/\/$/, '')}`;
 }
 
 /**

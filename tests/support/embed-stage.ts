@@ -23,7 +23,7 @@ export interface EmbedStage {
   front: EmbedFront;
   console: SampleConsole;
   context: BrowserContext;
-  /** The dashboard's origin, as the browser knows it. */
+  /** The dashboard's origin, as the browser knows it, and its path. */
   origin: string;
   originOf(host: keyof typeof HOSTS): string;
   /** What the browser's consoles said, of every page and frame. */
@@ -33,19 +33,21 @@ export interface EmbedStage {
   close(): Promise<void>;
 }
 
-export async function embedStage(): Promise<EmbedStage> {
+/** @param basePath what the dashboard is beneath */
+export async function embedStage(basePath = ''): Promise<EmbedStage> {
   const [frontPort, consolePort] = [await ownPort(), await ownPort()];
   const originOf = (host: keyof typeof HOSTS) =>
     `http://${HOSTS[host]}:${host === 'dashboard' ? frontPort : consolePort}`;
   const server = await startLiveServer({
     env: {
       INTERLUDE_ALLOWED_HOSTS: HOSTS.dashboard,
+      INTERLUDE_BASE_PATH: basePath,
       INTERLUDE_EMBED_ORIGINS: `${originOf('sameSite')}, ${originOf('crossSite')}`,
     },
   });
   const front = await EmbedFront.start(frontPort, server);
-  const origin = originOf('dashboard');
-  const api = `http://127.0.0.1:${frontPort}`;
+  const origin = `${originOf('dashboard')}${basePath}`;
+  const api = `http://127.0.0.1:${frontPort}${basePath}`;
   const console = await startSampleConsole({ port: consolePort, dashboard: origin, api, key: server.token });
   const profile = await mkdtemp(join(tmpdir(), 'interlude-profile-'));
   const context = await launch(profile);

@@ -49,7 +49,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-live-')));
   const token = options.token ?? randomBytes(18).toString('base64url');
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http://127.0.0.1:${port}${options.env?.INTERLUDE_BASE_PATH ?? ''}`;
   let output = '';
   let running = await start();
 

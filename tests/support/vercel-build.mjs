@@ -33,7 +33,7 @@ const PROJECT = {
 };
 
 /** What only concerns other copies: builds, what was installed beside the packages, history. */
-const LEFT_OUT = new Set(['.git', '.next', '.vercel', '.interlude', '.cache']);
+const LEFT_OUT = new Set(['.git', '.next', '.next-beneath', '.vercel', '.interlude', '.cache']);
 
 /** @returns {{ program: string } | { missing: string }} */
 export function ensureVercelCli() {

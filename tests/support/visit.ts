@@ -8,7 +8,8 @@ export interface Visit {
   context: BrowserContext;
   /**
    * What no page may ever give rise to: an error on its console (a breach of the content policy is one), an exception
-   * nobody caught, a dialog, a crash, a request to another host.
+   * nobody caught, a dialog, a crash, a request to another
+   * host, or out of the path that the server is beneath.
    */
   complaints: string[];
   /** A new tab at this path. The browser is signed in, unless it was asked not to be. */
@@ -71,8 +72,10 @@ async function signIn(context: BrowserContext, origin: string, token: string): P
 
 function listen(context: BrowserContext, origin: string, complaints: string[]): void {
   // the server's own name, under which browsers sign in
-  const isOwn = (url: URL) =>
-    [url.origin, url.origin.replace(/\/\/interlude-\w+\.localhost/, '//127.0.0.1')].includes(origin);
+  const isOwn = ({ href }: URL) =>
+    [href, href.replace(/\/\/interlude-\w+\.localhost/, '//127.0.0.1')].some(
+      (each) => each.startsWith(origin) && /^([/?#]|$)/.test(each.slice(origin.length)),
+    );
   context.on('console', (message) => {
     if (message.type() === 'error') complaints.push(`console: ${message.text()} (${message.location().url})`);
   });

@@ -1,9 +1,10 @@
+import { unplaced } from '@/lib/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /** Everything that is no page, wherever no front door takes it before Next: see lib/server/routes.ts. */
 export const dynamic = 'force-dynamic';
 
-const handle = (request: Request): Promise<Response> => theServer().handle(request);
+const handle = (request: Request): Promise<Response> => theServer().handle(inside(request));
 
 export {
   handle as DELETE,
@@ -14,3 +15,12 @@ export {
   handle as POST,
   handle as PUT,
 };
+
+/** The same with the path that the server knows it by. */
+function inside(request: Request): Request {
+  const url = new URL(request.url);
+  const path = unplaced(url.pathname);
+  if (path === null || path === url.pathname) return request;
+  url.pathname = path;
+  return new Request(url, request);
+}

@@ -1,3 +1,4 @@
+import { isBeneath } from '@/lib/protocol/base-path.mjs';
 import { AppError } from '@/lib/protocol/errors';
 
 /** Everybody whom the provider signs in. */
@@ -51,7 +52,7 @@ export function oidcSettings(env: Env): OidcSettings | null {
     operatorGroups: list(env, 'INTERLUDE_OIDC_OPERATOR_GROUPS'),
     viewerGroups: list(env, 'INTERLUDE_OIDC_VIEWER_GROUPS'),
     firstAdmin: text(env, 'INTERLUDE_FIRST_ADMIN') || null,
-    publicUrl: publicUrlOf(required(env, 'INTERLUDE_PUBLIC_URL')),
+    publicUrl: publicUrlOf(required(env, 'INTERLUDE_PUBLIC_URL'), text(env, 'INTERLUDE_BASE_PATH')),
   };
   const { adminGroups, operatorGroups, viewerGroups, firstAdmin } = settings;
   if (firstAdmin === null && adminGroups.length + operatorGroups.length + viewerGroups.length === 0) {
@@ -79,10 +80,16 @@ function checkIssuer(issuer: string): void {
   }
 }
 
-function publicUrlOf(address: string): string {
+function publicUrlOf(address: string, basePath: string): string {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || hasMoreThanPath(address, url)) {
     throw refused('INTERLUDE_PUBLIC_URL', 'is not an address such as https://interlude.example.com. Correct it');
+  }
+  if (basePath !== '' && !isBeneath(address, basePath)) {
+    throw refused(
+      'INTERLUDE_PUBLIC_URL',
+      `does not end in ${basePath}, as INTERLUDE_BASE_PATH says. Correct one of them`,
+    );
   }
   // As a browser writes it: what is registered at the provider is compared sign by sign.
   return url.href.replace(/\/+$/, '');

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { placed } from '@/lib/protocol/base-path.mjs';
 import { ERROR_STATUS, type ErrorCode } from '@/lib/protocol/errors';
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '@/lib/protocol/open-api';
 import { MAY, type Permission, ROLES } from '@/lib/protocol/scope';
@@ -45,7 +46,7 @@ export function openApiDocument(routes: readonly DescribedRoute[]): OpenApiDocum
         'The live dashboard for coding agents. Times are epoch milliseconds; a position says where a row stands in the order of the whole server. Fields and frames that you don’t know are to be ignored. Whoever is told no secrets finds in `redacted` how many were left out. PROTOCOL.md is normative.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'This server' }],
+    servers: [{ url: placed('/'), description: 'This server' }],
     tags: GROUPS.map(({ name, about }) => ({ name, description: about })),
     paths,
     components: {

@@ -12,7 +12,7 @@ import { Waive } from '@/components/obligations/waive';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { attachmentPath } from '@/lib/protocol/attachments';
 import type { MessageItem } from '@/lib/protocol/read-models';
-import { API_BASE } from '@/lib/protocol/version';
+import { API_ADDRESS } from '@/lib/protocol/version';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
@@ -46,7 +46,7 @@ export function SessionSlots({ children }: { children: ReactNode }) {
         ),
       // Looked up when it is shown: were the slots new with every word that streams, every turn would be.
       quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
-      hrefOf: ({ hash, name }) => `${API_BASE}${attachmentPath(hash, sessionId, name)}`,
+      hrefOf: ({ hash, name }) => `${API_ADDRESS}${attachmentPath(hash, sessionId, name)}`,
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
     [slots, sessionId, away, canWrite, owed, transcript, queue, composer],

@@ -1,0 +1,260 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { buildWhatIsOld } from '@/lib/launch/build.mjs';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import type { SessionList } from '@/lib/protocol/read-models';
+import { runCli, startCli } from '../support/cli';
+import { embedIn, embedStage } from '../support/embed-stage';
+import { EventWriter } from '../support/event-writer';
+import { rawRequest } from '../support/raw-request';
+import { tempDir } from '../support/temp-dir';
+import { live, transcriptOf } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+import { WireRunner } from '../support/wire-runner';
+
+/** Two parts, the second of which means something else to a pattern than to an address. */
+const BASE = '/tools/inter.lude';
+
+let it: Visit;
+/** Where browsers on this machine have it. */
+let pages = '';
+beforeAll(async () => {
+  await buildWhatIsOld(BASE);
+  it = await visit({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
+  pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
+});
+afterAll(() => it.close());
+
+const origin = () => new URL(it.server.url).origin;
+const ask = (path: string, init: RequestInit = {}) => fetch(`${origin()}${path}`, { redirect: 'manual', ...init });
+const withToken = () => ({ headers: { authorization: `Bearer ${it.server.token}` } });
+
+/** Signed in by a link, as `npm start` prints it. */
+async function signedIn(next = ''): Promise<Page> {
+  const { stdout } = await runCli(['sign-in'], {
+    INTERLUDE_DATA_DIR: it.server.dataDir,
+    INTERLUDE_TOKEN: it.server.token,
+  });
+  expect(stdout).toMatch(`${it.server.url}/sign-in?token=`);
+  const page = await it.context.newPage();
+  await page.goto(`${stdout.trim()}${next === '' ? '' : `&next=${encodeURIComponent(next)}`}`);
+  return page;
+}
+
+test('without a sign-in, what is beneath the path answers as it does beneath none; all else is nothing', async () => {
+  const places: [string, number, string | null][] = [
+    ['', 307, '/signed-out'],
+    ['/', 307, '/signed-out'],
+    ['?q=x', 307, '/signed-out?next=%2F%3Fq%3Dx'],
+    ['/?q=x', 307, '/signed-out?next=%2F%3Fq%3Dx'],
+    ['/settings', 307, '/signed-out?next=%2Fsettings'],
+    ['/inbox', 307, '/signed-out?next=%2Finbox'],
+    ['/sessions/s1', 307, '/signed-out?next=%2Fsessions%2Fs1'],
+    ['/no/such/page', 307, '/signed-out?next=%2Fno%2Fsuch%2Fpage'],
+    ['/api/v1/sessions', 401, null],
+    ['/api/v1/stream', 401, null],
+    ['/metrics', 401, null],
+    ['/healthz', 200, null],
+    ['/signed-out', 200, null],
+    ['/sign-in', 303, '/signed-out'],
+  ];
+  for (const [path, status, location] of places) {
+    const answer = await ask(`${BASE}${path}`);
+    expect([path, answer.status]).toEqual([path, status]);
+    const to = answer.headers.get('location');
+    expect(to && new URL(to, origin()).href).toBe(location && `${origin()}${BASE}${location}`);
+    expect(await answer.text()).not.toContain('Local admin');
+  }
+  // what Next makes of the first page for its own router
+  const flight = await ask(`${BASE}?_rsc=1`, { headers: { rsc: '1', 'next-router-state-tree': '' } });
+  expect(flight.status).toBe(307);
+
+  const outside = [
+    '/',
+    '/settings',
+    '/signed-out',
+    '/sign-in',
+    '/api/v1/sessions',
+    '/healthz',
+    '/_next/static/x',
+    '/embed.js',
+  ];
+  for (const path of [
+    ...outside,
+    '/tools',
+    '/tools/',
+    '/tools/interxlude',
+    `${BASE}x`,
+    `${BASE}%2Fsettings`,
+    BASE.toUpperCase(),
+  ]) {
+    const answer = await ask(path, withToken());
+    expect([path, answer.status]).toEqual([path, 404]);
+    expect(await answer.json()).toMatchObject({ error: { code: 'not_found' } });
+  }
+  const { port } = new URL(it.server.url);
+  for (const path of [
+    '/..',
+    '/../lude/settings',
+    '/../../settings',
+    '/%2e%2E/settings',
+    '/..%5c',
+    '\\..\\settings',
+    '//..//..//x',
+  ]) {
+    const answer = await rawRequest(
+      Number(port),
+      `GET ${BASE}${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`,
+    );
+    expect([path, [307, 308, 404].includes(answer.status)]).toEqual([path, true]);
+    expect(answer.body).not.toContain('Local admin');
+  }
+});
+
+test('a sign-in link leads in, and no request of any page leaves the path', async () => {
+  const agent = new EventWriter(it.server, 'courier');
+  await agent.write('s1', userTurn('r1', 'Hello', 'Here I am'));
+  const runner = await WireRunner.connect(it.server, 'courier');
+  onTestFinished(() => runner.leave());
+  const page = await signedIn();
+  await page.waitForURL(pages);
+  const cookies = await it.context.cookies(pages);
+  expect(cookies.map(({ name, path, httpOnly }) => [name, path, httpOnly])).toEqual([['interlude', BASE, true]]);
+  expect(await it.context.cookies(new URL('/', pages).href)).toEqual([]);
+
+  // the list, a session from it, live
+  await live(page);
+  await page
+    .getByRole('link', { name: /courier/ })
+    .first()
+    .click();
+  await page.waitForURL(`${pages}/sessions/s1`);
+  await transcriptOf(page).getByText('Here I am').waitFor();
+  await live(page);
+  await agent.write('s1', userTurn('r2', 'Go on', 'Said while it was watched'));
+  await transcriptOf(page).getByText('Said while it was watched').waitFor();
+  await page.getByRole('textbox', { name: 'Message to courier' }).fill('To the runner');
+  await page.keyboard.press('Enter');
+  const command = await runner.next('message');
+  expect(command.body.text).toBe('To the runner');
+  await runner.acknowledge(command, 'delivered');
+  await transcriptOf(page).getByText('Delivered', { exact: true }).waitFor();
+
+  // back to the list, which says in the address what is wanted
+  await page.getByRole('link', { name: 'Interlude' }).first().click();
+  await page.waitForURL(pages);
+  await page.getByRole('searchbox', { name: 'Search sessions' }).fill('courier');
+  await page.waitForURL(`${pages}?q=courier`);
+  await page.reload();
+  await page.waitForURL(`${pages}?q=courier`);
+  await live(page);
+  for (const path of [
+    '/inbox',
+    '/agents',
+    '/agents/courier',
+    '/agents/courier/logs',
+    '/settings',
+    '/settings/access',
+    '/settings/audit',
+    '/settings/storage',
+    '/settings/api',
+    '/settings/api/types/Error',
+  ]) {
+    await page.goto(`${pages}${path}`);
+    await page.getByRole('heading').first().waitFor();
+    const leading = await page.evaluate(() =>
+      [...document.querySelectorAll('a[href], form[action], link[href], script[src], img[src]')].map(
+        (one) => one.getAttribute('href') ?? one.getAttribute('action') ?? one.getAttribute('src') ?? '',
+      ),
+    );
+    const astray = leading.filter(
+      (address) => /^(\/|http:)/.test(address) && !new URL(address, pages).href.startsWith(pages),
+    );
+    expect([path, astray]).toEqual([path, []]);
+  }
+  await page.goto(`${pages}/settings/audit`);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: /^Export/ }).click(),
+  ]);
+  expect(await download.failure()).toBeNull();
+
+  // somewhere else with a page that is gone, and out again
+  await page.goto(`${pages}/sessions/none`);
+  await page
+    .getByRole('link', { name: /sessions/i })
+    .first()
+    .click();
+  await page.waitForURL(pages);
+  await page.goto(`${pages}/settings`);
+  await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
+  await page.waitForURL(/\/signed-out/);
+  expect(await it.context.cookies(pages)).toEqual([]);
+  await page.goto(`${pages}/settings`);
+  await page.waitForURL(`${pages}/signed-out?next=%2Fsettings`);
+  await page.getByLabel('Token').fill(it.server.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(`${pages}/settings`);
+  await page.close();
+  expect(it.complaints.filter((complaint) => !/sessions\/none/.test(complaint))).toEqual([]);
+});
+
+test('a runner that is given the address with its path posts there and gets what it is to do', async () => {
+  const home = await tempDir();
+  const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_TOKEN: it.server.token, INTERLUDE_URL: `${it.server.url}/` };
+  const run = startCli(['demo'], env);
+  onTestFinished(async () => {
+    run.process.kill('SIGTERM');
+    await run.ended;
+  });
+  const ofDemo = async () => (await it.read<SessionList>('/sessions?agent=talk-to-me')).sessions.map(({ id }) => id);
+  await expect.poll(ofDemo).toHaveLength(1);
+  const [sessionId] = await ofDemo();
+  const page = await signedIn(`/sessions/${sessionId}`);
+  await page.waitForURL(`${pages}/sessions/${sessionId}`);
+  await page.getByRole('textbox', { name: 'Message to talk-to-me' }).fill('Ask me a question');
+  await page.keyboard.press('Enter');
+  await transcriptOf(page).getByText('Here is one.').waitFor();
+  await page.close();
+});
+
+test('an embed is beneath the path as well', async () => {
+  const stage = await embedStage(BASE);
+  onTestFinished(() => stage.close());
+  const agent = new EventWriter(stage.server, 'shown');
+  await agent.write('e1', userTurn('r1', 'Hello', 'Here in a frame'));
+  const page = await stage.open('crossSite', 'session=e1');
+  const frame = await embedIn(page, stage.origin);
+  await transcriptOf(frame as unknown as Page)
+    .getByText('Here in a frame')
+    .waitFor();
+  await frame.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+  await agent.write('e1', userTurn('r2', 'Go on', 'Said while it was watched'));
+  await frame.getByText('Said while it was watched').waitFor();
+  const list = await stage.open('crossSite', 'fleet');
+  const fleet = await embedIn(list, stage.origin);
+  await fleet.getByRole('link', { name: /shown/ }).first().click();
+  const told = () =>
+    list.evaluate(() =>
+      (window as unknown as { events: { type: string }[] }).events.filter(({ type }) => type === 'navigate'),
+    );
+  await expect.poll(told).toEqual([
+    {
+      type: 'navigate',
+      to: { session: 'e1', anchor: null },
+      path: '/sessions/e1',
+      url: `${stage.origin}/sessions/e1`,
+    },
+  ]);
+  const astray = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
+  expect(astray).toEqual([]);
+});
+
+test('programs are told the address with its path', async () => {
+  const document = (await (await ask(`${BASE}/api/v1/openapi.json`, withToken())).json()) as OpenApiDocument;
+  expect(document.servers).toEqual([{ url: BASE, description: 'This server' }]);
+  expect(Object.keys(document.paths)).toContain('/api/v1/sessions');
+});
