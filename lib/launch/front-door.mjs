@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { unplaced } from '../protocol/base-path.mjs';
+import { unplacedFrom } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
 
@@ -176,7 +176,7 @@ function enter(request, basePath) {
   if (basePath !== '') {
     // as everybody reads it who comes after: without "..", which would lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
-    const inside = unplaced(pathname + search, basePath);
+    const inside = unplacedFrom(pathname + search, basePath);
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }

@@ -47,12 +47,15 @@ export function placeBuild(basePath, sources) {
     rmSync(draft, { recursive: true, force: true });
     copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
     writeFileSync(join(draft, STAMP), stamp);
-    rmSync(to, { recursive: true, force: true });
-    renameSync(draft, to);
+    // another may have started at the same time, and run from there by now
+    if (stampIn(to) !== stamp) {
+      rmSync(to, { recursive: true, force: true });
+      renameSync(draft, to);
+    }
   } catch (error) {
-    rmSync(draft, { recursive: true, force: true });
-    // of two that start at once, one is first
     if (stampIn(to) !== stamp) throw LaunchError.ofWriting(error, dirname(to));
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
   }
 }
 

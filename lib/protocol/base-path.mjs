@@ -8,25 +8,43 @@
  * It is JavaScript, because the launcher and Next's configuration read it, too. In what Next bundles, for browsers as for
  * the server, the variable is what next.config.mjs says, written into the code.
  */
-export const BASE_PATH = process.env.INTERLUDE_BASE_PATH ?? '';
+export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTERLUDE_BASE_PATH ?? '');
 
 /**
  * @param {string} path of this server, with its leading slash
- * @param {string} [basePath]
  * @returns {string} as a browser asks for it
  */
-export function placed(path, basePath = BASE_PATH) {
+export function placed(path) {
+  // asked again as it is written into code, so that pages that are beneath nothing load no more of this
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? placedAt(path, BASE_PATH) : path;
+}
+
+/**
+ * @param {string} path as a browser asked for it, with or without a query
+ * @returns {string | null} the path of this server; null: it is none of it
+ */
+export function unplaced(path) {
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? unplacedFrom(path, BASE_PATH) : path;
+}
+
+/**
+ * `placed`, for a path that is not that of this process.
+ *
+ * @param {string} path
+ * @param {string} basePath
+ */
+export function placedAt(path, basePath) {
   return basePath === '' ? path : basePath + path.replace(/^\/(?=[?#]|$)/, '');
 }
 
 /**
- * Cut by `replace`: a length would be written into the code as that of the placeholder.
+ * `unplaced`, in the same way. Cut by `replace`: a length would be written into the code as that of the placeholder.
  *
- * @param {string} path as a browser asked for it, with or without a query
- * @param {string} [basePath]
- * @returns {string | null} the path of this server; null: it is not beneath it
+ * @param {string} path
+ * @param {string} basePath
+ * @returns {string | null}
  */
-export function unplaced(path, basePath = BASE_PATH) {
+export function unplacedFrom(path, basePath) {
   if (basePath === '') return path;
   const rest = path.startsWith(basePath) ? path.replace(basePath, '') : null;
   if (rest === null || !/^([/?#]|$)/.test(rest)) return null;

@@ -1,13 +1,18 @@
-import { readFile } from 'node:fs/promises';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildWhatIsOld } from '@/lib/launch/build.mjs';
+import { root } from '@/lib/launch/root.mjs';
+import type { SignInCode } from '@/lib/protocol/access';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import type { SessionList } from '@/lib/protocol/read-models';
 import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
+import { ownPort } from '../support/own-port.mjs';
 import { rawRequest } from '../support/raw-request';
 import { tempDir } from '../support/temp-dir';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -258,3 +263,60 @@ test('programs are told the address with its path', async () => {
   expect(document.servers).toEqual([{ url: BASE, description: 'This server' }]);
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions');
 });
+
+const nginx = spawnSync('nginx', ['-v']).error === undefined;
+
+test.skipIf(!nginx).each(['', '/'])(
+  'nginx passes the path on as the page about it says, from location %j',
+  async (end) => {
+    const page = await readFile(join(root, 'docs/sub-path.md'), 'utf8');
+    const [, block = ''] = /```nginx\n([\s\S]+?)```/.exec(page) ?? [];
+    const location = block
+      .replace('location /interlude', `location ${BASE}${end}`)
+      .replace('127.0.0.1:4319', new URL(it.server.url).host);
+    expect(location).toContain(`proxy_pass ${origin()};`);
+    const folder = await tempDir();
+    const port = await ownPort();
+    const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${folder}/${name};`,
+    );
+    const user = process.getuid?.() === 0 ? 'user root;' : '';
+    const server = `server { listen 127.0.0.1:${port}; ${location} }`;
+    await writeFile(
+      join(folder, 'nginx.conf'),
+      `${user} daemon off; master_process off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${temp.join(' ')} ${server} }`,
+    );
+    const proxy = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    onTestFinished(async () => {
+      proxy.kill('SIGTERM');
+      if (proxy.exitCode === null) await once(proxy, 'exit');
+    });
+    const through = `http://127.0.0.1:${port}`;
+    await expect
+      .poll(() =>
+        fetch(`${through}${BASE}/healthz`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(200);
+    // signed out, by way of whatever nginx and Next make of the slash
+    const first = await fetch(`${through}${BASE}`);
+    expect([first.status, first.url]).toEqual([200, `${through}${BASE}/signed-out`]);
+    const { path } = (await (
+      await ask(`${BASE}/api/v1/sign-in-codes`, { method: 'POST', ...withToken() })
+    ).json()) as SignInCode;
+    const entered = await fetch(`${through}${BASE}${path}`, { redirect: 'manual' });
+    expect([entered.status, entered.headers.get('location')]).toEqual([303, BASE]);
+    const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const home = await fetch(`${through}${BASE}`, { headers: { cookie } });
+    expect(home.status).toBe(200);
+    expect(await home.text()).toContain('Sessions');
+    const stream = await fetch(`${through}${BASE}/api/v1/stream?topic=fleet&after=0`, withToken());
+    const reader = stream.body?.pipeThrough(new TextDecoderStream() as never).getReader();
+    expect(String((await reader?.read())?.value)).toContain('event: hello');
+    await reader?.cancel();
+  },
+);

@@ -8,14 +8,14 @@ import { frontDoor } from '../../lib/launch/front-door.mjs';
 const TIMEOUT_MS = 300;
 
 /** A front door whose handlers take a body to its end, unless the path says that they answer without it. */
-async function open() {
+async function open(basePath = '') {
   const bodies: string[] = [];
   const server: ReturnType<typeof createServer> = frontDoor(
     async (request: IncomingMessage, response: ServerResponse) => {
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
-      response.end(request.url === '/api/refused' ? 'not without a sign-in' : 'taken');
+      response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
     },
-    { knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
+    { basePath, knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -106,4 +106,37 @@ test('a request that came while the process stood still is answered', async () =
   // longer than it takes for a request to be late, and for Node to look
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TIMEOUT_MS + 1_200);
   expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test.each([
+  ['/tools/il/api/x?q=1', '/api/x?q=1'],
+  ['/tools/il', '/'],
+  ['/tools/il/', '/'],
+  ['/tools/il?q=/tools/il', '/?q=/tools/il'],
+  ['/tools/il/tools/il', '/tools/il'],
+  ['/tools/./x/../il/settings', '/settings'],
+])('beneath a path, %j is %j', async (asked, inside) => {
+  const { send } = await open('/tools/il');
+  const answer = await send(`GET ${asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
+  expect(answer.endsWith(`\r\n\r\ntaken: ${inside}`)).toBe(true);
+});
+
+test.each([
+  ['GET', '/'],
+  ['GET', '/api/x'],
+  ['POST', '/api/x'],
+  ['GET', '/tools'],
+  ['GET', '/tools/ilx'],
+  ['GET', '/Tools/il'],
+  ['GET', '/tools%2Fil'],
+  ['GET', '/tools/il/..'],
+  ['GET', '/tools/il/../api/x'],
+  ['GET', '/tools/il/%2E%2e/api/x'],
+  ['GET', '/tools/il\\..\\api\\x'],
+  ['GET', '//host/tools/il'],
+])('beneath a path, there is nothing at %s %j', async (method, path) => {
+  const { send } = await open('/tools/il');
+  const answer = await send(`${method} ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+  expect(answer).toContain('"code":"not_found"');
 });

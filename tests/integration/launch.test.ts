@@ -57,6 +57,15 @@ test('a data directory that can not be written is told in one line', async () =>
   );
 });
 
+test.each(['interlude', '/interlude/', '/../a', '/a b', '//host'])(
+  'a base path like %j is told in one line',
+  async (path) => {
+    const end = await refused([], { INTERLUDE_BASE_PATH: path });
+    expect(end.exitCode).toBe(2);
+    expect(end.stderr).toMatch(/^interlude: INTERLUDE_BASE_PATH is "[^\n]+; give a path such as \/interlude[^\n]+\n$/);
+  },
+);
+
 test.each([
   [['--port', 'http'], '"http" is not a port'],
   [['--port', '70000'], '"70000" is not a port'],

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
 import { sameSecret } from '@/lib/access/digest';
 import { checkHost } from '@/lib/access/host';
-import { sessionCookie, sessionOf } from '@/lib/access/session-cookie';
+import { clearedCookie, sessionCookie, sessionOf } from '@/lib/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';
 const settingsOf = (env: Record<string, string>): AccessSettings => accessSettings({ INTERLUDE_TOKEN: TOKEN, ...env });
@@ -76,6 +76,18 @@ describe('a sign-in', () => {
     expect(sessionCookie('x', true)).toMatch(/^__Host-interlude=x; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/);
     expect(sessionCookie('x', false)).toMatch(/^interlude=x; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
     expect(sessionOf(new Headers({ cookie: 'interlude=theirs; __Host-interlude=ours' }))).toBe('ours');
+    // a browser takes `__Host-` for the whole origin only
+    const attributes = 'Path=/tools/interlude; HttpOnly; SameSite=Lax; Max-Age=';
+    expect(sessionCookie('x', true, '/tools/interlude')).toMatch(
+      new RegExp(`^__Secure-interlude=x; ${attributes}\\d+; Secure$`),
+    );
+    expect(sessionCookie('x', false, '/tools/interlude')).toMatch(new RegExp(`^interlude=x; ${attributes}\\d+$`));
+    expect(clearedCookie(true, '/tools/interlude')).toMatch(
+      new RegExp(`^__Secure-interlude=; ${attributes}0; Secure$`),
+    );
+    const both = new Headers({ cookie: 'interlude=theirs; __Host-interlude=theirs; __Secure-interlude=ours' });
+    expect(sessionOf(both, '/tools/interlude')).toBe('ours');
+    expect(sessionOf(both)).toBe('theirs');
   });
 
   test('is read from the cookie of its name only', () => {

@@ -85,6 +85,13 @@ describe('the settings of an identity provider', () => {
     expect(refusal).toMatch(new RegExp(`^${name} [^\n]+\\.$`));
   });
 
+  test('take an address for browsers only with the path that this server is beneath', () => {
+    const at = (INTERLUDE_PUBLIC_URL: string) => refusalOf({ INTERLUDE_PUBLIC_URL, INTERLUDE_BASE_PATH: '/interlude' });
+    expect(at('https://example.com/interlude/')).toBeNull();
+    expect(at('https://example.com')).toMatch(/^INTERLUDE_PUBLIC_URL does not end in \/interlude, [^\n]+\.$/);
+    expect(at('https://example.com/tools/interlude')).toContain('does not end in /interlude');
+  });
+
   test('repeat no secret in what they refuse', () => {
     expect(refusalOf({ INTERLUDE_OIDC_ISSUER: 'https://me:pass@id.example.com' })).not.toContain('pass@');
   });

@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { basePathSetting, placed, placedAt, unplaced, unplacedFrom } from '@/lib/protocol/base-path.mjs';
+
+describe('the path that a server is beneath', () => {
+  test.each([undefined, '', '/'])('is none if it is set to %j', (setting) => {
+    expect(basePathSetting(setting)).toBe('');
+  });
+
+  test.each(['/interlude', '/tools/interlude', '/A-1.b_c~d', '/...', '/a/.b'])('may be %s', (setting) => {
+    expect(basePathSetting(setting)).toBe(setting);
+  });
+
+  test.each([
+    ' ',
+    'interlude',
+    '/interlude/',
+    '//interlude',
+    '/a//b',
+    '/.',
+    '/..',
+    '/../a',
+    '/a/../b',
+    '/a/.',
+    '/a b',
+    '/a\n',
+    '/a?b',
+    '/a#b',
+    '/%2e%2e',
+    '/ä',
+    '/a;b',
+    '/a"b',
+    '\\a',
+    'https://host/a',
+    `/${'a'.repeat(200)}`,
+  ])('may not be %j', (setting) => {
+    expect(() => basePathSetting(setting)).toThrow(/^INTERLUDE_BASE_PATH is ".*give a path such as \/interlude/);
+  });
+});
+
+describe('a path of the server', () => {
+  test.each([
+    ['/', '/interlude'],
+    ['/?q=1', '/interlude?q=1'],
+    ['/#top', '/interlude#top'],
+    ['/sessions/s1?at=/', '/interlude/sessions/s1?at=/'],
+    ['/interlude', '/interlude/interlude'],
+  ])('%s is asked for as %s, and known again', (path, asked) => {
+    expect(placedAt(path, '/interlude')).toBe(asked);
+    expect(unplacedFrom(asked, '/interlude')).toBe(path);
+    expect([placed(path), unplaced(path)]).toEqual([path, path]);
+  });
+
+  test.each(['/', '/interludes', '/interlud', '/Interlude', '/x/interlude', '/interlude%2Fx', 'interlude'])(
+    '%s is none',
+    (asked) => {
+      expect(unplacedFrom(asked, '/interlude')).toBeNull();
+    },
+  );
+
+  test('is the same on its way out and in, beneath whatever it is', () => {
+    const part = fc.stringMatching(/^[A-Za-z0-9_~-]{1,8}$/);
+    const base = fc.array(part, { maxLength: 3 }).map((parts) => parts.map((one) => `/${one}`).join(''));
+    const rest = fc.stringMatching(/^[\w/.%~?#=-]{0,20}$/).map((text) => `/${text}`);
+    fc.assert(
+      fc.property(base, rest, (basePath, path) => {
+        expect(unplacedFrom(placedAt(path, basePath), basePath)).toBe(path);
+      }),
+    );
+  });
+});
