@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { buildWhatIsOld } from '@/lib/launch/build.mjs';
 import { root } from '@/lib/launch/root.mjs';
 import type { SignInCode } from '@/lib/protocol/access';
@@ -12,6 +12,7 @@ import type { SessionList } from '@/lib/protocol/read-models';
 import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
+import { IdentityProvider } from '../support/identity-provider';
 import { ownPort } from '../support/own-port.mjs';
 import { rawRequest } from '../support/raw-request';
 import { tempDir } from '../support/temp-dir';
@@ -73,6 +74,10 @@ test('without a sign-in, what is beneath the path answers as it does beneath non
     expect(to && new URL(to, origin()).href).toBe(location && `${origin()}${BASE}${location}`);
     expect(await answer.text()).not.toContain('Local admin');
   }
+  const shown = await ask(`${BASE}/signed-out`);
+  expect(shown.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  expect(shown.headers.get('x-frame-options')).toBe('DENY');
+  expect((await ask(`${BASE}/embed.js`)).headers.get('access-control-allow-origin')).toBe('*');
   // what Next makes of the first page for its own router
   const flight = await ask(`${BASE}?_rsc=1`, { headers: { rsc: '1', 'next-router-state-tree': '' } });
   expect(flight.status).toBe(307);
@@ -256,6 +261,45 @@ test('an embed is beneath the path as well', async () => {
   ]);
   const astray = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
   expect(astray).toEqual([]);
+});
+
+test('somebody who signs in with the identity provider comes back beneath the path', async () => {
+  for (const level of ['warn', 'info'] as const) {
+    const muted = vi.spyOn(console, level).mockImplementation(() => {});
+    onTestFinished(() => muted.mockRestore());
+  }
+  const port = await ownPort();
+  const publicUrl = `http://127.0.0.1:${port}${BASE}`;
+  const identity = await IdentityProvider.start({ ada: { name: 'Ada Lovelace', groups: ['admins'] } }, [
+    { id: 'interlude', secret: 'the secret of interlude', publicUrl },
+  ]);
+  onTestFinished(() => identity.stop());
+  const team = await visit({
+    port,
+    signedIn: false,
+    env: {
+      INTERLUDE_BASE_PATH: BASE,
+      INTERLUDE_PUBLIC_URL: publicUrl,
+      INTERLUDE_LOCAL_NAME: '',
+      INTERLUDE_OIDC_ISSUER: identity.issuer,
+      INTERLUDE_OIDC_CLIENT_ID: 'interlude',
+      INTERLUDE_OIDC_CLIENT_SECRET: 'the secret of interlude',
+      INTERLUDE_OIDC_SCOPES: 'openid profile email groups',
+      INTERLUDE_OIDC_ADMIN_GROUPS: 'admins',
+    },
+  });
+  onTestFinished(() => team.close());
+  identity.visitor = 'ada';
+  const page = await team.open('/settings?from=link');
+  await page.getByRole('link', { name: /^Sign in with/ }).click();
+  await page.waitForURL(`${publicUrl}/settings?from=link`);
+  await page.getByText('Ada Lovelace').first().waitFor();
+  const cookies = (await team.context.cookies(publicUrl)).filter(({ name }) => name.startsWith('interlude'));
+  expect(cookies.map(({ name, path }) => [name, path])).toEqual([['interlude', BASE]]);
+  // the provider decides nothing of where: a forged answer is told on a page that leads back in
+  await page.goto(`${publicUrl}/sign-in/callback?state=forged&code=x`);
+  await page.getByRole('link', { name: 'To the sign-in page' }).click();
+  await page.waitForURL(`${publicUrl}/signed-out`);
 });
 
 test('programs are told the address with its path', async () => {
