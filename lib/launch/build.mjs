@@ -53,6 +53,19 @@ async function build(basePath, hash) {
   }
 }
 
+/**
+ * A packed copy has one build, with its path in it.
+ *
+ * @param {string} basePath
+ */
+function requirePacked(basePath) {
+  if (existsSync(join(root, buildFolder(basePath), 'BUILD_ID'))) return;
+  const which = basePath === '' ? 'beneath a path' : `not beneath ${basePath}`;
+  throw new LaunchError(
+    `this copy was packed to be ${which}; set INTERLUDE_BASE_PATH as when it was packed, or pack another one`,
+  );
+}
+
 /** @param {string} stampFile */
 function readStamp(stampFile) {
   try {

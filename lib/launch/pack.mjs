@@ -12,7 +12,9 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
+import { basePathSetting } from '../protocol/base-path.mjs';
 import { buildWhatIsOld } from './build.mjs';
+import { buildFolder } from './build-folder.mjs';
 import { packedConfig, READY, readyName } from './packed.mjs';
 import { root } from './root.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
@@ -36,6 +38,10 @@ const AS_THEY_STAND = ['package.json', 'public', 'db/migrations'];
 /** Of the build, what only the next build or a person reads. */
 const NO_PART = new Set(['cache', 'dev', 'diagnostics', 'types', 'build', 'trace', 'trace-build', 'interlude-sources']);
 
+/** It is beneath the path that INTERLUDE_BASE_PATH says as it is packed. */
+const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
+const BUILD = join(root, buildFolder(BASE_PATH));
+
 async function pack() {
   const [given] = process.argv.slice(2);
   if (given === undefined) throw new LaunchError('which folder to pack into? node lib/launch/pack.mjs FOLDER', 2);
@@ -43,7 +49,7 @@ async function pack() {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new LaunchError(`${folder} is not empty; name a folder that is, or none yet`, 2);
   }
-  await buildWhatIsOld();
+  await buildWhatIsOld(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
   const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...AS_THEY_STAND]);
   mkdirSync(folder, { recursive: true });
@@ -60,7 +66,7 @@ async function pack() {
 
 /** What the built pages and Next's server load while they answer, as Next has traced it. */
 function traced() {
-  const traces = walk(join(root, '.next')).filter((path) => path.endsWith('.nft.json'));
+  const traces = walk(BUILD).filter((path) => path.endsWith('.nft.json'));
   return traces.flatMap((trace) => {
     /** @type {{ files: string[] }} */
     const { files } = JSON.parse(readFileSync(trace, 'utf8'));
@@ -70,7 +76,7 @@ function traced() {
 
 /** And what it loads as it starts below a server of ours, which it has no trace of. */
 async function loadedByNext() {
-  Object.assign(process.env, { NODE_ENV: 'production', __NEXT_PRIVATE_STANDALONE_CONFIG: packedConfig() });
+  Object.assign(process.env, { NODE_ENV: 'production', __NEXT_PRIVATE_STANDALONE_CONFIG: packedConfig(BASE_PATH) });
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
@@ -92,7 +98,7 @@ function manifestOf(path) {
 }
 
 function built() {
-  return walk(join(root, '.next'))
+  return walk(BUILD)
     .filter((path) => !path.endsWith('.nft.json') && extname(path) !== '.map')
     .map((path) => relative(root, path));
 }
@@ -159,7 +165,7 @@ const COMMON = {
 function walk(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (folder === join(root, '.next') && NO_PART.has(entry.name)) return [];
+    if (folder === BUILD && NO_PART.has(entry.name)) return [];
     return entry.isDirectory() ? walk(path) : [path];
   });
 }

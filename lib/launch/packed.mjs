@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildFolder } from './build-folder.mjs';
 import { root } from './root.mjs';
 
 /** Where a packed copy has the TypeScript of its start-up code, compiled: `pack.mjs` makes both. */
@@ -19,7 +20,10 @@ export function readyName(path) {
 /**
  * Next's configuration as its build has it, which Next's own packed servers give to Next in an environment variable:
  * without that, it loads what reads the original.
+ *
+ * @param {string} [basePath]
  */
-export function packedConfig() {
-  return JSON.stringify(JSON.parse(readFileSync(join(root, '.next', 'required-server-files.json'), 'utf8')).config);
+export function packedConfig(basePath = '') {
+  const file = join(root, buildFolder(basePath), 'required-server-files.json');
+  return JSON.stringify(JSON.parse(readFileSync(file, 'utf8')).config);
 }

@@ -26,7 +26,7 @@ const READY_WITHIN_MS = 60_000;
  */
 export async function serve(host, { port, release }, alsoIpv6 = false, basePath = '') {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
-  if (isPacked) process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = packedConfig();
+  if (isPacked) process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = packedConfig(basePath);
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
