@@ -43,6 +43,7 @@ describe.skipIf(why !== null)('the container', () => {
       env,
       encoding: 'utf8',
     });
+  const pidInside = () => (JSON.parse(inside('cat', '/data/server.json').stdout) as { pid: number }).pid;
 
   beforeAll(async () => {
     await run(buildah, ['bud', '--build-arg', `NODE_IMAGE=${nodeImage}`, '-t', image, ROOT], {
@@ -61,8 +62,12 @@ describe.skipIf(why !== null)('the container', () => {
     await expect.poll(() => (running.exitCode === null ? said : 'it ended')).toContain('Sign in:');
   }, BUILD_MS);
   afterAll(async () => {
-    // what it runs is ended first: see below
-    if (running?.exitCode === null && running.kill('SIGKILL')) await once(running, 'exit');
+    // its own end would leave behind what it runs
+    if (running?.exitCode === null) {
+      const gone = once(running, 'exit');
+      inside('sh', '-c', `kill -KILL ${pidInside()}`);
+      await gone;
+    }
     for (const args of [
       ['rm', container],
       ['rmi', image],
@@ -86,9 +91,8 @@ describe.skipIf(why !== null)('the container', () => {
     const [, check = '[]'] = /HEALTHCHECK[^[]*CMD (\[.*\])/.exec(readFileSync(`${ROOT}Dockerfile`, 'utf8')) ?? [];
     const [program = '', ...args] = JSON.parse(check) as string[];
     expect(inside(program, ...args).status).toBe(0);
-    const { pid } = JSON.parse(inside('cat', '/data/server.json').stdout) as { pid: number };
     const gone = once(running, 'exit');
-    expect(inside('sh', '-c', `kill -TERM ${pid}`).status).toBe(0);
+    expect(inside('sh', '-c', `kill -TERM ${pidInside()}`).status).toBe(0);
     expect((await gone)[0]).toBe(143);
     expect(inside(program, ...args).status).toBe(1);
   });
