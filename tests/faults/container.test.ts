@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { marker } from '../support/ingest-target';
 import { ownPort } from '../support/own-port.mjs';
+import { WAIT_MS } from '../support/patience';
+import { pause } from '../support/scene';
 
 /** The container, built and run as the Dockerfile says, where there is buildah and an image with Node. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -59,7 +61,11 @@ describe.skipIf(why !== null)('the container', () => {
         said += chunk;
       });
     }
-    await expect.poll(() => (running.exitCode === null ? said : 'it ended')).toContain('Sign in:');
+    const deadline = Date.now() + WAIT_MS;
+    while (!said.includes('Sign in:')) {
+      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+      await pause(50);
+    }
   }, BUILD_MS);
   afterAll(async () => {
     // its own end would leave behind what it runs
