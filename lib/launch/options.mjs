@@ -14,8 +14,8 @@ Starts the dashboard: installs and builds what is missing, brings the database u
   --host H    default: HOST, else 127.0.0.1
 
 Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters; default:
-made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH to be
-beneath a path of the host, such as /interlude.`;
+made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso,
+INTERLUDE_BASE_PATH for a path of the host to be beneath, such as /interlude.`;
 
 /**
  * @param {string[]} argv

@@ -21,9 +21,6 @@ import { LaunchError } from './say.mjs';
 const STAMP = 'interlude-placed';
 /** What only building needs. */
 const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
-/** Maps are for debuggers, and tell nobody a path. */
-const AS_IT_IS = /\.(map|woff2?|ttf|png|ico|svg|wasm|node)$/;
-
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
@@ -82,8 +79,12 @@ function copy(from, to, change, leftOut = new Set()) {
     if (entry.isDirectory()) copy(source, target, change);
     // to packages, from a folder that is as deep
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
-    else if (AS_IT_IS.test(entry.name)) copyFileSync(source, target);
-    else writeFileSync(target, change(readFileSync(source, 'utf8')));
+    else {
+      const content = readFileSync(source);
+      // of what is no text nothing is changed
+      if (content.includes(PLACEHOLDER)) writeFileSync(target, change(content.toString()));
+      else copyFileSync(source, target);
+    }
   }
 }
 

@@ -14,6 +14,7 @@ import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { IdentityProvider } from '../support/identity-provider';
 import { ownPort } from '../support/own-port.mjs';
+import { TEST_MS } from '../support/patience';
 import { rawRequest } from '../support/raw-request';
 import { tempDir } from '../support/temp-dir';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -28,10 +29,11 @@ let it: Visit;
 /** Where browsers on this machine have it. */
 let pages = '';
 beforeAll(async () => {
+  // there may be no build yet
   await buildWhatIsOld(BASE);
   it = await visit({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
   pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
-});
+}, 2 * TEST_MS);
 afterAll(() => it.close());
 
 const origin = () => new URL(it.server.url).origin;
