@@ -262,6 +262,8 @@ it('is off unless it is set right, and says what is wrong', () => {
     'question',
     'failure',
   ]);
+  const beneath = { INTERLUDE_PUBLIC_URL: 'https://example.com/interlude/', INTERLUDE_BASE_PATH: '/interlude' };
+  expect(webhookSetting({ ...url, ...beneath }).webhook?.publicUrl).toBe('https://example.com/interlude');
   for (const wrong of [
     { INTERLUDE_WEBHOOK_URL: 'ftp://example.com' },
     { ...url, INTERLUDE_WEBHOOK_SECRET: 'short' },
@@ -269,11 +271,12 @@ it('is off unless it is set right, and says what is wrong', () => {
     { ...url, INTERLUDE_WEBHOOK_KINDS: 'failures' },
     { ...url, INTERLUDE_PUBLIC_URL: 'nowhere' },
     { ...url, INTERLUDE_PUBLIC_URL: 'https://user:pw@example.com' },
+    { ...url, INTERLUDE_PUBLIC_URL: 'https://example.com', INTERLUDE_BASE_PATH: '/interlude' },
     { INTERLUDE_WEBHOOK_URL: 'https://us%er:pw@example.com' },
   ]) {
     expect(webhookSetting(wrong)).toMatchObject({ webhook: null, problem: expect.any(String) });
   }
-  expect(said).toHaveBeenCalledTimes(7);
+  expect(said).toHaveBeenCalledTimes(8);
   vi.restoreAllMocks();
 });
 
