@@ -105,7 +105,11 @@ export const MAY_IMPORT = {
     'zod',
     'node:',
   ],
-  'lib/launch': ['lib/server', 'lib/protocol', 'lib/access', 'lib/runner', 'next', 'tsx', 'node:'],
+  'lib/launch': ['lib/launch/typescript', 'lib/server', 'lib/protocol', 'lib/access', 'lib/runner', 'next', 'node:'],
+  // What is TypeScript, by its path.
+  'lib/launch/typescript': ['lib/launch', 'tsx', 'node:', COMPUTED],
+  // Runs where the dashboard is built, with all that is there.
+  'lib/launch/pack.mjs': ['lib/launch', 'next', 'esbuild', 'node:'],
   // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
   'lib/maintenance': ['lib/protocol', 'lib/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'components/ui': [
