@@ -109,7 +109,7 @@ export const MAY_IMPORT = {
   // What is TypeScript, by its path.
   'lib/launch/typescript': ['lib/launch', 'tsx', 'node:', COMPUTED],
   // Runs where the dashboard is built, with all that is there.
-  'lib/launch/pack.mjs': ['lib/launch', 'next', 'esbuild', 'node:'],
+  'lib/launch/pack.mjs': ['lib/launch', 'lib/protocol', 'next', 'esbuild', 'node:'],
   // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
   'lib/maintenance': ['lib/protocol', 'lib/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'components/ui': [
@@ -167,6 +167,7 @@ export const MAY_IMPORT = {
  * @type {Record<string, string[]>}
  */
 const MAY_BESIDES = {
+  'next.config.mjs': ['lib/launch'],
   'db/database-file.ts': ['node:'],
   'db/left-behind-log.ts': ['node:'],
   'db/open-file.ts': ['node:'],

@@ -39,7 +39,7 @@ const CLAUDE_TESTS = ['agent-tools', 'attachments', 'claude', 'composer-live', '
 /** Large, and no agent of its own: only with `npm run test:agents -- all`. */
 const ON_REQUEST = new Set(['copilotkit']);
 
-const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.ts', 'proxy.ts'];
+const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.mjs', 'proxy.ts'];
 
 /** @type {Record<string, () => Promise<Tally>>} */
 const STAGES = {
