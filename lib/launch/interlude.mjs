@@ -4,7 +4,9 @@
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { loadTypescript } from './typescript.mjs';
+import { outliveListeners } from './unheard-output.mjs';
 
+outliveListeners();
 // Paths are meant from where the person stands who gives them.
 process.chdir(readFrom);
 

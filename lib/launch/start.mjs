@@ -26,12 +26,14 @@ import { giveUp, LaunchError, say } from './say.mjs';
 import { announce, runningAt } from './server-file.mjs';
 import { signInLines } from './sign-in-link.mjs';
 import { readOrMakeToken, secretsFromFiles } from './token.mjs';
+import { outliveListeners } from './unheard-output.mjs';
 
 /** Whoever is told to end must be gone within two seconds. What is cut off by it is on disk, or was not acknowledged. */
 const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
 
 async function start() {
+  outliveListeners();
   const options = readOptions(process.argv.slice(2), process.env);
   if (options.help) {
     say(START_HELP);

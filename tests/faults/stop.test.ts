@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { marker } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { expectWithin } from '../support/pace';
+import { WAIT_MS } from '../support/patience';
 import { judge, setUp, untilUnderLoad } from '../support/scene';
 import { Watcher } from '../support/watcher';
 
@@ -38,6 +39,20 @@ test.each([
   await server.restart();
   for (const runner of scene.runners) runner.kick();
   await judge(scene);
+});
+
+test('a server whose output nobody reads any more goes on, and ends when it is told to', async () => {
+  const unheard = await startLiveServer({ env: { INTERLUDE_LOG_LEVEL: 'debug' } });
+  onTestFinished(() => unheard.stop());
+  unheard.unheard();
+  // each of which it says something about
+  for (let n = 0; n < 50; n += 1) {
+    const signal = AbortSignal.timeout(WAIT_MS);
+    expect((await fetch(`${unheard.url}/api/v1/sessions`, { signal })).status).toBe(401);
+  }
+  const end = await unheard.signal('SIGTERM');
+  expect(end.exitCode).toBe(143);
+  expectWithin(end.afterMs, 2_000);
 });
 
 test('what is posted as it ends is acknowledged and kept, or its sender hears nothing', async () => {

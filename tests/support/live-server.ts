@@ -21,6 +21,8 @@ export interface LiveServer {
   readonly output: string;
   /** Power off: no signal handler runs. */
   kill9(): Promise<void>;
+  /** Nobody reads what it says any more. */
+  unheard(): void;
   /** Stands still, in the middle of whatever it does; whoever speaks to it waits. */
   freeze(): void;
   thaw(): void;
@@ -86,6 +88,9 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
       return output;
     },
     kill9: () => end(running, 'SIGKILL'),
+    unheard: () => {
+      for (const stream of [running.stdout, running.stderr]) stream?.destroy();
+    },
     freeze: () => void running.kill('SIGSTOP'),
     thaw: () => void running.kill('SIGCONT'),
     async signal(name) {
