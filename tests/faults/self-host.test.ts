@@ -5,7 +5,7 @@ import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { FrameReader } from '../support/frames';
 import { marker } from '../support/ingest-target';
@@ -128,6 +128,40 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
     expectWithin(performance.now() - since, 2_000);
     expect(run(process.execPath, args).status).toBe(1);
   });
+});
+
+test('a copy that was packed for a path is beneath it, and does not start for another', async () => {
+  const [copy, dataDir, port] = [join(await tempDir(), 'copy'), await tempDir(), await ownPort()];
+  const env = (basePath: string) =>
+    onlyWith({
+      PORT: String(port),
+      INTERLUDE_DATA_DIR: dataDir,
+      INTERLUDE_TOKEN: TOKEN,
+      INTERLUDE_BASE_PATH: basePath,
+    });
+  const packing = spawn(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, env: env('/a/packed.one') });
+  expect(await once(packing, 'exit')).toEqual([0, null]);
+  const start = [join(copy, 'lib/launch/start.mjs')];
+  expect(spawnSync(process.execPath, start, { env: env(''), encoding: 'utf8' })).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^interlude: this copy was packed to be beneath a path; [^\n]+\n$/),
+  });
+  const child = spawn(process.execPath, start, { env: env('/a/packed.one'), stdio: 'ignore' });
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+  });
+  const statusOf = (path: string) =>
+    fetch(`http://127.0.0.1:${port}${path}`).then(
+      ({ status }) => status,
+      () => null,
+    );
+  const deadline = Date.now() + READY_WITHIN_MS;
+  while ((await statusOf('/a/packed.one/healthz')) !== 200) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('it did not come up');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(await statusOf('/a/packed.one/signed-out')).toBe(200);
+  expect(await statusOf('/signed-out')).toBe(404);
 });
 
 const systemd = ensureDebianProgram('systemd-analyze', '');

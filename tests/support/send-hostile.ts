@@ -103,7 +103,7 @@ async function catchUp(response: Response): Promise<void> {
 export async function forgetAll({ reader, writes }: Database): Promise<void> {
   const { rows } = await reader.execute(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB '*_search*'
-     AND name NOT LIKE '%migrations%'`,
+     AND name NOT LIKE '%migrations%' AND name <> 'compatibility'`,
   );
   await writes.run((transaction) => transaction.batch(rows.map(({ name }) => `DELETE FROM ${name}`)));
 }
