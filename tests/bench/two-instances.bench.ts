@@ -2,6 +2,7 @@ import { request as ask, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from '@libsql/client';
 import { openDatabase } from '@/db/client';
+import { retryWhileBusy } from '@/db/retry-while-busy';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { note, report } from './report';
@@ -19,6 +20,7 @@ const ROUNDS = 12;
 const REQUESTS_PER_ROUND = 5;
 const FRAMES = 300;
 const FRAME_EVERY_MS = 40;
+const BUSY_MS = 30_000;
 
 const BARE_INSERT = `INSERT INTO events
     (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
@@ -77,7 +79,9 @@ async function ingest(instances: readonly LiveServer[]): Promise<void> {
     const insertAll = () =>
       Promise.all(
         rows.map(async (own) => {
-          for (const json of own) await client.batch([{ sql: BARE_INSERT, args: [json] }], 'write');
+          for (const json of own) {
+            await retryWhileBusy(() => client.batch([{ sql: BARE_INSERT, args: [json] }], 'write'), BUSY_MS);
+          }
         }),
       );
     if (first) await measure('ours', sendAll);

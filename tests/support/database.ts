@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createClient, type Row } from '@libsql/client';
-import { inject } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 
 export interface TestDatabase extends Database {
@@ -20,7 +19,7 @@ export interface TestDatabase extends Database {
  * libSQL servers, the one of this worker, emptied: one at a time.
  */
 export async function temporaryDatabase(): Promise<TestDatabase> {
-  const server = inject('libsqlServers')?.[Number(process.env.VITEST_POOL_ID) - 1];
+  const server = process.env.INTERLUDE_TEST_SERVERS?.split(' ')[Number(process.env.VITEST_POOL_ID) - 1];
   if (server !== undefined) {
     await empty(server);
     return openAt(server);
