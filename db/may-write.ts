@@ -1,4 +1,4 @@
-import type { InStatement } from '@libsql/client';
+import type { InStatement, InValue } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
 
 /**
@@ -17,10 +17,12 @@ export function allowed(version: number): InStatement {
 
 /** Fails, and with it the batch, if it may not: by an error that `isForbidden` knows. */
 export function requireAllowed(version: number): InStatement {
-  return {
-    sql: `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE NOT EXISTS (${ALLOWED})`,
-    args: [version],
-  };
+  return failWhere(`NOT EXISTS (${ALLOWED})`, [version]);
+}
+
+/** A statement that fails, and with it its batch, where a condition holds: the row that it makes then can't be stored. */
+export function failWhere(condition: string, args: InValue[] = []): InStatement {
+  return { sql: `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE ${condition}`, args };
 }
 
 export function isForbidden(error: unknown): boolean {

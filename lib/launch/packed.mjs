@@ -21,9 +21,9 @@ export function readyName(path) {
  * Next's configuration as its build has it, which Next's own packed servers give to Next in an environment variable:
  * without that, it loads what reads the original.
  *
- * @param {string} [basePath]
+ * @param {string} basePath
  */
-export function packedConfig(basePath = '') {
+export function packedConfig(basePath) {
   const file = join(root, buildFolder(basePath), 'required-server-files.json');
   return JSON.stringify(JSON.parse(readFileSync(file, 'utf8')).config);
 }

@@ -1,5 +1,6 @@
 import type { InStatement } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
+import { failWhere } from '@/db/may-write';
 import { schemaState, UNFINISHED } from '@/db/migrate';
 import type { Reader, Snapshot } from '@/db/reader';
 import { CliError, EXIT, type ExitCode } from '@/lib/runner/cli/exit';
@@ -114,10 +115,7 @@ const SEEDED: readonly string[] = [...LAST, ...PROCESSES, 'access', 'counter'];
 /** Fail where there is a row, in the transaction of the mark: a dashboard may run on what was empty a moment ago. */
 function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
   const ours = tables.filter(({ name }) => !SEEDED.includes(name) && !/_search_/.test(name));
-  return ours.map(
-    ({ name }) =>
-      `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE EXISTS (SELECT 1 FROM ${quoted(name)})`,
-  );
+  return ours.map(({ name }) => failWhere(`EXISTS (SELECT 1 FROM ${quoted(name)})`));
 }
 
 function notEmpty(place: Place): CliError {
@@ -207,10 +205,7 @@ async function finish(
     last.push(`DELETE FROM ${quoted(table.name)}`, ...insertRows(table, page.rows));
   }
   // another copy to the same place has its own mark there: then this fails, and undoes the rest
-  const ours = {
-    sql: `INSERT INTO compatibility (id, oldest_writer) SELECT 1, NULL WHERE NOT EXISTS (SELECT 1 FROM ${LEDGER} WHERE hash = ?)`,
-    args: [mark],
-  };
+  const ours = failWhere(`NOT EXISTS (SELECT 1 FROM ${LEDGER} WHERE hash = ?)`, [mark]);
   try {
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
   } catch (error) {

@@ -33,11 +33,11 @@ export function openTarget(place: Place): CopyTarget {
 }
 
 function serverTarget({ url, authToken }: Place & { kind: 'server' }): CopyTarget {
-  const { client, close } = connect(serverAddress(url, authToken), MAINTENANCE_MS);
+  const { client, server, close } = connect(serverAddress(url, authToken), MAINTENANCE_MS);
   return {
     execute: (statement) => client.execute(statement),
-    write: (statements) => retryWhileBusy(() => client.batch(statements, 'write'), BUSY_MS),
-    migrate: () => makeTables(client),
+    write: (statements) => server.batch(statements, 'write'),
+    migrate: () => makeTables(server),
     settle: async () => {},
     close: async () => close(),
   };

@@ -4,16 +4,16 @@ import { basename, dirname, join } from 'node:path';
 import { CliError, EXIT } from '@/lib/runner/cli/exit';
 import { errorCode } from '@/lib/runner/system-error.mjs';
 
+const UNFINISHED = '.unfinished';
+/** A draft that nobody has written to for so long is nobody's. */
+const LEFT_MS = 60 * 60_000;
+
 /**
  * Makes a file that only its owner can read, beside its place, and puts it there when it is whole and on the disk.
  *
  * Failure: nothing that is there is written over, and of several that make the same file at once, one does. If `make`
  * fails, nothing is left; after a power cut at most `<path>.<id>.unfinished`, which a later try removes.
  */
-const UNFINISHED = '.unfinished';
-/** A draft that nobody has written to for so long is nobody's. */
-const LEFT_MS = 60 * 60_000;
-
 export async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
   refuseToOverwrite(path);
   await removeLeft(path);

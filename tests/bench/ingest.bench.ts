@@ -2,6 +2,7 @@ import { createClient } from '@libsql/client';
 import { OWNER } from '@/lib/access/principal';
 import { postEvents } from '@/lib/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
+import { BARE_INSERT, BareRows } from './bare-insert';
 import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';
@@ -15,13 +16,6 @@ const RECORDS_PER_REQUEST = 500;
 const WARM_UP_REQUESTS = 40;
 const MEASURED_REQUESTS = 200;
 
-const BARE_INSERT = `INSERT INTO events
-    (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
-  SELECT value->>'position', value->>'sessionId', value->>'agentId', value->>'producerId', value->>'epoch',
-    value->>'seq', value->>'occurredAt', value->>'receivedAt', value->>'type', value->>'entityId', value->>'turnId',
-    value->'payload'
-  FROM json_each(?)`;
-
 const ours = await temporaryDatabase();
 const bare = await temporaryDatabase();
 const bareClient = createClient({ url: bare.url, concurrency: 1 });
@@ -29,12 +23,12 @@ await bareClient.execute('PRAGMA synchronous = FULL');
 const context = benchContext(ours);
 
 const records = workload('agent-1', 10);
-let position = 0;
+const bareRows = new BareRows();
 const times = { ours: [] as number[], bare: [] as number[] };
 for (let round = 0; round < WARM_UP_REQUESTS + MEASURED_REQUESTS; round += 1) {
   const batch = Array.from({ length: RECORDS_PER_REQUEST }, () => records.next().value as WorkRecord);
   const body = JSON.stringify({ producer: { id: 'agent-1', epoch: 1 }, records: batch });
-  const rows = JSON.stringify(batch.map(bareRow));
+  const rows = bareRows.json(batch);
   const first = round % 2 === 0;
   if (first) await measure('ours', round, () => ingest(body));
   await measure('bare', round, () => insert(rows));
@@ -71,22 +65,4 @@ async function insert(rows: string): Promise<void> {
   const transaction = await bareClient.transaction('write');
   await transaction.execute({ sql: BARE_INSERT, args: [rows] });
   await transaction.commit();
-}
-
-function bareRow({ seq, agentId, sessionId, occurredAt, event }: WorkRecord) {
-  position += 1;
-  return {
-    position,
-    sessionId,
-    agentId,
-    producerId: agentId,
-    epoch: 1,
-    seq,
-    occurredAt,
-    receivedAt: occurredAt,
-    type: event.type,
-    entityId: event.messageId ?? event.toolCallId ?? null,
-    turnId: `${sessionId}-r0`,
-    payload: event,
-  };
 }

@@ -5,6 +5,7 @@ import { openDatabase } from '@/db/client';
 import { retryWhileBusy } from '@/db/retry-while-busy';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
+import { BARE_INSERT, BareRows } from './bare-insert';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';
 
@@ -21,13 +22,6 @@ const REQUESTS_PER_ROUND = 5;
 const FRAMES = 300;
 const FRAME_EVERY_MS = 40;
 const BUSY_MS = 30_000;
-
-const BARE_INSERT = `INSERT INTO events
-    (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
-  SELECT value->>'position', value->>'sessionId', value->>'agentId', value->>'producerId', value->>'epoch',
-    value->>'seq', value->>'occurredAt', value->>'receivedAt', value->>'type', value->>'entityId', value->>'turnId',
-    value->'payload'
-  FROM json_each(?)`;
 
 const ours = await startLibsqlServer();
 const bare = await startLibsqlServer();
@@ -57,7 +51,7 @@ async function ingest(instances: readonly LiveServer[]): Promise<void> {
   const client = createClient({ url: bare.url });
   const sources = Array.from({ length: WRITERS }, (_, writer) => workload(`agent-${writer}`, 10));
   const times = { ours: 0, bare: 0 };
-  let position = 0;
+  const bareRows = new BareRows();
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
     const batches = sources.map((source) =>
       Array.from({ length: REQUESTS_PER_ROUND }, () =>
@@ -67,7 +61,7 @@ async function ingest(instances: readonly LiveServer[]): Promise<void> {
     const bodies = batches.map((own, writer) =>
       own.map((records) => JSON.stringify({ producer: { id: `agent-${writer}`, epoch: 1 }, records })),
     );
-    const rows = batches.map((own) => own.map((records) => JSON.stringify(records.map(bareRow))));
+    const rows = batches.map((own) => own.map((records) => bareRows.json(records)));
     const measure = async (which: keyof typeof times, work: () => Promise<unknown>) => {
       const begunAt = performance.now();
       await work();
@@ -93,14 +87,6 @@ async function ingest(instances: readonly LiveServer[]): Promise<void> {
   note('two instances: ingest', rate(times.ours), 'records/s');
   note('two instances: bare json_each batches', rate(times.bare), 'rows/s');
   report('two instances: ingest to the bare batches', rate(times.ours) / rate(times.bare), '', { atLeast: 0.5 });
-
-  function bareRow({ seq, agentId, sessionId, occurredAt, event }: WorkRecord) {
-    position += 1;
-    const entityId = event.messageId ?? event.toolCallId ?? null;
-    const [received, turnId] = [occurredAt, `${sessionId}-r0`];
-    const from = { producerId: agentId, epoch: 1, seq, occurredAt, receivedAt: received };
-    return { position, sessionId, agentId, ...from, type: event.type, entityId, turnId, payload: event };
-  }
 }
 
 async function sendInTurn(server: LiveServer, bodies: readonly string[]): Promise<void> {

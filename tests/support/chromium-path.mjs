@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { installPackage, mayInstall } from './debian-program.mjs';
 
 /** Debian's, the better one first: a Chromium that has no windows to draw takes 40 % less of the processor. */
 const PACKAGES = ['chromium-headless-shell', 'chromium'];
@@ -33,16 +33,9 @@ export function chromiumPath() {
 export function ensureChromium() {
   if (chromiumPath()) return null;
   if (process.env.CHROMIUM_PATH) return `CHROMIUM_PATH names ${process.env.CHROMIUM_PATH}, which is not there`;
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+  if (!mayInstall()) {
     return 'there is no Chromium; install one ("apt-get install chromium" as root), or name yours with CHROMIUM_PATH';
   }
-  const done = aptGet('update') && PACKAGES.some((name) => aptGet('install', '-y', '--no-install-recommends', name));
-  if (!done) return 'apt-get could not install Chromium (its output is above)';
+  if (!installPackage(PACKAGES)) return 'apt-get could not install Chromium (its output is above)';
   return chromiumPath() ? null : 'apt-get installed no Chromium that is found; name it with CHROMIUM_PATH';
-}
-
-/** @param {string[]} args */
-function aptGet(...args) {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  return spawnSync('apt-get', args, { stdio: 'inherit', env }).status === 0;
 }

@@ -14,11 +14,8 @@ export function ensureDebianProgram(name, packageName = name) {
   const there = placeOf(name);
   if (there) return { program: there };
   if (packageName === '') return { missing: `there is no ${name} on this machine` };
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
-    return { missing: `there is no ${name}; install it ("apt-get install ${packageName}" as root)` };
-  }
-  aptGet('update');
-  aptGet('install', '-y', '--no-install-recommends', packageName);
+  if (!mayInstall()) return { missing: `there is no ${name}; install it ("apt-get install ${packageName}" as root)` };
+  installPackage([packageName]);
   const program = placeOf(name);
   return program ? { program } : { missing: `apt-get could not install ${packageName} (its output is above)` };
 }
@@ -28,7 +25,21 @@ function placeOf(name) {
   return FOLDERS.map((folder) => `${folder}/${name}`).find((place) => existsSync(place));
 }
 
+/** Whether packages of Debian's can be installed here. */
+export function mayInstall() {
+  return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+}
+
+/**
+ * @param {readonly string[]} names of packages, of which one is enough: the first that there is
+ * @returns {boolean} whether one was installed
+ */
+export function installPackage(names) {
+  return aptGet('update') && names.some((name) => aptGet('install', '-y', '--no-install-recommends', name));
+}
+
 /** @param {string[]} args */
 function aptGet(...args) {
-  spawnSync('apt-get', args, { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  return spawnSync('apt-get', args, { stdio: 'inherit', env }).status === 0;
 }

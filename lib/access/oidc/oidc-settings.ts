@@ -85,7 +85,7 @@ function publicUrlOf(address: string, basePath: string): string {
   if (url === null || !/^https?:$/.test(url.protocol) || hasMoreThanPath(address, url)) {
     throw refused('INTERLUDE_PUBLIC_URL', 'is not an address such as https://interlude.example.com. Correct it');
   }
-  if (basePath !== '' && !isBeneath(address, basePath)) {
+  if (!isBeneath(address, basePath)) {
     throw refused(
       'INTERLUDE_PUBLIC_URL',
       `does not end in ${basePath}, as INTERLUDE_BASE_PATH says. Correct one of them`,
