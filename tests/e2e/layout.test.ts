@@ -155,7 +155,8 @@ describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s 
     await page.goto(`${it.server.url}${path}`);
     if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
     await come?.();
-    if (movesAt !== widths[0]) expect(await movesOf(page)).toEqual([]);
+    const moves = movesAt === widths[0] ? [] : await movesOf(page);
+    expect(moves, moves.join('\n')).toEqual([]);
     for (const width of widths) {
       await page.setViewportSize({ width, height: 900 });
       await until?.(page);
@@ -196,6 +197,20 @@ describe('in the rows of all kinds of agents', () => {
     expect(await rowFaults(page, 'aside[aria-label="Tasks"] li')).toEqual([]);
     await picture(page, 'rows-beside');
   });
+});
+
+test.each([
+  ['time', []],
+  ['span', ['“behind it” moved']],
+])('what a %s that grows pushes along its line has moved, unless it is a clock', async (tag, expected) => {
+  const page = await it.context.newPage();
+  await watchMoves(page);
+  await page.goto(`${it.server.url}/signed-out`);
+  await page.setContent(`<p><${tag} id=it>now</${tag}> behind it</p>`);
+  await movesOf(page);
+  await page.locator('#it').evaluate((element) => element.replaceChildren('59s'));
+  const moves = (await movesOf(page)).filter((move) => move.includes('behind it'));
+  expect(moves.map((move) => move.replace(/ from .*/, ''))).toEqual(expected);
 });
 
 test('the narrowest page has room for what each empty field says', async () => {
