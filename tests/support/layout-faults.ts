@@ -156,61 +156,70 @@ export function layoutFaults(page: Page): Promise<string[]> {
 export async function watchMoves(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const MOVED_PX = 2;
+    // A count that goes from 9 to 10 moves what stands behind it.
+    const COUNTED_PX = 8;
     // A clock that ticks from `59s` to `1m`, or from `now` to `5s`, moves what stands on its line.
     const TICK_PX = 24;
+    const CLOCK = /\d ?(?:s|m|min|h|d)\b|\d:\d\d|\bnow\b/;
     const moves = new Set<string>();
     const watched = { moves, looks: 0 };
     let frames = 0;
     let before = new Map<string, DOMRect | null>();
-    let told = new Map<Element, string>();
+    let told = new Map<Text, string>();
     // What is painted is what stands there when a frame has been laid out, and still does once it is over: before, it
-    // may yet be put right, and after, the next frame is begun already.
+    // may yet be put right, and after, the next frame is begun already. What has changed in between is compared with
+    // what it was before, a frame later.
     const watch = () =>
       requestAnimationFrame(() => {
         new ResizeObserver((_, layout) => {
           layout.disconnect();
-          const laidOut = places();
-          setTimeout(() => look(laidOut));
+          const [laidOut, telling] = [places(), clocks()];
+          setTimeout(() => look(laidOut, telling));
         }).observe(document.documentElement);
       });
-    const look = (laidOut: Map<string, DOMRect | null>) => {
+    const look = (laidOut: Map<string, DOMRect | null>, telling: Map<Text, string>) => {
       watch();
-      watched.looks += 1;
       // What is still being read stands where it can, and what opens at its end is there a frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
+      watched.looks += 1;
+      const ticked = clocksThatTicked(telling);
       const now = places();
-      const ticked = clocksThatTicked();
       for (const [text, to] of now) {
-        const same = laidOut.get(text);
-        if (same && to && same.left === to.left && same.top === to.top) continue;
-        now.delete(text);
-      }
-      for (const [text, to] of now) {
+        if (!to) continue;
         const from = before.get(text);
-        if (!from || !to) continue;
+        const same = laidOut.get(text);
+        if (!same || same.left !== to.left || same.top !== to.top) {
+          if (from) now.set(text, from);
+          else now.delete(text);
+          continue;
+        }
+        if (!from) continue;
         const [across, down] = [Math.abs(from.left - to.left), Math.abs(from.top - to.top)];
         const isBesideClock = ticked.some(({ top, bottom }) => top < to.bottom && bottom > to.top);
-        if (across <= (isBesideClock ? TICK_PX : MOVED_PX) && down <= MOVED_PX) continue;
+        if (across <= (isBesideClock ? TICK_PX : COUNTED_PX) && down <= MOVED_PX) continue;
         const place = ({ left, top }: DOMRect) => `${Math.round(left)},${Math.round(top)}`;
         moves.add(`“${text.slice(0, 40)}” moved from ${place(from)} to ${place(to)}`);
       }
       before = now;
     };
-    const clocksThatTicked = () => {
-      const clocks = [...document.querySelectorAll('time')];
-      const ticked = clocks.filter((clock) => told.has(clock) && told.get(clock) !== clock.textContent);
-      told = new Map(clocks.map((clock) => [clock, clock.textContent ?? '']));
-      return ticked.map((clock) => clock.getBoundingClientRect());
+    const clocks = () =>
+      new Map([...textsOf()].filter(({ data }) => CLOCK.test(data)).map((text) => [text, text.data]));
+    const clocksThatTicked = (telling: Map<Text, string>) => {
+      const ticked: DOMRect[] = [];
+      for (const [clock, text] of telling) {
+        const last = told.get(clock) ?? text;
+        if (clock.data !== text) telling.set(clock, last);
+        else if (last !== text) ticked.push(placeOf(clock));
+      }
+      told = telling;
+      return ticked;
     };
     const places = () => {
       const now = new Map<string, DOMRect | null>();
-      const range = document.createRange();
-      const walker = document.createTreeWalker(document.body ?? document.documentElement, NodeFilter.SHOW_TEXT);
-      for (let node = walker.nextNode() as Text | null; node; node = walker.nextNode() as Text | null) {
+      for (const node of textsOf()) {
         const text = node.data.trim();
         if (text.length < 3 || text.length > 200 || /^[\d\s:.]+/.test(text)) continue;
-        range.selectNodeContents(node);
-        const rect = range.getBoundingClientRect();
+        const rect = placeOf(node);
         const box = node.parentElement?.closest('[role="log"], nav')?.getBoundingClientRect();
         const [top, bottom] = [Math.max(0, box?.top ?? 0), Math.min(innerHeight, box?.bottom ?? innerHeight)];
         const isInSight = rect.width > 1 && rect.top >= top && rect.bottom <= bottom;
@@ -219,6 +228,15 @@ export async function watchMoves(page: Page): Promise<void> {
         now.set(text, now.has(text) ? null : rect);
       }
       return now;
+    };
+    function* textsOf(): Generator<Text> {
+      const walker = document.createTreeWalker(document.body ?? document.documentElement, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) yield node as Text;
+    }
+    const placeOf = (node: Text): DOMRect => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return range.getBoundingClientRect();
     };
     watch();
     Object.assign(window, { watched });
