@@ -38,6 +38,8 @@ type Answer = CommandOf<'permission.decision' | 'question.answer'>;
 export class HeldRequests {
   readonly #held = new Map<string, HeldRequest>();
   readonly #answered = new Map<string, true>();
+  /** Openings by their digest: what is asked again in the same words is another one, which takes an answer of its own. */
+  readonly #answeredOpenings = new Map<string, true>();
   /** Held, and their answer is on its way. */
   readonly #giving = new Set<HeldRequest>();
 
@@ -68,23 +70,31 @@ export class HeldRequests {
         ? 'it was answered already'
         : 'the agent does not wait for this any more';
     }
+    // One without is refused.
+    const { digest = '' } = body;
+    if (this.#answeredOpenings.has(digest)) return 'it was answered already';
     const refusal = refusalOf(request, body);
     if (refusal !== null) return refusal;
     const answer = answerOf(request, command);
     if (typeof answer === 'string') return answer;
-    this.#giving.add(request);
-    const failed = await this.#give(request, answer);
+    const failed = await this.#give(request, answer, digest);
     if (failed !== null) return failed;
     remember(this.#answered, key, true, MAX_ANSWERED);
     if (this.#held.get(key) === request) this.#held.delete(key);
     return null;
   }
 
-  async #give(request: HeldRequest, answer: HeldAnswer): Promise<string | null> {
+  async #give(request: HeldRequest, answer: HeldAnswer, digest: string): Promise<string | null> {
+    this.#giving.add(request);
+    remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
+    let isGiven = false;
     try {
-      return await request.give(answer);
+      const failed = await request.give(answer);
+      isGiven = failed === null;
+      return failed;
     } finally {
       this.#giving.delete(request);
+      if (!isGiven) this.#answeredOpenings.delete(digest);
     }
   }
 }

@@ -56,6 +56,51 @@ test('an answer is given once; a second one hears that it was answered', async (
   expect(given).toEqual([{ kind: 'permission', isAllowed: true, isLasting: false }]);
 });
 
+test('what is held again in the same words takes no second answer to what was held before', async () => {
+  const { given, requests, decide } = held();
+  expect(await decide({})).toBeNull();
+  const asked = { sessionId: 's', requestId: 'q1', tool: 'shell', input: INPUT };
+  requests.hold({
+    ...asked,
+    kind: 'permission',
+    give(answer) {
+      given.push(answer);
+      return null;
+    },
+  });
+  expect(await decide({})).toBe('it was answered already');
+  expect(given).toHaveLength(1);
+  expect(await decide({ digest: requestDigest({ ...asked, position: '8' }), openedPosition: '8' })).toBeNull();
+  expect(given).toHaveLength(2);
+});
+
+test('nor while the first answer is on its way; one that could not be given may be given again', async () => {
+  let fail = (_: string | null) => {};
+  const { given, requests, decide } = held({
+    give: () =>
+      new Promise<string | null>((resolve) => {
+        fail = resolve;
+      }),
+  });
+  const first = decide({});
+  requests.hold({
+    sessionId: 's',
+    requestId: 'q1',
+    kind: 'permission',
+    tool: 'shell',
+    input: INPUT,
+    give(answer) {
+      given.push(answer);
+      return null;
+    },
+  });
+  expect(await decide({})).toBe('it was answered already');
+  fail('the agent has gone');
+  expect(await first).toBe('the agent has gone');
+  expect(await decide({})).toBeNull();
+  expect(given).toHaveLength(1);
+});
+
 test('two answers at once: the first is given, the second is refused while it is on its way', async () => {
   const { given, requests, decide } = held({
     give: async (answer) => {

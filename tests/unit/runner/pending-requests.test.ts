@@ -96,6 +96,19 @@ describe('what the agent waits for people to say', () => {
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });
 
+  test('asked again in the same words, it takes no second answer to what was asked before', async () => {
+    const pending = new PendingRequests('s');
+    const asked = request('Bash', { command: 'ls' });
+    const first = pending.wait('1', asked, 10_000);
+    expect(pending.decide('1', allow('1', asked))).toBeNull();
+    await first;
+    const again = pending.wait('1', { ...asked }, 10_000);
+    expect(pending.decide('1', allow('1', asked))).toBe('it was answered already');
+    const said = { ...about('1', asked, '8'), behavior: 'deny' } as const;
+    expect(pending.decide('1', { kind: 'permission', said })).toBeNull();
+    expect(await again).toEqual({ kind: 'permission', said });
+  });
+
   test('nobody answers: the agent is told to go on without it', async () => {
     const asked = request('Bash', { command: 'rm' });
     const decision = await new PendingRequests('s').wait('1', asked, 1);

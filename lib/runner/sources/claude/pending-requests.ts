@@ -35,6 +35,8 @@ export class PendingRequests {
   readonly #sessionId: string;
   readonly #open = new Map<string, Open>();
   readonly #answered = new Map<string, true>();
+  /** Openings by their digest: what is asked again in the same words is another one, which takes an answer of its own. */
+  readonly #answeredOpenings = new Map<string, true>();
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId;
@@ -84,8 +86,10 @@ export class PendingRequests {
       return 'this is a question; send "answers", or deny it';
     }
     if (decision.kind === 'permission' || decision.kind === 'question') {
+      const { digest = '' } = decision.said;
       const refusal = this.#refusalOf(id, open, decision.said);
       if (refusal !== null) return refusal;
+      remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     }
     open.resolve(decision);
     return null;
@@ -107,6 +111,7 @@ export class PendingRequests {
       return 'the server does not say what was answered; update it, or answer where the agent runs';
     }
     const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
+    if (this.#answeredOpenings.has(digest)) return 'it was answered already';
     if (requestDigest(held) === digest) return null;
     return 'the agent asks for something other than what was answered, and is still waiting';
   }
