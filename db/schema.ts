@@ -109,6 +109,8 @@ export const events = sqliteTable(
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
     // what was lost of a session
     index('events_lost').on(table.sessionId, table.position).where(sql`name = 'interlude:lost'`),
+    // what tells of removed turns
+    index('events_of_retention').on(table.sessionId, table.position).where(sql`name = 'interlude:removed'`),
     // what was asked under an id
     index('events_of_requests')
       .on(table.sessionId, table.entityId, table.position)
@@ -212,6 +214,8 @@ export const sessions = sqliteTable(
     /** When its runner last sent anything about it, and the server's position before that. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
+    /** Retention has removed what stood in its log up to here, but for what later turns and running tasks show. */
+    removedUpTo: integer('removed_up_to').notNull().default(0),
     /** When people want its agent woken by its runner; null if nobody has said. */
     wakeRule: text('wake_rule').$type<WakeRule>(),
     /** The rest of SessionSummary. */

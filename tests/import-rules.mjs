@@ -61,6 +61,7 @@ export const MAY_IMPORT = {
   ],
   'lib/telemetry/telemetry': [],
   'lib/log-store': ['lib/protocol', 'lib/projections', 'lib/access', 'db', ...LIBSQL],
+  'lib/retention': ['lib/protocol', 'lib/ingest', 'lib/access', 'db', ...LIBSQL],
   'lib/queries': ['lib/protocol', 'lib/redaction', 'lib/projections', 'lib/access', 'db', ...LIBSQL, 'zod'],
   'lib/agui': [
     'lib/protocol',
@@ -83,6 +84,7 @@ export const MAY_IMPORT = {
     'lib/commands',
     'lib/fan-out',
     'lib/log-store',
+    'lib/retention',
     'lib/webhook',
     'lib/telemetry',
     'lib/telemetry/telemetry',

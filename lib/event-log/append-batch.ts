@@ -182,7 +182,7 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 const TASKS = new RowWriter(tasks, { keeps: ['id', 'agentId'] });
-const SESSIONS = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number'] });
+const SESSIONS = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number', 'removedUpTo'] });
 const AGENTS = new RowWriter(agents, { keeps: [] });
 const OBLIGATIONS = new RowWriter(obligations, { keeps: ['position', 'agentId'] });
 

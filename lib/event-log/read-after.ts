@@ -87,7 +87,7 @@ export async function readAfter(
 
 /** The positions between which a stream can be resumed. */
 export interface Bounds {
-  /** All rows after this one are there. Nothing is ever pruned so far, so it is the beginning. */
+  /** Whoever has what came up to here misses nothing. Retention has removed some of what came before, unless it is 0. */
   oldest: number;
   /** The newest position that the reader may know of, 0 when nothing was ever written. */
   latest: number;
@@ -95,11 +95,16 @@ export interface Bounds {
   newest: number;
 }
 
-export async function readBounds({ reader }: Database, scope: Scope): Promise<Bounds> {
-  const counter = 'SELECT position FROM counter';
-  const wanted = scope.kind === 'everything' ? [counter] : [counter, positionIn(scope)];
-  const [newest, latest] = (await reader.batch(wanted, 'read')).map(({ rows }) => Number(rows[0]?.position ?? 0));
-  return { oldest: 0, latest: latest ?? newest ?? 0, newest: newest ?? 0 };
+/** @param sessionIds whose events are asked for: retention removes those of each by itself */
+export async function readBounds({ reader }: Database, scope: Scope, sessionIds: readonly string[]): Promise<Bounds> {
+  const removed = {
+    sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
+    args: [JSON.stringify(sessionIds)],
+  };
+  const own = scope.kind === 'everything' ? [] : [positionIn(scope)];
+  const found = await reader.batch(['SELECT position FROM counter', removed, ...own], 'read');
+  const [newest = 0, oldest = 0, latest = newest] = found.map(({ rows }) => Number(rows[0]?.position ?? 0));
+  return { oldest, latest, newest };
 }
 
 function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowLimits): RowStatement[] {

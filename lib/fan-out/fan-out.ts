@@ -108,7 +108,8 @@ export class FanOut {
    */
   async subscribe(wish: Subscription): Promise<Opener> {
     const { topics, scope, redacts = false, after, client = '' } = wish;
-    const start = resume(after, await readBounds(this.#database, scope));
+    const wanted = wantedBy(topics, scope);
+    const start = resume(after, await readBounds(this.#database, scope, wanted.sessionIds));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
@@ -117,7 +118,6 @@ export class FanOut {
     return (sink) => {
       const subscriber = this.#begin(sink, wish, start);
       const { page } = this.#options;
-      const wanted = wantedBy(topics, scope);
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
       catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, page, client, redactor).then(
         () => {
@@ -208,10 +208,12 @@ type Start = Bounds & { resume: 'ok' | 'gap'; after: number };
 
 /**
  * Where a stream begins. What can't be resumed is a `gap`: the position is of another database or from beyond
- * retention. Such a stream begins now, and its client loads its snapshot again.
+ * retention. Such a stream begins now, and its client loads its snapshot again. The beginning is where it always was:
+ * before all that is there.
  */
 export function resume(after: number | null, bounds: Bounds): Start {
   if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };
-  if (after > bounds.latest || after < bounds.oldest) return { ...bounds, resume: 'gap', after: bounds.latest };
+  const isBeyond = after > 0 && after < bounds.oldest;
+  if (after > bounds.latest || isBeyond) return { ...bounds, resume: 'gap', after: bounds.latest };
   return { ...bounds, resume: 'ok', after };
 }

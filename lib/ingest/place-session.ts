@@ -3,7 +3,7 @@ import type { EventRow } from '@/lib/event-log/batch-rows';
 import type { Placement } from '@/lib/projections/placement';
 import { snapshotEvent } from '@/lib/projections/snapshot-parts';
 import { placeEvents } from '@/lib/projections/turns';
-import { positionFromNumber } from '@/lib/protocol/position';
+import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import { SaidBefore } from './said-before';
 import type { SessionBatch, SessionEntry, Stored } from './session-batch';
@@ -22,7 +22,9 @@ interface Placed {
 /** Places a session's events in pieces, as `placeEvents` would place all of them; what is new in a snapshot follows it. */
 export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
-  const before = hasSnapshots ? await SaidBefore.of(stored.said, stored.obligations, pace) : null;
+  const { removed } = session.before?.summary ?? {};
+  const removedUpTo = removed === undefined ? 0 : positionToNumber(removed.upTo);
+  const before = hasSnapshots ? await SaidBefore.of(stored.said, stored.obligations, pace, removedUpTo) : null;
   const placed: Placed = {
     places: session.before?.places ?? NO_PLACES,
     placements: [],
@@ -51,7 +53,9 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     await place(session.entries.slice(from, at + 1));
     from = at + 1;
     const news: SessionEntry[] = [];
+    const first = removed === undefined ? 0 : before.firstKnown(snapshot.parts);
     await pace.each(snapshot.parts.entries(), ([index, part]) => {
+      if (index < first) return;
       const turnId = before.placeFor(part);
       if (turnId !== undefined) news.push(derivedFrom(snapshot, index + 1, snapshotEvent(part, turnId)));
     });

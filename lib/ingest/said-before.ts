@@ -24,12 +24,21 @@ export class SaidBefore {
     this.#owed = new Set(obligations.map(({ messageId }) => messageId));
   }
 
-  /** @param rows the newest of each, in the order of the log */
-  static async of(rows: readonly SaidRow[], obligations: readonly Obligation[], pace: Pace): Promise<SaidBefore> {
+  /**
+   * @param rows the newest of each, in the order of the log
+   * @param removedUpTo the turns that began up to here are gone; 0 if none is
+   */
+  static async of(
+    rows: readonly SaidRow[],
+    obligations: readonly Obligation[],
+    pace: Pace,
+    removedUpTo = 0,
+  ): Promise<SaidBefore> {
     const before = new SaidBefore(obligations);
     const counts = new Map<string, number>();
     for (const { entityId } of rows) counts.set(entityId, (counts.get(entityId) ?? 0) + 1);
-    await pace.each(rows, ({ entityId, type, turnId, payload }) => {
+    await pace.each(rows, ({ entityId, type, position, turnId: toldIn, payload }) => {
+      const turnId = position > removedUpTo ? toldIn : null;
       const isAll = (counts.get(entityId) ?? 0) < MOST_SAID_ROWS;
       const event: AgUiEvent = payload === null ? { type } : JSON.parse(payload);
       before.#tell(entityId, event, turnId, isAll ? '' : null);
@@ -50,13 +59,29 @@ export class SaidBefore {
     }
   }
 
+  /**
+   * What a session lacks of its snapshot from before the first part that it knows is what was removed of it.
+   * @returns the index of that part; 0 if none is known
+   */
+  firstKnown(parts: readonly SnapshotPart[]): number {
+    return Math.max(
+      parts.findIndex((part) => this.#find(part) !== undefined),
+      0,
+    );
+  }
+
   /** @returns the turn in which the part is to be told, null for the place of its snapshot; undefined if it is not news */
-  placeFor({ kind, id, text }: SnapshotPart): string | null | undefined {
-    const said = this.#said.get(`${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`);
+  placeFor(part: SnapshotPart): string | null | undefined {
+    const { kind, id, text } = part;
+    const said = this.#find(part);
     // A message that came with the input of a run is not in the log under its own id.
     if (said === undefined) return kind === 'text' && this.#owed.has(id) ? undefined : null;
     const isNews = (kind === 'result' ? said.result : said.text) !== text;
     return isNews ? said.turnId : undefined;
+  }
+
+  #find({ kind, id }: SnapshotPart): Said | undefined {
+    return this.#said.get(`${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`);
   }
 
   #tell(id: string, event: AgUiEvent, turnId: string | null, before: string | null): void {

@@ -35,12 +35,13 @@ const MARKS = [
   'origin',
   'delivery',
   'clientId',
+  'removed',
 ] as const;
 const NO_MARKS = Object.fromEntries(MARKS.map((mark) => [mark, undefined]));
 
 /**
  * Only the server marks events: as parts of a snapshot, as derived or presumed, as what they take the place of or repeat,
- * as of a task, and a message as one that came through it.
+ * as of a task, as what tells of removed turns, and a message as one that came through it.
  */
 export function unmarked(event: AgUiEvent): AgUiEvent {
   const said = interludeOf(event);

@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { pause } from '@/db/next-turn';
+import { paced } from '@/db/paced';
 import { ALL_DUE, type DueRows, isAnyDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
@@ -14,10 +14,6 @@ const INDEX_AFTER_MS = 200;
 const POLL_MS = 5000;
 /** How often to look for lines to remove. */
 const RETENTION_EVERY_MS = 60_000;
-/** Pause after each slice: others get two thirds of the time, and on a slow machine the index still keeps up. */
-const PAUSE_RATIO = 2;
-const MIN_PAUSE_MS = 5;
-const MAX_PAUSE_MS = 40;
 
 /**
  * Maintains the logs of a process: indexes what ingest has written, and removes what is too old or too much. Both in
@@ -83,7 +79,7 @@ export class LogKeeper {
         if (this.#isClosed) return 0;
         let indexed = 0;
         for (const backlog of await chunkBacklogs(reader, choice)) {
-          await this.#paced(async () => {
+          await paced(async () => {
             if (await chunkNextLines(this.#database, backlog)) indexed += 1;
           });
         }
@@ -113,7 +109,7 @@ export class LogKeeper {
         let removed = 0;
         const { rows } = await reader.execute(selectDue(overdue, choice, overdue.key, ALL_DUE));
         for (const agentId of rows.map((row) => String(row.agent_id))) {
-          await this.#paced(async () => {
+          await paced(async () => {
             removed += await writes.run((transaction) => removeOldLines(transaction, agentId, this.#retention, now));
           });
         }
@@ -153,13 +149,6 @@ export class LogKeeper {
     if (due.length === 0) return true;
     const { rows } = await this.#database.reader.execute(isAnyDue(due));
     return Number(rows[0]?.is_any_due) === 1;
-  }
-
-  async #paced(slice: () => Promise<void>): Promise<void> {
-    const beganAt = performance.now();
-    await slice();
-    const pauseMs = (performance.now() - beganAt) * PAUSE_RATIO;
-    await pause(Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
   }
 
   #failed(error: unknown): void {

@@ -76,9 +76,12 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'turns of events',
+    // what retention has cut off goes piece by piece
     sql: `SELECT e.session_id AS session, e.turn_id AS turn, count(*) AS count FROM events AS e
       LEFT JOIN turns AS t ON t.session_id = e.session_id AND t.id = e.turn_id
+      LEFT JOIN sessions AS s ON s.id = e.session_id
       WHERE ${inRange('e.position')} AND e.turn_id IS NOT NULL AND e.turn_id NOT LIKE 'task:%' AND t.id IS NULL
+        AND e.position > ifnull(s.removed_up_to, 0)
       GROUP BY e.session_id, e.turn_id`,
     next: by('events'),
     what: ({ session, turn, count }) =>
@@ -91,6 +94,13 @@ export const INVARIANTS: readonly Invariant[] = [
     next: by(table, 'rowid'),
     what: ({ id, count }: Row) => `the session ${told(id)} of ${count} ${table} is not there`,
   })),
+  {
+    name: 'removed turns',
+    sql: `SELECT t.session_id AS session, count(*) AS count FROM turns AS t JOIN sessions AS s ON s.id = t.session_id
+      WHERE ${inRange('t.rowid')} AND t.position <= s.removed_up_to GROUP BY t.session_id`,
+    next: by('turns', 'rowid'),
+    what: ({ session, count }) => `${count} turns of the session ${told(session)} were removed, and are there`,
+  },
   {
     name: 'turns of tasks',
     sql: `SELECT k.session_id AS session, k.id AS id, e.value AS turn FROM tasks AS k,

@@ -1,8 +1,9 @@
-import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { readAttachments } from '@/lib/protocol/attachments';
 import { type Fields, isObject, listOf } from '@/lib/protocol/fields';
 import { isId } from '@/lib/protocol/is-id';
 import { MAX_NAMED } from '@/lib/protocol/limits';
+import { isPosition } from '@/lib/protocol/position';
 import { idList, idOrNull } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
@@ -19,7 +20,7 @@ const TEXTS = ['taskPosition', 'assignedBy'] as const;
 export function interludeOf(event: AgUiEvent): InterludeMetadata {
   const said: unknown = event.metadata?.interlude;
   if (!isObject(said)) return NOTHING;
-  const { turn, trigger, from, ofSnapshot, derived } = said;
+  const { turn, trigger, from, ofSnapshot, derived, removed } = said;
   const known: InterludeMetadata = {};
   for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
   for (const key of IDS) if (isId(said[key])) known[key] = said[key];
@@ -31,6 +32,7 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
   if (said.delivery === 'queued') known.delivery = 'queued';
+  if (isObject(removed)) known.removed = removedOf(removed);
   if (isObject(from) && isId(from.id) && (from.kind === 'person' || from.kind === 'agent'))
     known.from = { kind: from.kind, id: from.id };
   return known;
@@ -49,6 +51,10 @@ function triggerOf(said: Fields): TurnTrigger {
     if (Array.isArray(ids)) trigger[key] = tasks.map(({ at }) => idOrNull(ids[at]));
   }
   return trigger;
+}
+
+function removedOf({ upTo, turns }: Fields): RemovedTurns | undefined {
+  return typeof upTo === 'string' && isPosition(upTo) && typeof turns === 'number' ? { upTo, turns } : undefined;
 }
 
 function stringOrNull(value: unknown): string | null {

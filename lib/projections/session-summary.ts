@@ -209,6 +209,12 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   const { summary } = fold;
   // What a command writes says nothing of its agent's progress.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
+  // and what retention does, nothing of anybody
+  if (customName(entry.event) === CUSTOM.removed) {
+    const { removed } = interludeOf(entry.event);
+    if (removed !== undefined) summary.removed = { ...removed, at: entry.receivedAt };
+    return;
+  }
   // On the server's clock, even if it was set back: lists are sorted by this, and agents' clocks can't be relied on.
   summary.lastEventAt = entry.receivedAt;
   for (const turn of placement.turns) {

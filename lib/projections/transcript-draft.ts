@@ -56,6 +56,7 @@ export class TranscriptDraft {
       this.#moved.add(keyOf(move));
     }
     for (const id of placement.removedTurnIds) if (!this.#remove(id)) missed.removedTurnIds.push(id);
+    if (placement.removedUpTo !== undefined) this.#removeUpTo(placement.removedUpTo);
     if (turnId !== null) {
       if (this.#waits(entityId, turnId) || !this.#index.has(turnId)) missed.turnId = turnId;
       else if (!this.#isKnown(turnId, entry.position)) addTo(this.#pending, turnId, entry);
@@ -65,7 +66,7 @@ export class TranscriptDraft {
 
   result(): Omit<LoadedTurns, 'ahead'> {
     for (const turnId of [...this.#pending.keys()]) this.#flush(turnId);
-    const turns = this.#removed ? this.#turns.filter((turn) => this.#index.has(turn.id)) : this.#turns;
+    const turns = this.#removed ? this.#turns.filter((turn, at) => this.#index.get(turn.id) === at) : this.#turns;
     return { turns, incomplete: this.#incomplete, waiting: this.#waiting };
   }
 
@@ -80,8 +81,9 @@ export class TranscriptDraft {
       this.#incomplete ||= isMissing;
       return;
     }
-    const { turnId, turns, moves, removedTurnIds } = missed;
-    if (turnId === null && turns.length + moves.length + removedTurnIds.length === 0) return;
+    const { turnId, turns, moves, removedTurnIds, removedUpTo } = missed;
+    const isNothing = turnId === null && removedUpTo === undefined;
+    if (isNothing && turns.length + moves.length + removedTurnIds.length === 0) return;
     this.#waiting.push(missed);
     if (this.#waiting.length <= MAX_WAITING) return;
     this.#incomplete ||= this.#moved.size > 0;
@@ -135,6 +137,10 @@ export class TranscriptDraft {
       .reduce<Item[]>(insertItem, [...target.items]);
     this.#turns[to] = settleTurn({ ...target, ...new ItemDraft({ items, omitted: target.omitted }).shown() });
     return true;
+  }
+
+  #removeUpTo(position: Position): void {
+    for (const turn of this.#turns) if (comparePositions(turn.position, position) <= 0) this.#remove(turn.id);
   }
 
   /** @returns false if it is not loaded */

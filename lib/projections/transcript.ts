@@ -1,9 +1,11 @@
 import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
-import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
+import type { Item, RemovedHistory, TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { subagentTaskId } from './event-fields';
+import { interludeOf } from './interlude-metadata';
 import { foldItems } from './items';
+import type { Placement } from './placement';
 import { type LoadedTurns, TranscriptDraft } from './transcript-draft';
 import { placeEvents } from './turns';
 
@@ -20,6 +22,8 @@ export interface TranscriptState extends LoadedTurns {
   places: TurnPlaces;
   /** Secrets are left out of what this reader is told. Left out if they are not. */
   redacts?: true;
+  /** The oldest turns, which retention has removed. Left out while none was. */
+  removed?: RemovedHistory;
 }
 
 const NOTHING_AHEAD: ReadonlyMap<string, Position> = new Map();
@@ -36,9 +40,9 @@ export const EMPTY_TRANSCRIPT: TranscriptState = {
 
 /** @param page the newest page: the one read without `before` */
 export function transcriptFromPage(page: TranscriptPage): TranscriptState {
-  const { turns, position, hasMore, places = NO_PLACES, redacted } = page;
+  const { turns, position, hasMore, places = NO_PLACES, redacted, removed } = page;
   const redacts = redacted === undefined ? {} : { redacts: true as const };
-  return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places, ...redacts };
+  return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places, ...redacts, ...(removed && { removed }) };
 }
 
 /** To be called before an older page is asked for: from here on, what that page may lack is kept for it. */
@@ -68,7 +72,8 @@ export function prependTurns(state: TranscriptState, older: TranscriptPage): Tra
   const known = new Map([...ahead, ...readAt]);
   const draft = new TranscriptDraft({ turns, incomplete: state.incomplete, waiting: null, ahead: known });
   for (const placement of state.waiting) draft.apply(placement);
-  return { ...state, ...draft.result(), hasMore: older.hasMore, ahead };
+  const hasMore = older.hasMore && !isCutOff(turns, state.waiting);
+  return { ...state, ...draft.result(), hasMore, ahead };
 }
 
 /** Folds live events in. Those at or before `state.position` are known and skipped. */
@@ -80,7 +85,23 @@ export function foldTranscript(state: TranscriptState, entries: readonly EventEn
   for (const placement of placements) draft.apply(placement);
   const position = fresh.reduce((last, entry) => laterPosition(last, entry.position), state.position);
   const isBehind = [...state.ahead.values()].some((readAt) => comparePositions(readAt, position) > 0);
-  return { ...state, ...draft.result(), places, position, ahead: isBehind ? state.ahead : NOTHING_AHEAD };
+  const folded = { ...state, ...draft.result(), places, position, ahead: isBehind ? state.ahead : NOTHING_AHEAD };
+  return { ...folded, ...toldRemoved(placements), hasMore: state.hasMore && !isCutOff(state.turns, placements) };
+}
+
+function toldRemoved(placements: readonly Placement[]): Pick<TranscriptState, 'removed'> {
+  const last = placements.findLast(({ removedUpTo }) => removedUpTo !== undefined)?.entry;
+  if (last === undefined) return {};
+  const { removed } = interludeOf(last.event);
+  return removed === undefined ? {} : { removed: { ...removed, at: last.receivedAt } };
+}
+
+/** Whether some of these turns were removed: then nothing is left before the others. */
+function isCutOff([oldest]: readonly Turn[], placements: readonly Placement[]): boolean {
+  if (oldest === undefined) return false;
+  return placements.some(
+    ({ removedUpTo }) => removedUpTo !== undefined && comparePositions(oldest.position, removedUpTo) <= 0,
+  );
 }
 
 /** What a subagent said and did, for the card of its task. */

@@ -1,7 +1,7 @@
 import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { addTo } from '@/lib/protocol/grouped';
 import { MAX_NAMED } from '@/lib/protocol/limits';
-import type { Position } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@/lib/protocol/position';
 import {
   type FoldedType,
   type Home,
@@ -205,6 +205,19 @@ export class TurnPlacer {
     if (home === undefined) return false;
     placement.turnId = home.turnId;
     return true;
+  }
+
+  /** The turns that began up to a position are not there any more, so nothing can join them. */
+  forget(placement: Placement, upTo: Position): void {
+    const isKept = ({ position }: { position: Position }) => comparePositions(position, upTo) > 0;
+    placement.removedUpTo = upTo;
+    const places = this.#change();
+    if (places.outside !== null && !isKept(places.outside)) places.outside = null;
+    places.userMessages = places.userMessages.filter(isKept);
+    places.endedTasks = places.endedTasks.filter(isKept);
+    for (const [key, home] of [...this.#changeHomes()]) {
+      if (!isKept(home) && !home.turnId.startsWith('task:')) this.#changeHomes().delete(key);
+    }
   }
 
   #arrived(waiting: Unanswered): void {

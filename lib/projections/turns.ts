@@ -276,6 +276,11 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.runnerBack]: unlessAtRest,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
+  // above the first turn that is left, and nowhere in one
+  [CUSTOM.removed]: (placer, placement) => {
+    const { removed } = interludeOf(placement.entry.event);
+    if (removed !== undefined) placer.forget(placement, removed.upTo);
+  },
   [CUSTOM.parkedAssigned]: shown,
   [CUSTOM.parkedDiscarded]: shown,
   [CUSTOM.notice]: shown,

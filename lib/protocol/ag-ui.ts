@@ -83,6 +83,16 @@ export interface InterludeMetadata {
   inferred?: true;
   /** On a TOOL_CALL_RESULT: what the call changed in files, as its agent tells it. */
   edits?: FileEdit[];
+  /** On an `interlude:removed`: which turns are not there any more. Written by the server. */
+  removed?: RemovedTurns;
+}
+
+/** The oldest turns of a session, which retention has removed. */
+export interface RemovedTurns {
+  /** Every turn that began up to here. */
+  upTo: Position;
+  /** How many turns were removed so far, without those of kind `none`. */
+  turns: number;
 }
 
 /** A change of a file, or of a part of it, as text. */
@@ -147,6 +157,11 @@ export const CUSTOM = {
   parkedAssigned: 'interlude:parked-assigned',
   /** A person said that what was told of a parked task is of no use. `value` is ParkedSettledValue. */
   parkedDiscarded: 'interlude:parked-discarded',
+  /**
+   * The oldest turns were removed: `metadata.interlude.removed` says which, of which `value` is a copy,
+   * `{ up_to, turns }`. Written by the server.
+   */
+  removed: 'interlude:removed',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',
   /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */

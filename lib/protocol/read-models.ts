@@ -1,4 +1,4 @@
-import type { FileEdit, PlanEntry, RequestOption } from './ag-ui';
+import type { FileEdit, PlanEntry, RemovedTurns, RequestOption } from './ag-ui';
 import type { Observations, SessionState, StateEvidence } from './agent-state';
 import type { Attachment } from './attachments';
 import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
@@ -261,6 +261,8 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
+  /** The oldest turns, which retention has removed. Left out while none was. */
+  removed?: RemovedHistory;
   arrangement: Arrangement;
   /**
    * When its runner wakes the agent without being asked each time, as people want it; null if nobody has said, or the
@@ -418,6 +420,11 @@ export interface ParkedList {
   records: QuarantinedRecord[];
 }
 
+/** The oldest turns of a session that retention has removed, and when it last did. */
+export interface RemovedHistory extends RemovedTurns {
+  at: number;
+}
+
 export interface TranscriptPage {
   /** How many secrets are left out. Missing for a reader who is told everything. */
   redacted?: number;
@@ -425,6 +432,8 @@ export interface TranscriptPage {
   /** There are older turns: read them with `before=<position of the first turn>`. */
   hasMore: boolean;
   turns: Turn[];
+  /** The oldest turns were removed; they are not counted by `hasMore`. Left out while none was. */
+  removed?: RemovedHistory;
   /**
    * On the newest page: what the turn projection remembers at `position`, so that a client goes on folding live events
    * exactly where the server stands. Opaque to everybody else.

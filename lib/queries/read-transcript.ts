@@ -11,7 +11,7 @@ import { AppError } from '@/lib/protocol/errors';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
-import type { TurnHeader, TurnPlaces } from '@/lib/protocol/turn-places';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { markRedacted } from '@/lib/redaction/redact-model';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
@@ -25,7 +25,7 @@ export interface TranscriptRange {
   limit: number;
 }
 
-const PLACES = shapeOf(sessions, 'places');
+const SESSION = shapeOf(sessions, 'places', 'body');
 
 /** Approximate size of an item in a page, without its text. */
 const ITEM_FRAME = 256;
@@ -95,10 +95,12 @@ async function pageOfTurns(
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
 }
 
-type Head = [session: TurnPlaces[], cursor: Row[], turnIds: string[], ...unknown[]];
+type Session = Pick<TranscriptPage, 'places' | 'removed'>;
+type Head = [session: Session[], cursor: Row[], turnIds: string[], ...unknown[]];
 
-function headOf(position: Position, [[places], cursor, turnIds]: Head, before: string | null, limit: number) {
-  if (places === undefined) return null;
+function headOf(position: Position, [[session], cursor, turnIds]: Head, before: string | null, limit: number) {
+  if (session === undefined) return null;
+  const { places, ...told } = session;
   if (before !== null && cursor.length === 0 && !isPosition(before)) {
     throw new AppError(
       'invalid_argument',
@@ -107,7 +109,7 @@ function headOf(position: Position, [[places], cursor, turnIds]: Head, before: s
     );
   }
   return {
-    head: { position, ...(before === null ? { places } : {}) },
+    head: { position, ...told, ...(before === null && { places }) },
     hasMore: turnIds.length > limit,
     /** The newest first. */
     turnIds: turnIds.slice(0, limit),
@@ -124,17 +126,25 @@ function pageOf(sessionId: string, before: string | null, limit: number) {
   return { select, args: [sessionId, before === null ? '' : columnText(before), fallback, limit] };
 }
 
+function sessionFromRow(row: Row): Session {
+  const {
+    places,
+    body: { removed },
+  } = SESSION.read(row);
+  return { places, ...(removed && { removed }) };
+}
+
 function headQueries(
   { scope }: Pick<Sight, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,
-): [Query<TurnPlaces>, Query<Row>, Query<string>] {
+): [Query<Session>, Query<Row>, Query<string>] {
   const { select, args } = pageOf(sessionId, before, limit + 1);
   return [
     query(
-      (row) => PLACES.read(row).places,
-      `SELECT places FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
+      sessionFromRow,
+      `SELECT ${SESSION.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
       sessionId,
     ),
     query(asRead, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),

@@ -23,6 +23,7 @@ import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { requestIdOf } from '@/lib/protocol/request-id';
 import { isLogged, serverLog } from '@/lib/protocol/server-log.mjs';
 import { Readiness } from '@/lib/queries/health';
+import { historyRetention } from '@/lib/retention/retention-settings';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { Tracing } from '@/lib/telemetry/tracing';
 import { answerRoute } from './answer-route';
@@ -175,7 +176,7 @@ export function createServer(
         embedOrigins: embedOrigins(env),
         redactedRoles: redactedRoles(env),
       },
-      logRetention(env),
+      { logs: logRetention(env), history: historyRetention(env) },
       { count, listeners },
     );
     told = all.telemetry ?? null;

@@ -8,6 +8,8 @@ import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import type { Retention } from '@/lib/log-store/remove-old-lines';
+import { HistoryKeeper } from '@/lib/retention/history-keeper';
+import type { HistoryRetention } from '@/lib/retention/retention-settings';
 import { type CountProcess, Metrics } from '@/lib/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/telemetry/telemetry';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
@@ -23,6 +25,7 @@ const NOBODY: Watching = { count: () => null, listeners: [] };
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
+  history: HistoryKeeper;
   webhooks: WebhookSender;
   credentials: CredentialBook;
   refusals: Refusals;
@@ -35,7 +38,11 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
  *
  * @param watching who is told of the server's work, and how it is counted
  */
-export function serverParts(given: ServerContext, retention: Retention, watching: Watching = NOBODY): ServerParts {
+export function serverParts(
+  given: ServerContext,
+  retention: { logs: Retention; history: HistoryRetention },
+  watching: Watching = NOBODY,
+): ServerParts {
   const { database, now } = given;
   const state = () => ({
     subscribers: fanOut.subscriberCount,
@@ -52,7 +59,8 @@ export function serverParts(given: ServerContext, retention: Retention, watching
     metrics: new Metrics(database, now, counted, kept.metrics),
     fanOut,
     commands: new CommandHub(context),
-    logs: new LogKeeper(context, retention),
+    logs: new LogKeeper(context, retention.logs),
+    history: new HistoryKeeper(context, retention.history),
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
     credentials: new CredentialBook(context),
@@ -61,23 +69,31 @@ export function serverParts(given: ServerContext, retention: Retention, watching
 }
 
 /** From now on, what is due is done without being asked for. */
-export function keepParts({ commands, logs, webhooks, refusals }: ServerParts): void {
-  for (const part of [commands, logs, webhooks, refusals]) part.keep();
+export function keepParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
+  for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
 }
 
 /** Says `bye` to every stream, and begins nothing more. */
-export function closeParts({ fanOut, commands, logs, webhooks, credentials, refusals }: ServerParts): void {
-  for (const part of [fanOut, commands, logs, webhooks, credentials, refusals]) part.close();
+export function closeParts(parts: ServerParts): void {
+  const { fanOut, commands, logs, history, webhooks, credentials, refusals } = parts;
+  for (const part of [fanOut, commands, logs, history, webhooks, credentials, refusals]) part.close();
 }
 
 /**
  * `GET /cron`: does everything that is due, now. For hosts whose processes do not last, which call it now and then; what
  * somebody would see is done before it is shown, too.
  */
-export async function doAllDue({ commands, logs, webhooks, refusals }: ServerParts): Promise<{ status: 'done' }> {
+export async function doAllDue({
+  commands,
+  logs,
+  history,
+  webhooks,
+  refusals,
+}: ServerParts): Promise<{ status: 'done' }> {
   await commands.sweep();
   await logs.indexAll();
   await logs.retain();
+  await history.retain();
   await webhooks.send();
   await refusals.tellDue();
   return { status: 'done' };

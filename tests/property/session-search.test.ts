@@ -21,6 +21,7 @@ const REST = {
   givesUpAt: null,
   seenAt: null,
   seenPosition: 0,
+  removedUpTo: 0,
 };
 
 let database: TestDatabase;

@@ -3,6 +3,7 @@ import { Guesses } from '@/lib/access/guesses';
 import { postEvents } from '@/lib/ingest/post-events';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
+import { historyRetention } from '@/lib/retention/retention-settings';
 import { type ServerParts, serverParts } from '@/lib/server/server-parts';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
 
@@ -44,7 +45,14 @@ export async function inProcessTarget(
     streamMaxMs: null,
   };
   let database = await temporaryDatabase();
-  const all = () => serverParts({ ...policy, database }, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
+  const all = () =>
+    serverParts(
+      { ...policy, database },
+      {
+        logs: { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 },
+        history: historyRetention({}),
+      },
+    );
   let context = all();
   return {
     origin: 'http://127.0.0.1',

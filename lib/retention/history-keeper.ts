@@ -1,0 +1,108 @@
+import type { Database } from '@/db/client';
+import { databaseErrorCode } from '@/db/database-error';
+import { paced } from '@/db/paced';
+import { RowSweep } from '@/db/row-sweep';
+import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
+import type { ServerContext } from '@/lib/access/server-context';
+import { AppError } from '@/lib/protocol/errors';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { type Limits, limitsByAge, removeBySize, removeHistory } from './remove-history';
+import type { HistoryRetention } from './retention-settings';
+
+/** How often to look for what is to go. */
+const RETENTION_EVERY_MS = 10 * 60_000;
+
+/**
+ * Removes what has happened long ago, in slices with pauses in between, so that records and readers go first. What is
+ * open stays, however old it is.
+ *
+ * Ordering: oldest first within a session; see removeOldTurns.
+ * Failure: everything it knows is in the database; what was not done is found at the next look.
+ */
+export class HistoryKeeper {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #retention: HistoryRetention;
+  readonly #trust: ClockTrust;
+  readonly #lasts: boolean;
+  readonly #rows: RowSweep;
+  /** Whether that is for this process to do. */
+  readonly #isKeeper: () => Promise<boolean>;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #running: Promise<void> | null = null;
+  #isTooLarge = false;
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
+    this.#lasts = server.kind !== 'perRequest';
+    this.#database = server.database;
+    this.#now = server.now;
+    this.#retention = retention;
+    this.#isKeeper = server.database.lease('history');
+    this.#rows = new RowSweep(server.database.reader);
+    this.#trust = new ClockTrust(server.now, server.steady);
+  }
+
+  /** Begins, unless it has begun. */
+  keep(): void {
+    if (this.#timer !== null || this.#isClosed) return;
+    this.#timer = setInterval(() => this.#look(), RETENTION_EVERY_MS);
+    (this.#timer as { unref?: () => void }).unref?.();
+    this.#look();
+  }
+
+  /** Stops. A running slice is finished. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** Removes what is too much and, by a clock that can be trusted, what is too old. */
+  async retain(): Promise<void> {
+    // where no process lasts, the host keeps the clock
+    const isTrusted = !this.#lasts || this.#trust.look(await newestReceived(this.#database.reader));
+    if (isTrusted) await this.removeOld();
+  }
+
+  /** The same by any clock. */
+  async removeOld(): Promise<void> {
+    // the same time for all slices, even if the clock is moved meanwhile
+    const now = this.#now();
+    const remove = (limits: Limits) =>
+      removeHistory(this.#database, this.#rows, limits, now, async (slice) => {
+        if (!this.#isClosed) await paced(slice);
+      });
+    await remove(await limitsByAge(this.#database, this.#retention, now));
+    const isSmall = this.#isClosed || (await removeBySize(this.#database, this.#retention, now, remove));
+    if (!isSmall && !this.#isTooLarge) {
+      serverLog(
+        'warn',
+        'the database is larger than INTERLUDE_RETENTION_MIB, and nothing more can be removed: what is left is open, or of the last hour. "interlude db vacuum" gives free room back.',
+      );
+    }
+    this.#isTooLarge = !isSmall;
+  }
+
+  #look(): void {
+    if (this.#running !== null || this.#isClosed) return;
+    this.#running = this.#isKeeper()
+      .then((isOurs) => (isOurs ? this.retain() : undefined))
+      .then(() => {
+        this.#isFailing = false;
+      })
+      .catch((error) => this.#failed(error))
+      .finally(() => {
+        this.#running = null;
+      });
+  }
+
+  #failed(error: unknown): void {
+    // The database was closed: there is nothing left to keep.
+    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
+    // The queue is full, or closing: whoever sent a record has been told so.
+    else if (error instanceof AppError && error.code === 'unavailable') return;
+    else if (!this.#isFailing) serverLog('error', 'old turns are not removed: ', { error });
+    this.#isFailing = true;
+  }
+}

@@ -1,0 +1,44 @@
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import type { WriteTransaction } from '@/db/writes';
+
+/** Most events of one transaction, for which ingest may have to wait. */
+const EVENTS_AT_ONCE = 500;
+
+/**
+ * Removes events in front of a session's cut, some at a time. What a later turn shows stays (a message that waited for
+ * it), and so does what is said and written by tasks that are still there.
+ *
+ * @param after where the last call has come to; 0 at first
+ * @returns how far it came; null once there is nothing more
+ */
+export async function removeOldEvents(
+  transaction: WriteTransaction,
+  sessionId: string,
+  after: number,
+): Promise<number | null> {
+  const { sql, args } = goneEvents(sessionId, after, EVENTS_AT_ONCE);
+  const { rows } = await transaction.execute({
+    sql: `DELETE FROM events WHERE position IN (${sql}) RETURNING position`,
+    args,
+  });
+  return rows.length === 0 ? null : rows.reduce((last, { position }) => Math.max(last, Number(position)), after);
+}
+
+/** Events that nothing shows any more, oldest first. */
+export function goneEvents(sessionId: string, after: number, limit: number) {
+  return {
+    sql: `SELECT position FROM events AS e WHERE session_id = ?1 AND position > ?2
+        AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
+        AND CASE
+          WHEN name = 'task:output' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND position = CAST(e.entity_id AS INTEGER))
+          WHEN turn_id LIKE 'task:%' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND id = substr(e.turn_id, 6))
+          WHEN turn_id IS NULL THEN true
+          ELSE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND id = e.turn_id)
+        END
+      ORDER BY position LIMIT ${limit}`,
+    args: [columnText(sessionId), after],
+  } satisfies InStatement;
+}

@@ -1,0 +1,73 @@
+import { wholeSight } from '@/lib/access/sight';
+import { INVARIANTS } from '@/lib/maintenance/invariants';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { HistoryKeeper } from '@/lib/retention/history-keeper';
+import { historyRetention } from '@/lib/retention/retention-settings';
+import { type InProcessTarget, ingest, inProcessTarget } from './ingest-target';
+
+export const DAY_MS = 24 * 60 * 60_000;
+
+/** A server that keeps what has happened for ten days, on a clock that a test moves. */
+export class RetainedServer {
+  now = 1_795_170_000_000;
+  readonly target: InProcessTarget;
+  #seq = 0;
+
+  private constructor(open: (now: () => number) => InProcessTarget) {
+    this.target = open(() => this.now);
+  }
+
+  static async start(): Promise<RetainedServer> {
+    const clock = { now: () => 0 };
+    const target = await inProcessTarget(() => clock.now());
+    const server = new RetainedServer((now) => {
+      clock.now = now;
+      return target;
+    });
+    return server;
+  }
+
+  /** Events of one request. */
+  async write(events: readonly AgUiEvent[], sessionId = 's1', agentId = 'a1'): Promise<void> {
+    const records = events.map((event) => {
+      this.#seq += 1;
+      return { seq: this.#seq, kind: 'event', agentId, sessionId, occurredAt: this.now, event };
+    });
+    await ingest(this.target, records);
+  }
+
+  /** Removes what is too old by now. */
+  async retain(env: Record<string, string> = { INTERLUDE_RETENTION_DAYS: '10' }): Promise<void> {
+    const { context } = this.target;
+    await new HistoryKeeper(context, historyRetention(env)).removeOld();
+  }
+
+  page(limit = 50, sessionId = 's1') {
+    return readTranscript(wholeSight(this.target.database), sessionId, { before: null, limit });
+  }
+
+  tasks(sessionId = 's1') {
+    return readTasks(wholeSight(this.target.database), sessionId);
+  }
+
+  async rows(sql: string): Promise<Record<string, unknown>[]> {
+    return (await this.target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
+  }
+
+  /** What "interlude db check" would say of its rows. */
+  async faults(): Promise<string[]> {
+    const found: string[] = [];
+    for (const { name, sql, next, what } of INVARIANTS) {
+      const args = { after: -1, until: Number.MAX_SAFE_INTEGER };
+      const { rows } = await this.target.database.reader.execute(next === null ? sql : { sql, args });
+      for (const row of rows) found.push(`${name}: ${what(row)}`);
+    }
+    return found;
+  }
+
+  close(): Promise<void> {
+    return this.target.close();
+  }
+}

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { transcriptFromPage } from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { DAY_MS, RetainedServer } from '../../support/retained-server';
+import { message, taskEnded, taskStarted, userTurn, wokenTurn } from '../../support/turn-events';
+
+let server: RetainedServer;
+beforeEach(async () => {
+  server = await RetainedServer.start();
+});
+afterEach(() => server.close());
+
+const later = (days: number) => {
+  server.now += days * DAY_MS;
+};
+const shownOf = async () => {
+  const page = (await server.page()) as TranscriptPage;
+  expect(await server.faults()).toEqual([]);
+  return { ids: page.turns.filter(({ kind }) => kind !== 'none').map(({ id }) => id), page };
+};
+const events = () =>
+  server.rows(`SELECT position, turn_id, name FROM events WHERE session_id = 's1' ORDER BY position`);
+
+describe('what is too old', () => {
+  test('goes turn by turn, and the transcript says how much and when', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write(userTurn('r2', 'Two?', 'Two.'));
+    later(6);
+    await server.write(userTurn('r3', 'Three?', 'Three.'));
+    const before = (await shownOf()).page;
+    later(5);
+    await server.retain();
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual(['r3']);
+    expect(page.removed).toEqual({ upTo: expect.any(String), turns: 2, at: server.now });
+    expect(page.hasMore).toBe(false);
+    expect(before.turns.find(({ id }) => id === 'r3')?.items).toEqual(page.turns.at(-1)?.items);
+    expect((await events()).filter(({ turn_id }) => turn_id === 'r1' || turn_id === 'r2')).toEqual([]);
+    expect((await events()).filter(({ name }) => name === CUSTOM.removed)).toHaveLength(1);
+  });
+
+  test('is counted together, and told by the newest event alone', async () => {
+    for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
+      await server.write(userTurn(id, 'Go?', `Gone ${at}.`));
+      later(1);
+    }
+    later(8);
+    for (let day = 0; day < 3; day += 1) {
+      await server.retain();
+      later(1);
+    }
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual([]);
+    expect(page.removed).toMatchObject({ turns: 3 });
+    expect((await events()).map(({ name }) => name)).toEqual([CUSTOM.removed]);
+    // and that is not removed and told again for ever
+    later(100);
+    const told = await events();
+    await server.retain();
+    expect(await events()).toEqual(told);
+  });
+
+  test('leaves a session where it stands among the others', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    const [before] = await server.rows('SELECT last_event_at, state FROM sessions');
+    later(11);
+    await server.retain();
+    const [after] = await server.rows('SELECT last_event_at, state FROM sessions');
+    expect(after).toEqual(before);
+  });
+
+  test('stays by the state of its session', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'), 's1');
+    await server.write([...userTurn('r2', 'Two?', 'Two.'), { type: 'CUSTOM', name: 'session:ended', value: {} }], 's2');
+    later(4);
+    await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=3' });
+    expect((await server.page(50, 's1'))?.turns.length).toBeGreaterThan(0);
+    expect((await server.page(50, 's2'))?.turns).toEqual([]);
+  });
+});
+
+describe('what is open', () => {
+  test('stays, with all that began after it: a turn', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r2' }, ...message('m2', 'Working on it')]);
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r2']);
+    await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }]);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r2']);
+  });
+
+  test('stays: a reply that is owed', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write(message('m2', 'And this?', 'user'));
+    await server.write(wokenTurn('r3', 'nothing', 'Something else.'));
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r3']);
+    expect(await server.rows(`SELECT message_id FROM obligations`)).toEqual([{ message_id: 'm2' }]);
+  });
+
+  test('stays: a request', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    const asks: AgUiEvent = {
+      type: 'CUSTOM',
+      name: CUSTOM.requestOpened,
+      value: { request_id: 'q1', title: 'May I?' },
+    };
+    await server.write(userTurn('r2', 'Two?', [asks]));
+    await server.write(wokenTurn('r3', 'nothing', 'Something else.'));
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r2', 'r3']);
+  });
+
+  test('stays: a task that runs, with what it has said, though the turn that started it goes', async () => {
+    const said = message('sub1', 'Half done').map((event) => ({ ...event, subagentRunId: 'job' }));
+    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job'), ...said]));
+    await server.write(userTurn('r2', 'And?', [taskStarted('short', 'A short job'), taskEnded('short', 'completed')]));
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual([]);
+    const tasks = (await server.tasks())?.tasks;
+    expect(tasks).toMatchObject([{ id: 'job', status: 'running', startedInTurnId: null }]);
+    expect((await events()).filter(({ turn_id }) => turn_id === 'task:job')).not.toEqual([]);
+    await server.write([taskEnded('job', 'completed')]);
+    await server.write(wokenTurn('r3', 'job', 'It is done.'));
+    later(30);
+    await server.retain();
+    expect((await server.tasks())?.tasks).toEqual([]);
+    expect((await events()).map(({ name }) => name)).toEqual([CUSTOM.removed]);
+  });
+});
+
+describe('what comes late', () => {
+  test('for a turn that is gone stands where it came', async () => {
+    const call: AgUiEvent[] = [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow' }];
+    await server.write(userTurn('r1', 'One?', call));
+    later(30);
+    await server.retain();
+    await server.write([{ type: 'TOOL_CALL_RESULT', messageId: 'x', toolCallId: 't1', content: 'at last' }]);
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual([]);
+    expect(page.turns.map(({ kind }) => kind)).toEqual(['none']);
+  });
+
+  test('in a snapshot that repeats what is gone brings none of it back', async () => {
+    const told = (id: string, role: string) => ({ id, role, content: `text of ${id}` });
+    const first = [told('m1', 'user'), told('a1', 'assistant')];
+    await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: first }]);
+    later(30);
+    await server.retain();
+    await server.write(message('m2', 'text of m2', 'user'));
+    const all = [...first, told('m2', 'user'), told('a2', 'assistant')];
+    await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: all }]);
+    const { page } = await shownOf();
+    expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['m2', 'a2']);
+  });
+
+  test('is no way for an agent to say that turns are gone', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    const removed = { upTo: '999999', turns: 9 };
+    await server.write([{ type: 'CUSTOM', name: CUSTOM.removed, value: {}, metadata: { interlude: { removed } } }]);
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual(['r1']);
+    expect(page.removed).toBeUndefined();
+    expect(transcriptFromPage(page).removed).toBeUndefined();
+  });
+});
