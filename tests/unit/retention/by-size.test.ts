@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { positionAt } from '@/lib/retention/position-at';
+import { usedBytes } from '@/lib/retention/used-bytes';
+import { RetainedServer } from '../../support/retained-server';
+import { message, userTurn } from '../../support/turn-events';
+
+const HOUR_MS = 60 * 60_000;
+const MIB = 1024 * 1024;
+let server: RetainedServer;
+beforeEach(async () => {
+  server = await RetainedServer.start();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await server.close();
+});
+
+/** About a megabyte in each of so many sessions, one an hour. */
+async function fill(sessions: number): Promise<void> {
+  for (let at = 0; at < sessions; at += 1) {
+    const text = `${at} `.repeat(20_000);
+    for (const part of ['a', 'b', 'c', 'd', 'e'])
+      await server.write(userTurn(`r${at}${part}`, 'Go?', text.repeat(4)), `s${at}`);
+    server.now += HOUR_MS;
+  }
+}
+const used = async () => (await usedBytes(server.target.database.reader)) ?? 0;
+const sessionsWithTurns = async () =>
+  (await server.rows(`SELECT DISTINCT session_id AS id FROM turns WHERE kind <> 'none' ORDER BY position`)).map(
+    ({ id }) => id,
+  );
+
+test('a database that is too large loses the oldest turns of all sessions, until it is not', async () => {
+  await fill(12);
+  const before = await used();
+  expect(before).toBeGreaterThan(8 * MIB);
+  await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: String(before / 2 / MIB) });
+  expect(await used()).toBeLessThanOrEqual(before / 2);
+  expect(await used()).toBeGreaterThan(before / 4);
+  const left = await sessionsWithTurns();
+  expect(left.length).toBeGreaterThan(2);
+  expect(left).toEqual(Array.from({ length: left.length }, (_, at) => `s${12 - left.length + at}`));
+  expect(await server.faults()).toEqual([]);
+});
+
+test('what is open or of the last hour stays, whatever the size, and the log says so once', async () => {
+  await server.write([{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }, ...message('m', 'Working on it')], 'busy');
+  await fill(3);
+  server.now += 1;
+  await server.write(userTurn('new', 'Go?', 'Gone.'), 'new');
+  const warned = vi.spyOn(console, 'error').mockImplementation(() => {});
+  await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: '0.001' });
+  expect(await sessionsWithTurns()).toEqual(['busy', 'new']);
+  expect(warned.mock.calls.flat().join(' ')).toMatch(/INTERLUDE_RETENTION_MIB/);
+});
+
+test('a time is the position of the newest event from before it', async () => {
+  const { reader } = server.target.database;
+  expect(await positionAt(reader, server.now)).toBe(0);
+  const received = async () => await server.rows('SELECT position, received_at FROM events ORDER BY position');
+  await fill(5);
+  const all = await received();
+  for (const { received_at: at } of all) {
+    for (const time of [Number(at), Number(at) + 1]) {
+      const newest = all.filter((event) => Number(event.received_at) < time).at(-1);
+      expect(await positionAt(reader, time)).toBe(Number(newest?.position ?? 0));
+    }
+  }
+});

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { historyRetention } from '@/lib/retention/retention-settings';
+
+const DAY_MS = 24 * 60 * 60_000;
+const warned = vi.fn();
+beforeEach(() => {
+  warned.mockReset();
+  vi.spyOn(console, 'error').mockImplementation(warned);
+});
+afterEach(() => vi.restoreAllMocks());
+
+describe('how long history is kept', () => {
+  test('is 90 days and 400 of the audit, in a database of any size', () => {
+    const kept = historyRetention({});
+    expect(new Set(Object.values(kept.maxAgeMs))).toEqual(new Set([90 * DAY_MS]));
+    expect(kept).toMatchObject({
+      elsewhereMs: 90 * DAY_MS,
+      auditMs: 400 * DAY_MS,
+      maxBytes: Number.POSITIVE_INFINITY,
+    });
+  });
+
+  test('is what the environment says, state by state', () => {
+    const kept = historyRetention({
+      INTERLUDE_RETENTION_DAYS: 'forever',
+      INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=0.5, complete = 7',
+      INTERLUDE_AUDIT_RETENTION_DAYS: '1000',
+      INTERLUDE_RETENTION_MIB: '100',
+    });
+    expect(kept.maxAgeMs).toMatchObject({
+      exited: DAY_MS / 2,
+      complete: 7 * DAY_MS,
+      idle: Number.POSITIVE_INFINITY,
+    });
+    expect(kept).toMatchObject({
+      elsewhereMs: Number.POSITIVE_INFINITY,
+      auditMs: 1000 * DAY_MS,
+      maxBytes: 104_857_600,
+    });
+    expect(warned).not.toHaveBeenCalled();
+  });
+
+  test('is the default where that makes no sense, and the log says so', () => {
+    const kept = historyRetention({
+      INTERLUDE_RETENTION_DAYS: '-1',
+      INTERLUDE_RETENTION_DAYS_BY_STATE: 'gone=3,idle=soon,exited=3',
+    });
+    expect(kept.maxAgeMs).toMatchObject({ idle: 90 * DAY_MS, exited: 3 * DAY_MS });
+    expect(warned).toHaveBeenCalledTimes(3);
+  });
+});
