@@ -124,6 +124,8 @@ async function removeOf(
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
         const from: number = after;
+        // a slice that is not done any more was the last
+        after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
         });

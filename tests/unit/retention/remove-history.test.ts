@@ -3,6 +3,8 @@ import { transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { HistoryKeeper } from '@/lib/retention/history-keeper';
+import { historyRetention } from '@/lib/retention/retention-settings';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { message, taskEnded, taskStarted, userTurn, wokenTurn } from '../../support/turn-events';
 
@@ -170,4 +172,19 @@ describe('what comes late', () => {
     expect(page.removed).toBeUndefined();
     expect(transcriptFromPage(page).removed).toBeUndefined();
   });
+});
+
+test('whoever stops meanwhile finishes the slice, and what is left goes at the next start', async () => {
+  for (let at = 0; at < 5; at += 1) await server.write(userTurn(`r${at}`, 'Go?', 'Gone.'), `s${at}`);
+  later(11);
+  const { context } = server.target;
+  const keeper = new HistoryKeeper(context, historyRetention({ INTERLUDE_RETENTION_DAYS: '10' }));
+  const stopped = server.target.database.onCommit(() => keeper.close());
+  await keeper.removeOld();
+  stopped();
+  const count = async () => Number((await server.rows('SELECT count(*) AS count FROM events'))[0]?.count);
+  expect(await count()).toBeGreaterThan(5 * 5);
+  expect(await server.faults()).toEqual([]);
+  await server.retain();
+  expect(await count()).toBe(5);
 });
