@@ -159,6 +159,7 @@ const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
   const { removedTurns, moves } = batch;
+  yield* bareTurnStatements(batch);
   yield* TURNS.rows(batch.turns, ({ sessionId, header: { error, position, inferred = false, ...header } }) => ({
     ...header,
     inferred,
@@ -179,6 +180,26 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
       args: storable([sessionId, turnId]),
     };
   }
+}
+
+/**
+ * An agent may use the id of a turn again that retention has removed: what is left of that one's events, which go
+ * afterwards, is not of the new one.
+ */
+function* bareTurnStatements({ sessions, turns }: BatchRows): Generator<InStatement> {
+  const cut = new Set(sessions.flatMap(({ summary: { id, removed } }) => (removed === undefined ? [] : [id])));
+  const opened = turns.filter(({ sessionId, header }) => header.kind !== 'none' && cut.has(sessionId));
+  yield* inPieces(
+    opened,
+    (json) => ({
+      sql: `UPDATE events SET turn_id = NULL WHERE position IN (
+          SELECT e.position FROM json_each(?1) AS opened CROSS JOIN sessions AS s ON s.id = opened.value->>0
+            CROSS JOIN events AS e ON e.session_id = s.id AND e.turn_id = opened.value->>1 AND e.position <= s.removed_up_to
+          WHERE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = s.id AND id = e.turn_id))`,
+      args: [json],
+    }),
+    ({ sessionId, header }) => storable([sessionId, header.id]),
+  );
 }
 
 const TASKS = new RowWriter(tasks, { keeps: ['id', 'agentId'] });

@@ -59,6 +59,7 @@ const EVENT = shapeOf(
   'occurredAt',
   'receivedAt',
   'turnId',
+  'name',
 );
 const TOPICS = {
   session: {

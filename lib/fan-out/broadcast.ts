@@ -3,6 +3,7 @@ import type { RowPage, Wanted } from '@/lib/event-log/read-after';
 import type { Row } from '@/lib/event-log/rows';
 import { formatTopic, type Topic } from '@/lib/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@/lib/protocol/scope';
+import { isCutUnder } from './is-cut-under';
 import { isInScope } from './is-in-scope';
 import { rowFrame, topicOf } from './row-frame';
 import type { RowRedactor } from './row-redactor';
@@ -72,15 +73,17 @@ export class Broadcast {
 
   /**
    * Others get their turns while the rows are encoded; the chunks then go to all subscribers in one go.
+   * @param whole up to there, nothing can have been removed before it was read
    * @returns how many subscribers got something
    */
-  async publish({ rows, upTo }: RowPage, from: number): Promise<number> {
+  async publish({ rows, upTo }: RowPage, from: number, whole: number): Promise<number> {
     const ticks = new Map<Audience, Tick>();
     const pace = new Pace();
     for (const row of rows) {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
       // those who wanted it have left while it was read
       if (audiences === undefined) continue;
+      if (isCutUnder(row, whole)) endAll(audiences, row);
       const [all, some] = framesFor(audiences, row);
       const told = some ? await this.#redacted(row, audiences) : null;
       const frame = all ? { position: row.position, bytes: encodeText(rowFrame(row)) } : null;
@@ -138,6 +141,13 @@ export class Broadcast {
       }
     }
     this.#wanted = null;
+  }
+}
+
+/** They resume, and are told that there is a gap. */
+function endAll(audiences: ReadonlySet<Audience>, row: Row): void {
+  for (const { scope, subscribers } of [...audiences]) {
+    if (isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');
   }
 }
 

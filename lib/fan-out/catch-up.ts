@@ -1,7 +1,8 @@
 import type { Database } from '@/db/client';
 import { nextTurn, Pace, pause } from '@/db/next-turn';
-import { readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/event-log/read-after';
+import { type Bounds, readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/event-log/read-after';
 import type { Row, RowLimits } from '@/lib/event-log/rows';
+import { isCutUnder } from './is-cut-under';
 import { rowFrame } from './row-frame';
 import type { RowRedactor } from './row-redactor';
 import type { Subscriber } from './subscriber';
@@ -23,6 +24,9 @@ const REPLICA_PAUSE_MS = 20;
  * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
  * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
  *
+ * Turns may be removed between two pages. A reader that might have been told a part of them is ended, and resumes.
+ *
+ * @param start where the reader stands, and the newest position when that could be resumed
  * @param client who is waiting: each page takes its turn among all heavy reads
  * @param redactor of a subscriber that is told no secrets
  *
@@ -33,11 +37,12 @@ export async function catchUp(
   database: Database,
   tailer: Tailer,
   wanted: Wanted,
-  after: number,
+  start: Pick<Bounds, 'newest'> & { after: number },
   limits: RowLimits,
   client: string,
   redactor: RowRedactor | null = null,
 ): Promise<void> {
+  const { after, newest } = start;
   let position = after;
   let told = after;
   let replay = replayFrom(after);
@@ -49,6 +54,10 @@ export async function catchUp(
     const mustReach = tailer.position;
     const page = await readAfter(database, wanted, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
+    if (page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
+      subscriber.close('planned');
+      return 'joined';
+    }
     replay = replayBehind(replay, page);
     position = page.upTo;
     await sendRows(subscriber, page.rows, redactor);

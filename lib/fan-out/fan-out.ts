@@ -89,7 +89,7 @@ export class FanOut {
       limits: this.#options.tick,
       pollMs: this.#options.pollMs,
       wanted: () => this.#broadcast.wanted(),
-      publish: (page, from) => this.#publish(page, from),
+      publish: (page, from, whole) => this.#publish(page, from, whole),
     });
   }
 
@@ -119,7 +119,7 @@ export class FanOut {
       const subscriber = this.#begin(sink, wish, start);
       const { page } = this.#options;
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
-      catchUp(subscriber, this.#database, this.#tailer, wanted, start.after, page, client, redactor).then(
+      catchUp(subscriber, this.#database, this.#tailer, wanted, start, page, client, redactor).then(
         () => {
           this.#isBroken = false;
         },
@@ -133,11 +133,11 @@ export class FanOut {
     };
   }
 
-  async #publish(page: RowPage, from: number): Promise<number> {
+  async #publish(page: RowPage, from: number, whole: number): Promise<number> {
     const { telemetry } = this.#options;
-    if (telemetry?.published === undefined) return this.#broadcast.publish(page, from);
+    if (telemetry?.published === undefined) return this.#broadcast.publish(page, from, whole);
     const [at, beganAt] = [Date.now(), performance.now()];
-    const subscribers = await this.#broadcast.publish(page, from);
+    const subscribers = await this.#broadcast.publish(page, from, whole);
     const tookMs = performance.now() - beganAt;
     const stored = oldestOf(page);
     const lagMs = stored === null ? null : Math.max(at + tookMs - stored, 0);

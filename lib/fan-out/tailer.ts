@@ -21,8 +21,10 @@ export class Tailer {
   readonly #limits: RowLimits;
   readonly #pollMs: number;
   readonly #wanted: () => Wanted;
-  readonly #publish: (page: RowPage, from: number) => Promise<number>;
+  readonly #publish: (page: RowPage, from: number, whole: number) => Promise<number>;
   #position = 0;
+  /** Where it had everything there was: what was removed behind it since, it may have missed. */
+  #whole = 0;
   #chunkCount = 0;
   #isAwake = false;
   #failing = false;
@@ -36,7 +38,7 @@ export class Tailer {
     pollMs: number;
     wanted: () => Wanted;
     /** @returns to how many subscribers it gave a chunk */
-    publish: (page: RowPage, from: number) => Promise<number>;
+    publish: (page: RowPage, from: number, whole: number) => Promise<number>;
   }) {
     this.#database = options.database;
     this.#limits = options.limits;
@@ -58,6 +60,7 @@ export class Tailer {
   start(position: number): void {
     if (this.#stop !== null) return;
     this.#position = position;
+    this.#whole = position;
     const unlisten = this.#database.onCommit(() => this.#wake());
     const unfollow = this.#database.follow(() => this.#wake(), this.#pollMs);
     this.#stop = () => {
@@ -107,11 +110,12 @@ export class Tailer {
       const page = await readAfter(this.#database, wanted, this.#position, 'near', this.#limits);
       // stopped, and perhaps started elsewhere, while it read
       if (stop === null || stop !== this.#stop) return;
-      const from = this.#position;
+      const [from, whole] = [this.#position, this.#whole];
       this.#position = page.upTo;
-      if (!page.complete) this.#isAwake = true;
+      if (page.complete) this.#whole = page.upTo;
+      else this.#isAwake = true;
       this.#failing = false;
-      if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from);
+      if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from, whole);
     } catch (error) {
       if (stop !== this.#stop) return;
       // damage has been logged already

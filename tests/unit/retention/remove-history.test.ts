@@ -4,6 +4,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { HistoryKeeper } from '@/lib/retention/history-keeper';
+import { removeOldTurns } from '@/lib/retention/remove-turns';
 import { historyRetention } from '@/lib/retention/retention-settings';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { message, taskEnded, taskStarted, userTurn, wokenTurn } from '../../support/turn-events';
@@ -148,6 +149,17 @@ describe('what comes late', () => {
     const { ids, page } = await shownOf();
     expect(ids).toEqual([]);
     expect(page.turns.map(({ kind }) => kind)).toEqual(['none']);
+  });
+
+  test('under the id of a turn that is gone is another turn, though its events go only afterwards', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    const { writes } = server.target.database;
+    // and the process was killed before it came to the events
+    await writes.run((transaction) => removeOldTurns(transaction, 's1', 1_000, server.now));
+    await server.write(userTurn('r1', 'Again?', 'Again.'));
+    const { page } = await shownOf();
+    const texts = page.turns.flatMap(({ items }) => items).map((item) => item.kind === 'message' && item.text);
+    expect(texts).toEqual(['Again?', 'Again.']);
   });
 
   test('in a snapshot that repeats what is gone brings none of it back', async () => {

@@ -1,0 +1,438 @@
+import type { Row } from '@libsql/client';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { sessionFromRow } from '@/db/fleet-rows';
+import { wholeSight } from '@/lib/access/sight';
+import { readAfter, readBounds, replayFrom } from '@/lib/event-log/read-after';
+import { FanOut, resume } from '@/lib/fan-out/fan-out';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import {
+  awaitOlder,
+  foldTranscript,
+  prependTurns,
+  type TranscriptState,
+  transcriptFromPage,
+} from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { Frame } from '@/lib/protocol/frames';
+import { comparePositions, positionFromNumber } from '@/lib/protocol/position';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { EVERYTHING } from '@/lib/protocol/scope';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { removeOldEvents } from '@/lib/retention/remove-events';
+import { removeOldTurns } from '@/lib/retention/remove-turns';
+import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
+import type { FrameReader } from '../support/frames';
+import { listenTo } from '../support/listen';
+import { RetainedServer } from '../support/retained-server';
+import { message } from '../support/turn-events';
+
+/**
+ * Whatever agents have told, in whatever order, and wherever its log is cut: what is left is whole, what is open is
+ * there, what was removed is gone, and whoever watches sees what a reload shows.
+ */
+
+const SESSIONS = ['s1', 's2'] as const;
+type SessionId = (typeof SESSIONS)[number];
+
+type Step =
+  | { do: 'write'; sessionId: SessionId; events: AgUiEvent[] }
+  /** All that is open ends, but tasks only if they are to. */
+  | { do: 'settle'; sessionId: SessionId; tasks: boolean }
+  /** What began in the first so many percent of all positions goes; `halfway`: and the process is killed in between. */
+  | { do: 'remove'; sessionId: SessionId; percent: number; halfway: boolean }
+  | { do: 'join'; sessionId: SessionId; limit: number; isLive: boolean }
+  /** A stream is cut off and resumes from where its reader was last told all. */
+  | { do: 'resume'; watcher: number }
+  /** Somebody asks for an older page, or has it now. */
+  | { do: 'older'; watcher: number }
+  /** Nobody reads for a while. */
+  | { do: 'lag' };
+
+const sessionId = fc.constantFrom(...SESSIONS, 's1' as const);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(sessionId, arbitraryBatchesWithSnapshots)
+      .map(([sessionId, batches]): Step => ({ do: 'write', sessionId, events: batches.flat().slice(0, 25) })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('settle' as const), sessionId, tasks: fc.boolean() }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('remove' as const),
+      sessionId,
+      percent: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constant(100)),
+      halfway: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('join' as const),
+      sessionId,
+      limit: fc.constantFrom(1, 2, 3, 200),
+      isLive: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('resume' as const), watcher: fc.nat(3) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('older' as const), watcher: fc.nat(3) }) },
+  { weight: 3, arbitrary: fc.constant<Step>({ do: 'lag' }) },
+);
+
+let world: World | null = null;
+afterEach(async () => {
+  await world?.close();
+  world = null;
+});
+
+/** Somebody who has a session open. */
+interface Watcher {
+  sessionId: SessionId;
+  state: TranscriptState;
+  /** An older page that was read and has not come yet. */
+  older: TranscriptPage | null;
+  /** What it listens to; null if it asks now and then. */
+  reader: FrameReader | null;
+}
+
+class World {
+  readonly server: RetainedServer;
+  readonly #watchers: Watcher[] = [];
+  readonly #fanOut: FanOut;
+  readonly #turnCounts = new Map<string, number>();
+
+  constructor(server: RetainedServer) {
+    this.server = server;
+    this.#fanOut = new FanOut(server.target.database, { page: { rows: 3, bytes: 100_000 }, pollMs: 60_000 });
+  }
+
+  async close(): Promise<void> {
+    for (const { reader } of this.#watchers) await reader?.cancel();
+    this.#fanOut.close();
+    await this.server.close();
+  }
+
+  async take(step: Step): Promise<void> {
+    switch (step.do) {
+      case 'write':
+        return this.#write(step.sessionId, step.events);
+      case 'settle':
+        return this.#settle(step.sessionId, step.tasks);
+      case 'remove':
+        return this.#remove(step.sessionId, step.percent, step.halfway);
+      case 'join': {
+        const page = await this.page(step.sessionId, step.limit);
+        if (page === null) return;
+        const watcher: Watcher = {
+          sessionId: step.sessionId,
+          state: transcriptFromPage(page),
+          older: null,
+          reader: null,
+        };
+        this.#watchers.push(watcher);
+        if (step.isLive) await this.#listen(watcher);
+        return;
+      }
+      case 'resume': {
+        const watcher = this.#watcher(step.watcher);
+        if (watcher?.reader != null) await this.#listen(watcher);
+        return;
+      }
+      case 'older':
+        return this.#older(step.watcher);
+      case 'lag':
+        return;
+    }
+  }
+
+  /** Ids of runs are used again once nothing is left of the turn; the agent ends the one that is open, mostly. */
+  async #write(sessionId: string, events: readonly AgUiEvent[]): Promise<void> {
+    const used = new Set((await this.rows('SELECT id FROM turns WHERE session_id = ?', sessionId)).map(({ id }) => id));
+    let open: string | undefined;
+    const named = events.map((event): AgUiEvent => {
+      if (event.type === 'RUN_STARTED') {
+        let count = 1;
+        while (used.has(`r${count}`)) count += 1;
+        open = `r${count}`;
+        used.add(open);
+        return { ...event, runId: open };
+      }
+      if (event.type === 'RUN_FINISHED' && event.runId !== 'r1') return { ...event, runId: open };
+      return event;
+    });
+    await this.server.write(named, sessionId);
+  }
+
+  async #settle(sessionId: string, tasks: boolean): Promise<void> {
+    const [session] = await this.rows('SELECT places, memory FROM sessions WHERE id = ?', sessionId);
+    if (session === undefined) return;
+    const asked: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
+    const owed = await this.rows(
+      `SELECT message_id AS id FROM obligations WHERE session_id = ? AND state = 'owed'`,
+      sessionId,
+    );
+    const running = tasks
+      ? await this.rows(`SELECT id, run_id FROM tasks WHERE session_id = ? AND status = 'running'`, sessionId)
+      : [];
+    await this.server.write(
+      [
+        { type: 'RUN_FINISHED' },
+        ...asked.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
+        ...owed.map(({ id }) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id: id } })),
+        ...running.map(({ id, run_id }) => ({
+          type: 'CUSTOM',
+          name: 'task:completed',
+          value: { task_id: id, status: 'completed', ...(run_id !== null && { run_id }) },
+        })),
+      ],
+      sessionId,
+    );
+  }
+
+  async #remove(sessionId: string, percent: number, halfway: boolean): Promise<void> {
+    const { database } = this.server.target;
+    const [counter] = await this.rows('SELECT position FROM counter');
+    const limit = Math.floor((Number(counter?.position ?? 0) * percent) / 100);
+    const before = await this.open(sessionId);
+    const expected = await this.#expectedCut(sessionId, limit, before);
+    const others = await this.#othersThan(sessionId);
+    const old = await this.page(sessionId);
+    const turnsTold = old?.removed?.turns ?? 0;
+    const removeTurns = () =>
+      database.writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, this.server.now));
+    let isAny = false;
+    while (await removeTurns()) isAny = true;
+    if (!halfway) await this.#removeEvents(sessionId);
+    const page = await this.page(sessionId);
+    const kept = (old?.turns ?? []).filter(({ position }) => comparePositions(position, expected) > 0);
+    const gone = (old?.turns ?? []).slice(0, (old?.turns ?? []).length - kept.length);
+    // what is left is as it was, but for tasks of which it is not told any more where they began
+    expect(page?.turns ?? []).toEqual(kept);
+    expect(page?.removed?.turns ?? 0).toBe(turnsTold + gone.filter(({ kind }) => kind !== 'none').length);
+    expect(await this.open(sessionId)).toEqual(before);
+    expect(await this.#othersThan(sessionId)).toEqual(others);
+    if (halfway) return;
+    await this.#onlyWhatIsShown(sessionId);
+    const dump = await this.server.target.dump();
+    expect(await removeTurns()).toBe(false);
+    await this.#removeEvents(sessionId);
+    if (isAny) expect(await this.server.target.dump()).toEqual(dump);
+  }
+
+  async #removeEvents(sessionId: string): Promise<void> {
+    const { writes } = this.server.target.database;
+    for (let after: number | null = 0; after !== null; ) {
+      const from: number = after;
+      after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
+    }
+  }
+
+  /** All that goes on: it is the same before and after. */
+  async open(sessionId: string) {
+    const page = await this.page(sessionId);
+    const [session] = await this.rows('SELECT * FROM sessions WHERE id = ?', sessionId);
+    const { fold } = JSON.parse(String(session?.memory ?? '{}'));
+    const requests: { id: string; openedPosition: string }[] = fold?.pendingRequests ?? [];
+    const ask = (sql: string) => this.rows(sql, sessionId);
+    return {
+      turn: page?.turns.find(({ state }) => state === 'open') ?? null,
+      openTurnId: session === undefined ? null : sessionFromRow(session).openTurnId,
+      requests,
+      items: (page?.turns ?? [])
+        .flatMap(({ items }) => items)
+        .filter((item) => item.kind === 'request' && requests.some(({ id }) => id === item.id)),
+      owed: await ask(`SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position`),
+      running: (
+        await ask(`SELECT id, run_id, position, body FROM tasks WHERE session_id = ? AND status = 'running'`)
+      ).map(({ body, ...row }) => {
+        const { startedInTurnId: _, answeredInTurnId: __, ...task } = JSON.parse(String(body));
+        return { ...row, ...task };
+      }),
+      cards: await ask(
+        `SELECT position, payload FROM events WHERE session_id = ? AND turn_id IN (
+          SELECT 'task:' || id FROM tasks WHERE session_id = events.session_id AND status = 'running')
+          ORDER BY position`,
+      ),
+    };
+  }
+
+  /** By trying each position: with nothing open in front of it, and no turn that goes on behind it. */
+  async #expectedCut(
+    sessionId: string,
+    limit: number,
+    { turn, requests, owed }: Awaited<ReturnType<World['open']>>,
+  ): Promise<string> {
+    const [session] = await this.rows('SELECT removed_up_to FROM sessions WHERE id = ?', sessionId);
+    const turns = await this.rows(
+      `SELECT position, (SELECT max(position) FROM events WHERE session_id = turns.session_id AND turn_id = turns.id) AS last
+        FROM turns WHERE session_id = ?`,
+      sessionId,
+    );
+    const open = [turn?.position, ...requests.map((each) => each.openedPosition), ...owed.map((each) => each.position)]
+      .filter((position) => position != null)
+      .map(Number);
+    for (let cut = limit; cut > Number(session?.removed_up_to ?? 0); cut -= 1) {
+      const isCutApart = turns.some(({ position, last }) => Number(position) <= cut && Number(last) > cut);
+      if (!isCutApart && open.every((position) => position > cut)) return positionFromNumber(cut);
+    }
+    return positionFromNumber(Number(session?.removed_up_to ?? 0));
+  }
+
+  /** In front of the cut are only events of turns and tasks that are there. */
+  async #onlyWhatIsShown(sessionId: string): Promise<void> {
+    const left = await this.rows(
+      `SELECT position, turn_id, payload FROM events AS e WHERE session_id = ?1
+        AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
+        AND NOT EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND id = e.turn_id)
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE session_id = ?1 AND 'task:' || id = e.turn_id)`,
+      sessionId,
+    );
+    expect(left).toEqual([]);
+  }
+
+  async #othersThan(sessionId: string) {
+    const ask = (table: string) =>
+      this.rows(`SELECT * FROM ${table} WHERE session_id <> ? ORDER BY position`, sessionId);
+    return [await ask('events'), await ask('turns'), await ask('tasks'), await ask('obligations')];
+  }
+
+  async #older(at: number): Promise<void> {
+    const watcher = this.#watcher(at);
+    if (watcher === undefined) return;
+    const { state, older, sessionId } = watcher;
+    const [oldest] = state.turns;
+    if (older !== null) {
+      watcher.state = prependTurns(state, older);
+      watcher.older = null;
+    } else if (state.hasMore && oldest !== undefined) {
+      const range = { before: oldest.position, limit: 2 };
+      watcher.older = await readTranscript(wholeSight(this.server.target.database), sessionId, range);
+      watcher.state = awaitOlder(state);
+    }
+  }
+
+  #watcher(at: number): Watcher | undefined {
+    return this.#watchers[at % Math.max(1, this.#watchers.length)];
+  }
+
+  async #listen(watcher: Watcher): Promise<void> {
+    await watcher.reader?.cancel();
+    const after = Number(watcher.state.position);
+    watcher.reader = await listenTo(this.#fanOut, [`session:${watcher.sessionId}`], { after });
+  }
+
+  /** What has come by a stream, all of it; null if there is a gap. */
+  async #heard({ sessionId, reader }: Watcher & { reader: FrameReader }): Promise<EventEntry[] | null> {
+    const [newest] = await this.rows('SELECT max(position) AS position FROM events WHERE session_id = ?', sessionId);
+    const eventsOf = (frames: readonly Frame[]) =>
+      frames.flatMap((frame) =>
+        frame.event === 'session-event' ? [{ position: String(frame.id), ...frame.data }] : [],
+      );
+    const isOver = (frame: Frame) =>
+      frame.event === 'bye' ||
+      (frame.event === 'hello' && frame.data.resume === 'gap') ||
+      ('position' in frame.data &&
+        frame.event !== 'hello' &&
+        Number(frame.data.position) >= Number(newest?.position)) ||
+      Number(frame.id) >= Number(newest?.position);
+    const frames = await reader.until((all) => all.some(isOver));
+    const isGap = frames.some(({ event, data }) => event === 'bye' || (event === 'hello' && data.resume === 'gap'));
+    return isGap ? null : eventsOf(frames);
+  }
+
+  /** Everybody who watches is told what has happened, as streams tell it, and sees what a reload shows. */
+  async tell(): Promise<void> {
+    const { database } = this.server.target;
+    for (const watcher of this.#watchers) {
+      const { sessionId, state } = watcher;
+      const after = Number(state.position);
+      const page = (await this.page(sessionId)) as TranscriptPage;
+      const { reader } = watcher;
+      const { resume: how } = resume(after, await readBounds(database, EVERYTHING, [sessionId]));
+      const asked = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
+      const entries = reader === null ? asked : await this.#heard({ ...watcher, reader });
+      // a gap, and what asks for more than it has, is read anew
+      const folded = entries && foldTranscript(state, entries);
+      watcher.state = folded === null || folded.incomplete ? transcriptFromPage(page) : folded;
+      if (watcher.state !== folded) watcher.older = null;
+      if (reader !== null && entries === null) await this.#listen(watcher);
+      const { turns, places, removed, hasMore } = watcher.state;
+      expect(places).toEqual(page.places);
+      expect(removed).toEqual(page.removed);
+      if (turns.length > 0 && watcher.older === null) {
+        expect(turns).toEqual(page.turns.slice(page.turns.length - turns.length));
+        if (!hasMore) expect(turns).toHaveLength(page.turns.length);
+      }
+    }
+  }
+
+  async eventsAfter(sessionId: string, after: number): Promise<EventEntry[]> {
+    const wanted = { fleet: false, sessionIds: [sessionId], agentIds: [], scope: EVERYTHING };
+    const limits = { rows: 100_000, bytes: 100_000_000 };
+    const { rows } = await readAfter(this.server.target.database, wanted, after, replayFrom(after), limits);
+    return rows.flatMap((row) =>
+      row.kind === 'event'
+        ? [{ ...row, position: positionFromNumber(row.position), event: JSON.parse(row.payload) }]
+        : [],
+    ) as EventEntry[];
+  }
+
+  async check(): Promise<void> {
+    expect(await this.server.faults()).toEqual([]);
+    for (const row of await this.rows('SELECT * FROM sessions')) {
+      const { id, owedCount, overdueCount, runningTaskCount, turnCount } = sessionFromRow(row);
+      const [counted] = await this.rows(OF_SESSION, id);
+      expect({ id, owedCount, overdueCount, runningTaskCount }).toEqual({ id, ...counted });
+      // how many there ever were
+      expect(turnCount).toBeGreaterThanOrEqual(this.#turnCounts.get(id) ?? 0);
+      this.#turnCounts.set(id, turnCount);
+    }
+    const [agent] = await this.rows('SELECT body FROM agents');
+    if (agent === undefined) return;
+    const { owedCount, runningTaskCount, sessionCount } = JSON.parse(String(agent.body));
+    expect([{ owedCount, runningTaskCount, sessionCount }]).toEqual(await this.rows(OF_AGENT));
+  }
+
+  page(sessionId: string, limit = 1_000) {
+    return this.server.page(limit, sessionId);
+  }
+
+  async rows(sql: string, ...args: string[]): Promise<Row[]> {
+    const { rows } = await this.server.target.database.reader.execute({ sql, args });
+    return rows.map((row) => ({ ...row }) as Row);
+  }
+}
+
+const OF_SESSION = `SELECT
+  (SELECT count(*) FROM obligations WHERE session_id = ?1 AND state = 'owed') AS owedCount,
+  (SELECT count(*) FROM obligations WHERE session_id = ?1 AND state = 'owed' AND is_overdue) AS overdueCount,
+  (SELECT count(*) FROM tasks WHERE session_id = ?1 AND status = 'running') AS runningTaskCount`;
+const OF_AGENT = `SELECT
+  (SELECT count(*) FROM obligations WHERE state = 'owed') AS owedCount,
+  (SELECT count(*) FROM tasks WHERE status = 'running') AS runningTaskCount,
+  (SELECT count(*) FROM sessions) AS sessionCount`;
+
+describe('the oldest turns', () => {
+  it('go, and what is open stays, and whoever watches sees what a reload shows', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 16 }), async (steps) => {
+        world = new World(await RetainedServer.start());
+        await world.take({ do: 'write', sessionId: 's1', events: message('m1', 'Hello') });
+        await world.take({ do: 'join', sessionId: 's1', limit: 200, isLive: true });
+        for (const one of steps) {
+          await world.take(one);
+          await world.check();
+          if (one.do !== 'lag') await world.tell();
+        }
+        await world.close();
+        world = null;
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '@/db/client';
+import { FanOut, type FanOutOptions } from '@/lib/fan-out/fan-out';
+import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import type { Frame } from '@/lib/protocol/frames';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { FrameReader } from '../../support/frames';
+import { insertRows } from '../../support/insert-rows';
+import { listenTo, streamOf } from '../../support/listen';
+import { DAY_MS, RetainedServer } from '../../support/retained-server';
+import { userTurn } from '../../support/turn-events';
+
+let server: RetainedServer;
+let fanOut: FanOut;
+const ends: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  server = await RetainedServer.start();
+  ends.push(() => server.close());
+  fanOut = fanOutOver(server.target.database);
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+function fanOutOver(database: ConstructorParameters<typeof FanOut>[0], options: Partial<FanOutOptions> = {}): FanOut {
+  const opened = new FanOut(database, { pollMs: 60_000, ...options });
+  ends.push(() => opened.close());
+  return opened;
+}
+
+const turn = (id: string, sessionId = 's1') => server.write(userTurn(id, `${id}?`, `${id}.`), sessionId);
+const position = async () => Number((await server.rows('SELECT position FROM counter'))[0]?.position);
+const listen = (after: number, topics = ['session:s1']) => listenTo(fanOut, topics, { after });
+const sessionOf = (frames: readonly Frame[], sessionId = 's1') =>
+  frames.flatMap((frame) =>
+    frame.event === 'session-event' && frame.data.sessionId === sessionId
+      ? [{ position: String(frame.id), ...frame.data }]
+      : [],
+  );
+const page = async () => (await server.page()) as TranscriptPage;
+
+/** Everything so far is too old. */
+async function removeAll(): Promise<void> {
+  server.now += 11 * DAY_MS;
+  await server.retain();
+}
+
+/** @returns a position in the middle of what is removed, and the one behind it */
+async function cutBetween(): Promise<{ inside: number; behind: number }> {
+  await turn('r1');
+  const inside = await position();
+  await turn('r2');
+  const behind = await position();
+  await removeAll();
+  await turn('r3');
+  return { inside, behind };
+}
+
+describe('a stream of a session whose oldest turns were removed', () => {
+  test('is a gap from before what is left, and begins now', async () => {
+    const { inside } = await cutBetween();
+    const reader = await listen(inside);
+    await reader.frame('up-to-date');
+    expect(reader.frames[0]?.data).toEqual({ resume: 'gap', position: String(await position()) });
+    expect(sessionOf(reader.frames)).toEqual([]);
+  });
+
+  test('goes on from behind it, and nothing is missing or doubled', async () => {
+    await turn('r1');
+    const before = await page();
+    await removeAll();
+    await turn('r2');
+    const reader = await listen(Number(before.position));
+    await reader.frame('up-to-date');
+    expect(reader.frames[0]?.data).toEqual({ resume: 'ok', position: before.position });
+    const live = foldTranscript(transcriptFromPage(before), sessionOf(reader.frames));
+    const { turns, removed } = await page();
+    expect([live.turns, live.removed]).toEqual([turns, removed]);
+  });
+
+  test('tells from the beginning what there is', async () => {
+    await cutBetween();
+    const reader = await listen(0);
+    await reader.frame('up-to-date');
+    expect(reader.frames[0]?.data).toEqual({ resume: 'ok', position: '0' });
+    const { rows } = await server.target.database.reader.execute('SELECT position FROM events ORDER BY position');
+    expect(sessionOf(reader.frames).map((entry) => entry.position)).toEqual(rows.map((row) => String(row.position)));
+  });
+
+  test('is a gap for whoever also listens to another session, and none for who only listens to that', async () => {
+    await turn('q1', 's2');
+    const { inside } = await cutBetween();
+    const both = await listen(inside, ['session:s2', 'session:s1']);
+    expect((await both.frame('hello')).data.resume).toBe('gap');
+    const fleet = await listen(inside, ['fleet', 'logs:a1']);
+    expect((await fleet.frame('hello')).data.resume).toBe('ok');
+    await turn('q2', 's3');
+    const other = await listen(inside, ['session:s3']);
+    await other.frame('up-to-date');
+    expect(other.frames[0]?.data).toEqual({ resume: 'ok', position: String(inside) });
+    expect(sessionOf(other.frames, 's3').length).toBeGreaterThan(0);
+  });
+
+  test('is a gap for whoever sees that session alone, and begins with what it may know', async () => {
+    const { inside, behind } = await cutBetween();
+    const own = await position();
+    await turn('q1', 's2');
+    const scope = { kind: 'session' as const, sessionId: 's1' };
+    const gap = await listenTo(fanOut, ['session:s1'], { after: inside, scope });
+    await gap.frame('up-to-date');
+    const { resume, position: at } = (await gap.frame('hello')).data;
+    expect([resume, Number(at) > behind, Number(at) <= own]).toEqual(['gap', true, true]);
+    const ok = await listenTo(fanOut, ['session:s1'], { after: Number(at), scope });
+    await ok.frame('up-to-date');
+    expect((await ok.frame('hello')).data.resume).toBe('ok');
+  });
+});
+
+describe('a stream under which turns are removed', () => {
+  test('tells that they were, if it had told all of them', async () => {
+    await turn('r1');
+    const before = await page();
+    const reader = await listen(Number(before.position));
+    await reader.frame('up-to-date');
+    await removeAll();
+    await turn('r2');
+    const { turns, removed, position: at } = await page();
+    const last = Math.max(...(await server.rows('SELECT position FROM events')).map((row) => Number(row.position)));
+    const frames = await reader.until((all) => all.some(({ id }) => Number(id) === last));
+    const live = foldTranscript(transcriptFromPage(before), sessionOf(frames));
+    expect(Number(at)).toBeGreaterThanOrEqual(last);
+    expect([live.turns, live.removed]).toEqual([turns, removed]);
+  });
+
+  test('ends if it had told a part of them, and is a gap where it stood', async () => {
+    fanOut = fanOutOver(server.target.database, { page: { rows: 2, bytes: 100_000 }, readAheadBytes: 1 });
+    await turn('r0');
+    const { position: after } = await page();
+    for (const id of ['r1', 'r2', 'r3']) await turn(id);
+    // its reader takes one frame at a time: the rest of the turns goes meanwhile
+    const body = await streamOf(fanOut, ['session:s1'], { after: Number(after) });
+    const [hold, rest] = held(body);
+    await hold;
+    await removeAll();
+    await turn('r4');
+    const frames = await new FrameReader(rest()).end();
+    expect(frames.at(-1)).toEqual({ event: 'bye', data: { reason: 'planned' } });
+    const told = sessionOf(frames);
+    expect(told.map(({ event }) => event.type)).not.toContain('RUN_FINISHED');
+    const again = await listen(Number(told.at(-1)?.position ?? after));
+    expect((await again.frame('hello')).data.resume).toBe('gap');
+  });
+
+  test('ends if its process stood still meanwhile', async () => {
+    await turn('r1');
+    // a commit of another process wakes nobody here before the next look
+    const other = await openDatabase({ url: server.target.database.url });
+    ends.push(() => other.close());
+    fanOut = fanOutOver(other);
+    const reader = await listen(await position());
+    const sibling = await listen(await position(), ['session:s2']);
+    await Promise.all([reader.frame('up-to-date'), sibling.frame('up-to-date')]);
+    await turn('r2');
+    await removeAll();
+    await turn('q1', 's2');
+    await insertRows(other, [{ log: 'awake' }]);
+    const frames = await reader.end();
+    expect(frames.at(-1)).toEqual({ event: 'bye', data: { reason: 'planned' } });
+    expect(sessionOf(frames)).toEqual([]);
+    expect(sessionOf(await sibling.until((all) => sessionOf(all, 's2').length > 0), 's2')).not.toEqual([]);
+  });
+});
+
+/** @returns when something of it has come, and how to read it all from its beginning */
+function held(body: ReadableStream<Uint8Array>): [Promise<unknown>, () => ReadableStream<Uint8Array>] {
+  const reader = body.getReader();
+  const first = reader.read();
+  const rest = () =>
+    new ReadableStream<Uint8Array>({
+      start: async (controller) => {
+        const { value } = await first;
+        if (value !== undefined) controller.enqueue(value);
+      },
+      pull: async (controller) => {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    });
+  return [first, rest];
+}
