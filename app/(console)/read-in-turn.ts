@@ -3,12 +3,12 @@ import { redirect } from 'next/navigation';
 import { cache } from 'react';
 import { clientOf } from '@/lib/access/client-of';
 import type { Principal } from '@/lib/access/principal';
-import type { KeptAnswers } from '@/lib/access/server-context';
 import { type Sight, sightOf } from '@/lib/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { AppError } from '@/lib/protocol/errors';
 import { toldModel } from '@/lib/queries/told-model';
 import { theServer } from '@/lib/server/process-server.mjs';
+import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
  * What a page shows of the database, read when its turn among all heavy reads has come.
@@ -26,11 +26,13 @@ export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise
 const partsOfRequest = cache(() => theServer().parts());
 
 /** As `readInTurn`, but at once: for one row. */
-export async function readForPage<T>(read: (sight: Sight, kept: KeptAnswers) => Promise<T>): Promise<T> {
+export async function readForPage<T>(
+  read: (sight: Sight, parts: Pick<ServerParts, 'kept' | 'retention'>) => Promise<T>,
+): Promise<T> {
   try {
     const { scope, redacts } = await visitor();
-    const { database, kept } = await partsOfRequest();
-    return await toldModel(await read(sightOf(database, scope, redacts), kept), { redacts });
+    const parts = await partsOfRequest();
+    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts), { redacts });
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

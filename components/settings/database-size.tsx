@@ -5,6 +5,7 @@ import { Moment } from '@/components/ui/moment';
 import type { Storage } from '@/lib/protocol/storage';
 import { type Column, FactTable } from './fact-table';
 import { Section } from './section';
+import { Share } from './share';
 import { PART_WORDS } from './storage-words';
 import { useStorage } from './use-storage';
 
@@ -90,18 +91,4 @@ function columnsOf({ method }: Storage): Column<Part>[] {
     { name: 'Share', cell: ({ share }) => <Share share={share} /> },
     { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
   ];
-}
-
-function Share({ share }: { share: number }) {
-  const percent = share * 100;
-  return (
-    <span className="flex items-center gap-2">
-      <span aria-hidden="true" className="h-1.5 min-w-16 flex-1 overflow-hidden rounded-full bg-sunken">
-        <span className="block h-full rounded-full bg-ink-3" style={{ width: `${percent}%` }} />
-      </span>
-      <span className="tabular w-10 text-right text-2xs">
-        {percent > 0 && percent < 1 ? '< 1' : Math.round(percent)} %
-      </span>
-    </span>
-  );
 }

@@ -15,10 +15,12 @@ export type Lookup = { anchor: string; fromAddress: boolean } & (
 export function LookupNotice(props: {
   lookup: Lookup | null;
   turnCount: number;
+  /** Whether the session's oldest turns were removed. */
+  isCut: boolean;
   onRetry: (lookup: Lookup) => void;
   onClose: () => void;
 }) {
-  const { lookup, turnCount, onRetry, onClose } = props;
+  const { lookup, turnCount, isCut, onRetry, onClose } = props;
   return (
     <div role="status" aria-label="Link" className="pointer-events-none absolute inset-x-4 top-2 z-10">
       {lookup !== null && (
@@ -26,7 +28,7 @@ export function LookupNotice(props: {
           {...OVER}
           className="pointer-events-auto mx-auto flex w-fit max-w-prose items-start gap-3 rounded-md border border-line-strong bg-ground px-3 py-2 text-ink-2 text-xs shadow-lg"
         >
-          <span className="tabular min-w-0">{wordsOf(lookup, turnCount)}</span>
+          <span className="tabular min-w-0">{wordsOf(lookup, turnCount, isCut)}</span>
           {lookup.state === 'failed' && (
             <button
               type="button"
@@ -52,16 +54,19 @@ export function LookupNotice(props: {
   );
 }
 
-function wordsOf(lookup: Lookup, turnCount: number): string {
+function wordsOf(lookup: Lookup, turnCount: number, isCut: boolean): string {
   // An anchor begins with what it is one of: `task-12`.
   const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
   switch (lookup.state) {
     case 'seeking':
       return `Looking for the ${what} this link leads to, in ${turnCount.toLocaleString('en')} turns so far…`;
-    case 'missing':
-      return lookup.fromAddress
-        ? `This link leads to a ${what} that is not in this session. You are at its newest end.`
+    case 'missing': {
+      // A task that runs is in the session still, though the turn that began it is gone.
+      const missing = isCut
+        ? `This link leads to a ${what} that is not in this transcript. It may have been removed with the oldest turns.`
         : `This link leads to a ${what} that is not in this session.`;
+      return lookup.fromAddress ? `${missing} You are at the newest end.` : missing;
+    }
     case 'failed':
       return `The ${what} this link leads to could not be loaded: ${lookup.reason}`;
   }

@@ -19,6 +19,7 @@ import type { Sought } from './transcript-store';
 import { TranscriptTop } from './transcript-top';
 import { LaidOutTurns, PaintedTurns } from './turn-list';
 import { isAnchor, useJumpTarget } from './use-jump-target';
+import { useRemoval } from './use-removal';
 import { countItemsAfter, useTail } from './use-tail';
 import { useTurnRows } from './use-turn-rows';
 import { useTurnWalk } from './use-turn-walk';
@@ -80,6 +81,7 @@ export function Transcript({
   const onServer = !useHydrated();
   const { leftAt, held, hold } = useTail(scroller, state.position, painted?.isLeft ?? false);
   const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held });
+  useRemoval({ virtualizer, turns, removedUpTo: state.removed?.upTo });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
     turns,
@@ -112,6 +114,7 @@ export function Transcript({
     <TranscriptTop
       empty={turns.length === 0}
       hasMore={state.hasMore || (firstPaint !== null && firstPaint.turns.length < turns.length)}
+      removed={state.removed}
       loading={loadingOlder}
       error={olderError}
       retry={loadOlder}
@@ -156,7 +159,13 @@ export function Transcript({
               </script>
             )}
             {state.redacts && <RedactedNote turns={turns} />}
-            <LookupNotice lookup={lookup} turnCount={turns.length} onRetry={follow} onClose={closeLookup} />
+            <LookupNotice
+              lookup={lookup}
+              turnCount={turns.length}
+              isCut={state.removed !== undefined}
+              onRetry={follow}
+              onClose={closeLookup}
+            />
             {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>
         </WantedAnchor>

@@ -2,7 +2,7 @@ import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
 import { KeptAnswer } from '@/db/kept-answer';
 import type { Role } from '@/lib/protocol/scope';
-import type { Storage } from '@/lib/protocol/storage';
+import type { StorageSizes } from '@/lib/protocol/storage';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OpenStreams } from './open-streams';
@@ -39,7 +39,7 @@ export interface ServerContext extends AccessSettings {
 
 /** Answers that many ask for, and that take long to look up. */
 export class KeptAnswers {
-  readonly storage: KeptAnswer<Storage>;
+  readonly storage: KeptAnswer<StorageSizes>;
   readonly metrics: KeptAnswer<string>;
 
   /** @param isShared as for `KeptAnswer` */

@@ -1,5 +1,32 @@
-/** How large the database is, and what of it takes the room. Of all that is stored, whoever asks. */
-export interface Storage {
+import type { SessionState } from './agent-state';
+
+/** How large the database is, what of it takes the room, and what is kept. Of all that is stored, whoever asks. */
+export interface Storage extends StorageSizes {
+  retention: RetentionRules;
+}
+
+/** How long what has happened is kept, as the server is set. What is open stays, however old it is. */
+export interface RetentionRules {
+  /** Days from when a turn was received, by the state of its session. Null is for ever. */
+  days: Record<SessionState, number | null>;
+  /** The same for what is of no session. */
+  elsewhereDays: number | null;
+  /** Days from when an entry of the audit was written. Null is for ever. */
+  auditDays: number | null;
+  /** Most bytes of the database, without the free ones: the oldest turns go first. Null is any size. */
+  maxBytes: number | null;
+  logs: LogRetentionRules;
+}
+
+/** How much of each agent's log is kept. */
+export interface LogRetentionRules {
+  /** From when a line was received. */
+  days: number;
+  /** Most bytes of messages. */
+  maxBytes: number;
+}
+
+export interface StorageSizes {
   /** When the numbers were taken: they are kept for a while, and taken table by table. */
   at: number;
   bytes: number;

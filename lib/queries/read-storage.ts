@@ -2,7 +2,14 @@ import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
 import type { KeptAnswers } from '@/lib/access/server-context';
-import { STORAGE_PARTS, type Storage, type StoragePart, type StoragePartName } from '@/lib/protocol/storage';
+import {
+  type RetentionRules,
+  STORAGE_PARTS,
+  type Storage,
+  type StoragePart,
+  type StoragePartName,
+  type StorageSizes,
+} from '@/lib/protocol/storage';
 import { estimateTables } from './estimate-tables';
 import { measureTables } from './measure-tables';
 
@@ -14,15 +21,17 @@ interface StorageContext {
   database: { reader: Reader };
   now: () => number;
   kept: KeptAnswers;
+  retention: RetentionRules;
 }
 
 /** `GET /storage` */
-export function getStorage(_asked: Asked, { database, now, kept }: StorageContext): Promise<Storage> {
-  return readStorage(database.reader, now, kept.storage);
+export async function getStorage(_asked: Asked, context: StorageContext): Promise<Storage> {
+  const { database, now, kept, retention } = context;
+  return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }
 
 /** What the database takes; from a while ago, if it was asked for then. */
-export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<Storage>): Promise<Storage> {
+export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<StorageSizes>): Promise<StorageSizes> {
   return kept.get(
     now,
     () => lookUp(reader, now()),
@@ -30,7 +39,7 @@ export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<
   );
 }
 
-async function lookUp(reader: Reader, at: number): Promise<Storage> {
+async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
   const { rows } = await reader.execute(
     'SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count',
   );

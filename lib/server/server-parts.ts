@@ -8,11 +8,13 @@ import { GapTally } from '@/lib/ingest/gap-tally';
 import type { IngestServer } from '@/lib/ingest/post-events';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import type { Retention } from '@/lib/log-store/remove-old-lines';
+import type { RetentionRules } from '@/lib/protocol/storage';
 import { HistoryKeeper } from '@/lib/retention/history-keeper';
 import type { HistoryRetention } from '@/lib/retention/retention-settings';
 import { type CountProcess, Metrics } from '@/lib/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/telemetry/telemetry';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
+import { retentionRules } from './retention-rules';
 
 /** Who looks at the server's work. */
 export interface Watching {
@@ -31,6 +33,8 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   refusals: Refusals;
   metrics: Metrics;
   kept: KeptAnswers;
+  /** How long what has happened is kept, for those who ask. */
+  retention: RetentionRules;
 }
 
 /**
@@ -65,6 +69,7 @@ export function serverParts(
     webhooks: new WebhookSender(context),
     credentials: new CredentialBook(context),
     refusals: new Refusals(context),
+    retention: retentionRules(retention),
   };
 }
 

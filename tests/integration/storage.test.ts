@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { KeptAnswer } from '@/db/kept-answer';
-import type { Storage, StoragePart } from '@/lib/protocol/storage';
+import type { Storage, StoragePart, StorageSizes } from '@/lib/protocol/storage';
 import { estimateTables } from '@/lib/queries/estimate-tables';
 import { measureTables } from '@/lib/queries/measure-tables';
 import { readStorage } from '@/lib/queries/read-storage';
@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => used.stage.close());
 
 const sumOf = (parts: readonly { bytes: number }[]) => parts.reduce((sum, { bytes }) => sum + bytes, 0);
-const partIn = ({ parts }: Storage, name: string): StoragePart | undefined => parts.find((part) => part.name === name);
+const partIn = ({ parts }: StorageSizes, name: string): StoragePart | undefined =>
+  parts.find((part) => part.name === name);
 
 test('GET /storage shares out every byte of the database by what it is for', async () => {
   const storage = await used.stage.ask<Storage>('/storage');
@@ -36,10 +37,17 @@ test('GET /storage shares out every byte of the database by what it is for', asy
   expect(rest.filter((name) => !known.includes(name))).toEqual([]);
 });
 
+test('GET /storage says how long what has happened is kept', async () => {
+  const { retention } = await used.stage.ask<Storage>('/storage');
+  expect(retention).toMatchObject({ elsewhereDays: 90, auditDays: 400, maxBytes: null });
+  expect(retention.days).toMatchObject({ working: 90, exited: 90 });
+  expect(retention.logs).toEqual({ days: 14, maxBytes: 256 * 1024 * 1024 });
+});
+
 test('the numbers are taken once for all who ask, and anew after a while', async () => {
   const database = await temporaryDatabase();
   let now = 1_000_000;
-  const kept = new KeptAnswer<Storage>();
+  const kept = new KeptAnswer<StorageSizes>();
   const ask = () => readStorage(database.reader, () => now, kept);
   const [first, beside] = await Promise.all([ask(), ask()]);
   expect(beside).toBe(first);

@@ -1,6 +1,7 @@
 import type { Metadata } from 'next';
 import { DatabaseCommands } from '@/components/settings/database-commands';
 import { DatabaseSize } from '@/components/settings/database-size';
+import { WhatIsKept } from '@/components/settings/what-is-kept';
 import { may } from '@/lib/access/principal';
 import { readStorage } from '@/lib/queries/read-storage';
 import { readForPage, visitor } from '../../read-in-turn';
@@ -15,12 +16,15 @@ export default async function StorageSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
   const soon = new Promise<null>((resolve) => setTimeout(resolve, WAIT_MS, null));
-  const initial = await readForPage(({ reader }, { storage }) =>
-    Promise.race([readStorage(reader, Date.now, storage), soon]),
-  );
+  const { sizes, retention } = await readForPage(async ({ reader }, { kept, retention }) => ({
+    sizes: await Promise.race([readStorage(reader, Date.now, kept.storage), soon]),
+    retention,
+  }));
+  const initial = sizes && { ...sizes, retention };
   return (
     <div className="space-y-10">
       <DatabaseSize initial={initial} />
+      <WhatIsKept rules={retention} initial={initial} />
       <DatabaseCommands />
     </div>
   );

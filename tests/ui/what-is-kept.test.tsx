@@ -1,0 +1,65 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { expect, it } from 'vitest';
+import { keptRules } from '@/components/settings/kept-words';
+import { WhatIsKept } from '@/components/settings/what-is-kept';
+import { logRetention } from '@/lib/log-store/retention-settings';
+import type { RetentionRules, Storage } from '@/lib/protocol/storage';
+import { historyRetention } from '@/lib/retention/retention-settings';
+import { retentionRules } from '@/lib/server/retention-rules';
+
+const MIB = 1024 * 1024;
+
+const rulesOf = (env: Record<string, string>) =>
+  retentionRules({ logs: logRetention(env), history: historyRetention(env) });
+const wordsOf = (env: Record<string, string>) =>
+  keptRules(rulesOf(env)).map(({ setting, name, about, kept }) => [setting, name, about, kept]);
+const byDefault = wordsOf({});
+
+it('each limit is in words, with the setting that changes it', () => {
+  expect(byDefault.map(([setting, name, , kept]) => [setting, name, kept])).toEqual([
+    ['INTERLUDE_RETENTION_DAYS', 'Turns', '90 days'],
+    ['INTERLUDE_RETENTION_MIB', 'Whole database', 'any size'],
+    ['INTERLUDE_LOG_RETENTION_DAYS', 'Log lines', '14 days'],
+    ['INTERLUDE_LOG_RETENTION_MIB', 'Log of each agent', '256 MiB'],
+    ['INTERLUDE_AUDIT_RETENTION_DAYS', 'Audit', '400 days'],
+  ]);
+});
+
+it('what has a limit of its own by the state of its session is a line of its own', () => {
+  const some = wordsOf({ INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=30, complete=30, needs-input=forever, idle=1' });
+  expect(some.filter(([setting]) => setting === 'INTERLUDE_RETENTION_DAYS_BY_STATE')).toEqual([
+    [expect.anything(), 'Turns of some sessions', 'those that are: needs input', 'for ever'],
+    [expect.anything(), 'Turns of some sessions', 'those that are: idle', '1 day'],
+    [expect.anything(), 'Turns of some sessions', 'those that are: complete, exited', '30 days'],
+  ]);
+});
+
+it('what has no limit is kept for ever', () => {
+  const all = wordsOf({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_AUDIT_RETENTION_DAYS: 'forever' });
+  expect(all.map(([, name, , kept]) => `${name}: ${kept}`)).toEqual(
+    expect.arrayContaining(['Turns: for ever', 'Audit: for ever']),
+  );
+  expect(JSON.parse(JSON.stringify(rulesOf({ INTERLUDE_RETENTION_DAYS: 'forever' })))).toMatchObject({
+    days: { exited: null },
+    maxBytes: null,
+  });
+});
+
+const sizes = { at: 1, bytes: 300 * MIB, freeBytes: 44 * MIB, method: 'measured', parts: [] } as const;
+const textOf = (rules: RetentionRules, isKnown = true) => {
+  const initial: Storage | null = isKnown ? { ...sizes, parts: [], retention: rules } : null;
+  return renderToStaticMarkup(
+    <QueryClientProvider client={new QueryClient()}>
+      <WhatIsKept rules={rules} initial={initial} />
+    </QueryClientProvider>,
+  ).replace(/<[^>]*>/g, '');
+};
+
+it('how full a limit to the size is stands above them, once it is known', () => {
+  const limited = rulesOf({ INTERLUDE_RETENTION_MIB: '512' });
+  expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*Whole database.*512 MiB/);
+  expect(textOf(limited, false)).not.toContain('in use');
+  expect(textOf(limited, false)).toContain('INTERLUDE_RETENTION_MIB');
+  expect(textOf(rulesOf({}))).not.toContain('in use');
+});
