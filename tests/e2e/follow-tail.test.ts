@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
-import { live, transcriptOf } from '../support/transcript-page';
+import { removeTurnsBefore } from '../support/remove-turns';
+import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { message, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
@@ -76,4 +78,73 @@ test('a reader at the end stays there when what stands below takes height from t
   await expect.poll(height).toBe(before);
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   await page.close();
+});
+
+describe('when the oldest turns are removed', () => {
+  /** Sixty turns, of which the first are older than the others, and a reader who has loaded all of them. */
+  async function readBack(name: string, oldCount: number) {
+    const agent = new EventWriter(it.server, name);
+    const turns = Array.from({ length: 60 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
+    await agent.write(name, turns.slice(0, oldCount).flat());
+    const isOld = Date.now() + 1;
+    await expect.poll(() => Date.now()).toBeGreaterThan(isOld);
+    await agent.write(name, turns.slice(oldCount).flat());
+    const page = await it.open(`/sessions/${name}`);
+    await live(page);
+    const top = transcriptOf(page).getByRole('paragraph').first();
+    const atTop = async () => {
+      await transcriptOf(page).focus();
+      await page.keyboard.press('Home');
+      return top.textContent();
+    };
+    await expect.poll(atTop).toBe('Beginning of the session');
+    const goTo = async (turnId: string) => {
+      await page.evaluate((id) => {
+        location.hash = `turn-${id}`;
+      }, turnId);
+      await expect.poll(() => isFocused(page.locator(`[id="turn-${turnId}"]`))).toBe(true);
+    };
+    return { page, top, atTop, goTo, remove: () => removeTurnsBefore(it.server, isOld) };
+  }
+
+  test('what is left stays where the reader has it, and above it stands how many are gone, live and reloaded', async () => {
+    const { page, top, atTop, goTo, remove } = await readBack('reads', 20);
+    await goTo('r40');
+    const before = await turnTop(page, 'r40');
+    await remove();
+    await expect.poll(() => top.textContent()).toMatch(/^20 older turns were removed on \d+ \w+ \d{4}$/);
+    expect(Math.abs(Number(await turnTop(page, 'r40')) - Number(before))).toBeLessThanOrEqual(2);
+
+    const words = (await atTop()) ?? '';
+    await expect.poll(() => firstVisibleTurn(page)).toBe('r20');
+    expect(await barriersInBothThemes(page)).toEqual([]);
+    await page.goto(`${it.server.url}/sessions/reads`);
+    await live(page);
+    await expect.poll(atTop).toBe(words);
+    await page.goto(`${it.server.url}/sessions/reads?again#turn-r3`);
+    const notice = page.getByRole('status', { name: 'Link', exact: true });
+    await notice.getByText('It may have been removed with the oldest turns.').waitFor();
+    await page.close();
+  });
+
+  test('who reads one of them goes on at the oldest that is left, and keeps the keyboard', async () => {
+    const { page, goTo, remove } = await readBack('reads-old', 40);
+    await goTo('r10');
+    await remove();
+    await expect.poll(() => firstVisibleTurn(page)).toBe('r40');
+    await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
+    expect(await isFocused(transcriptOf(page))).toBe(true);
+    await page.close();
+  });
+
+  test('a transcript of which nothing is left says so, and what comes next', async () => {
+    const { page, top, remove } = await readBack('reads-none', 60);
+    await remove();
+    const words = /^60 older turns were removed on .*\. What the agent does next appears here\.$/;
+    await expect.poll(() => top.textContent()).toMatch(words);
+    await page.reload();
+    await live(page);
+    await expect.poll(() => top.textContent()).toMatch(words);
+    await page.close();
+  });
 });
