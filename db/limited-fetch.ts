@@ -8,10 +8,19 @@ export const ANSWER_MS = 10_000;
 /** What rewrites or reads a whole table takes longer: a migration, a copy, a check. */
 export const MAINTENANCE_MS = 15 * 60_000;
 
-/** @returns answers whose body has come, too. @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause */
-export function limitedFetch(answerMs = ANSWER_MS): (request: Request) => Promise<Response> {
+/**
+ * @param encoding how answers come. To compress small ones costs both sides more than it saves the line between them;
+ *   null leaves it to them
+ * @returns answers whose body has come, too
+ * @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause
+ */
+export function limitedFetch(
+  answerMs = ANSWER_MS,
+  encoding: 'identity' | null = null,
+): (request: Request) => Promise<Response> {
   return async (request) => {
     const signal = AbortSignal.timeout(answerMs);
+    if (encoding !== null) request.headers.set('accept-encoding', encoding);
     try {
       const { body, status, statusText, headers } = await fetch(request, { signal });
       return new Response(body === null ? null : await new Response(body).arrayBuffer(), {

@@ -1,5 +1,6 @@
 import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
+import { CommitTrain } from './commit-train';
 import { followCounter, listenUrlOf } from './follow-counter';
 import { Lease } from './lease';
 import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
@@ -9,7 +10,7 @@ import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
 import { retryWhileBusy } from './retry-while-busy';
 import { type ServerAddress, serverAddress } from './server-address';
-import { TrialBatches } from './trial-batch';
+import { TransactionRequests } from './transaction-requests';
 import type { TransactionSource } from './write-queue';
 
 /** How long somebody may lock out all others: longer than a server lets a transaction wait for its next statement. */
@@ -24,17 +25,24 @@ export interface Connection {
 
 /** @param answerMs how long the server may take for an answer */
 export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS): Connection {
-  const fetch = limitedFetch(answerMs);
-  const client = createClient({ url, authToken, fetch });
-  const trials = new TrialBatches(url, authToken, fetch);
+  const client = createClient({ url, authToken, fetch: limitedFetch(answerMs) });
+  // What is written is answered in a few words, and so is what is read for it.
+  const plainly = limitedFetch(answerMs, 'identity');
+  const planning = createClient({ url, authToken, fetch: plainly });
+  const requests = new TransactionRequests(url, authToken, plainly);
+  const train = new CommitTrain(requests, { busyMs: BUSY_MS });
   const server: BatchServer & TransactionSource = {
     transaction: (mode) => client.transaction(mode),
-    batch: (statements, mode) => retryWhileBusy(() => client.batch(statements, mode), BUSY_MS),
-    trial: (statements) => retryWhileBusy(() => trials.run(statements), BUSY_MS),
+    batch: (statements, mode) =>
+      mode === 'write'
+        ? train.run(statements, 'COMMIT')
+        : retryWhileBusy(() => planning.batch(statements, mode), BUSY_MS),
+    trial: (statements) => train.run(statements, 'ROLLBACK'),
   };
   const close = () => {
     client.close();
-    trials.close();
+    planning.close();
+    requests.close();
   };
   return { client, server, close };
 }

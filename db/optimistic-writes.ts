@@ -13,8 +13,8 @@ import type { TransactionSource } from './write-queue';
 import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
 
 /**
- * Writes to a libSQL server. Jobs run beside each other, here and in other processes: each reads, thinks, and commits
- * with one request that changes nothing if somebody has touched the same keys in between. Then it runs again.
+ * Writes to a libSQL server. Jobs run beside each other, here and in other processes: each reads, thinks, and commits in
+ * one go that changes nothing if somebody has touched the same keys in between. Then it runs again.
  *
  * Ordering: jobs of this process that name the same key run one after the other, in the order in which they came.
  * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests. Only a

@@ -5,6 +5,8 @@ export interface LongLine {
   origin: string;
   /** How often a request has gone through it. */
   readonly requests: number;
+  /** How many requests and answers it has lost. */
+  readonly lost: number;
   /** From now on, so many of the requests and so many of the answers are lost with their connection, between 0 and 1. */
   lose(shares: { requests: number; answers: number }): void;
   /** From now on each connection breaks after some number of bytes, wherever that falls, up to this one; null: none does. */
@@ -25,6 +27,7 @@ export async function longLine(
   let shares = { requests: 0, answers: 0 };
   let longest: number | null = null;
   let requests = 0;
+  let losses = 0;
   const server = createServer((near) => {
     const far = connect({ port: Number(port), host: hostname });
     const pair = [near, far] as const;
@@ -38,6 +41,7 @@ export async function longLine(
       from.setNoDelay(true);
       from.on('data', (bytes) => {
         const lost = isLost(bytes);
+        if (lost) losses += 1;
         if (longest === null) left = null;
         else left = (left ?? Math.ceil(random() * longest)) - bytes.length;
         const [passing, breaks] = left !== null && left < 0 ? [bytes.subarray(0, left), true] : [bytes, lost];
@@ -66,6 +70,9 @@ export async function longLine(
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     get requests() {
       return requests;
+    },
+    get lost() {
+      return losses;
     },
     lose: (now) => {
       shares = now;

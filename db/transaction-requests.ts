@@ -1,0 +1,143 @@
+import { type InStatement, type InValue, LibsqlError } from '@libsql/client';
+import {
+  BatchCond,
+  ClientError,
+  type HttpClient,
+  type HttpStream,
+  openHttp,
+  ResponseError,
+  Stmt,
+} from '@libsql/hrana-client';
+import type { ResultRows } from './reader';
+
+/** What is done in one go, and is then kept or taken back. */
+export interface WholeTransaction {
+  readonly statements: readonly { sql: string; args: InValue[] }[];
+  readonly end: 'COMMIT' | 'ROLLBACK';
+  /** About how much of a request it takes. */
+  readonly bytes: number;
+}
+
+export type TransactionOutcome = { rows: ResultRows[] } | { error: unknown; hasBegun: boolean };
+
+const BYTES_OF_A_NUMBER = 16;
+
+/** @throws RangeError, TypeError where an argument is nothing that can be sent: it would take all of its request with it */
+export function wholeTransaction(statements: readonly InStatement[], end: WholeTransaction['end']): WholeTransaction {
+  let bytes = 0;
+  const whole = statements.map((statement) => {
+    const { sql, args = [] } = typeof statement === 'string' ? { sql: statement } : statement;
+    if (!Array.isArray(args)) throw new TypeError('arguments are given in order');
+    new Stmt(sql).bindIndexes(args);
+    bytes += sql.length;
+    for (const value of args) bytes += typeof value === 'string' ? value.length : BYTES_OF_A_NUMBER;
+    return { sql, args };
+  });
+  return { statements: whole, end, bytes };
+}
+
+/**
+ * Requests that hold whole transactions, one or several, which libSQL's client has no call for. Each ends within the
+ * request that begins it, whatever becomes of it: nobody else waits for longer than the server works on it.
+ *
+ * Ordering: the transactions of a request run in its order, and each sees what those before it have committed. Others may
+ * come in between.
+ * Failure: one that is refused takes none of the others with it.
+ */
+export class TransactionRequests {
+  readonly #client: HttpClient;
+
+  constructor(url: string, authToken: string | undefined, fetch?: (request: Request) => Promise<Response>) {
+    this.#client = openHttp(url, authToken, fetch);
+    this.#client.intMode = 'number';
+  }
+
+  /**
+   * @returns what became of each: the answers of its statements, or the LibsqlError of the first that was refused
+   * @throws LibsqlError where the request itself is refused, and what `fetch` throws: nobody knows what became of them then
+   */
+  async send(transactions: readonly WholeTransaction[]): Promise<TransactionOutcome[]> {
+    try {
+      const stream = this.#client.openStream();
+      let done: Promise<void>;
+      let outcomes: Promise<TransactionOutcome>[];
+      try {
+        const texts = storedTexts(stream, transactions);
+        const batch = stream.batch(false);
+        outcomes = transactions.map((transaction) => addTo(batch, transaction, texts));
+        done = batch.execute();
+      } finally {
+        stream.closeGracefully();
+      }
+      await done;
+      return await Promise.all(outcomes);
+    } catch (error) {
+      throw clientsError(error);
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/** Whether it was the server that refused a request as a whole, such as for one statement that is none. */
+export function isRefusedWhole(error: unknown): boolean {
+  return error instanceof LibsqlError && error.cause instanceof ResponseError;
+}
+
+type Batch = ReturnType<HttpStream['batch']>;
+type Texts = ReadonlyMap<string, ReturnType<HttpStream['storeSql']>>;
+
+async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts: Texts): Promise<TransactionOutcome> {
+  let last = batch.step();
+  const begin = last.run('BEGIN IMMEDIATE');
+  let isOk = BatchCond.ok(last);
+  const answers = statements.map(({ sql, args }) => {
+    last = batch.step().condition(isOk);
+    const answer = last.query(new Stmt(texts.get(sql) ?? sql).bindIndexes(args));
+    isOk = BatchCond.ok(last);
+    return answer;
+  });
+  const undo = batch.step();
+  const commits = [];
+  if (end === 'COMMIT') {
+    last = batch.step().condition(isOk);
+    commits.push(last.run('COMMIT'));
+    undo.condition(BatchCond.not(BatchCond.ok(last)));
+  }
+  // there is nothing to roll back where nothing has begun
+  undo.run('ROLLBACK').catch(() => {});
+  const [begun, ...steps] = await Promise.allSettled([begin, ...answers, ...commits]);
+  const hasBegun = begun.status === 'fulfilled';
+  const refusal = [begun, ...steps].find(({ status }) => status === 'rejected');
+  if (refusal?.status === 'rejected') return { error: clientsError(refusal.reason), hasBegun };
+  const rows: ResultRows[] = [];
+  for (const step of steps) {
+    if (step.status === 'rejected' || step.value === undefined)
+      return { error: new LibsqlError('a statement was not run', 'TRANSACTION_CLOSED'), hasBegun };
+    rows.push('rows' in step.value ? step.value : { rows: [] });
+  }
+  return { rows: rows.slice(0, statements.length) };
+}
+
+/** As many as the client's own cache has. */
+const MOST_TEXTS = 30;
+
+/** What is said more than once in a request is sent once. */
+function storedTexts(stream: HttpStream, transactions: readonly WholeTransaction[]): Texts {
+  const counts = new Map<string, number>();
+  for (const { statements } of transactions)
+    for (const { sql } of statements) counts.set(sql, (counts.get(sql) ?? 0) + 1);
+  const saved = [...counts]
+    .filter(([, count]) => count > 1)
+    .map(([sql, count]) => ({ sql, bytes: sql.length * count }));
+  const most = saved.sort((a, b) => b.bytes - a.bytes).slice(0, MOST_TEXTS);
+  return new Map(most.map(({ sql }) => [sql, stream.storeSql(sql)]));
+}
+
+function clientsError(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  const code = error instanceof ResponseError ? (error.code ?? 'UNKNOWN') : 'HRANA_CLOSED_ERROR';
+  return new LibsqlError(error.message, code, undefined, undefined, error);
+}
