@@ -18,7 +18,8 @@ if (chosen.length === 0) {
 let failed = 0;
 for (const file of chosen) {
   const args = ['--import', 'tsx', `${folder}run-one.mjs`, `${folder}${file}`];
-  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  // the channel tells it when this process is gone, however it ends
+  const child = spawn(process.execPath, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   const code = await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
   if (code !== 0) failed += 1;
 }

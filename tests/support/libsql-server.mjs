@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endWithUs } from './end-with-us.mjs';
 import { ensureProgram } from './ensure-program.mjs';
 import { ownPort } from './own-port.mjs';
 
@@ -26,7 +27,7 @@ export function ensureLibsqlServer() {
 /**
  * Starts one on loopback, with nothing in it.
  *
- * @returns {Promise<{ url: string, kill(): Promise<void>, restart(): Promise<void>, stop(): Promise<void> }>}
+ * @returns {Promise<{ url: string, folder: string, kill(): Promise<void>, restart(): Promise<void>, stop(): Promise<void> }>}
  *   `kill` and `restart` keep what it holds, `stop` removes it
  */
 export async function startLibsqlServer() {
@@ -40,7 +41,7 @@ export async function startLibsqlServer() {
 
   async function start() {
     const args = ['--http-listen-addr', `127.0.0.1:${port}`, '--db-path', join(folder, 'data.sqld'), '--no-welcome'];
-    const started = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = endWithUs(spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }), folder);
     let said = '';
     started.stderr.on('data', (chunk) => {
       said = (said + chunk).slice(-4_000);
@@ -63,6 +64,7 @@ export async function startLibsqlServer() {
 
   return {
     url,
+    folder,
     kill,
     async restart() {
       await kill();

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { endWithUs } from './end-with-us.mjs';
 import { ownPort } from './own-port.mjs';
 
 /**
@@ -56,10 +57,12 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   let running = await start();
 
   async function start(): Promise<ChildProcess> {
-    const child = spawn(process.execPath, [program, '--port', String(port), ...(options.args ?? [])], {
-      env: { ...withoutInterlude(process.env), ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const command = [program, '--port', String(port), ...(options.args ?? [])];
+    const surroundings = { ...withoutInterlude(process.env), ...env };
+    const child = endWithUs(
+      spawn(process.execPath, command, { env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }),
+      options.dataDir === undefined ? dataDir : null,
+    );
     output = '';
     const keep = (chunk: Buffer) => {
       output = (output + chunk).slice(-20_000);
