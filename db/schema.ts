@@ -358,7 +358,7 @@ export const insights = sqliteTable(
   (table) => [index('insights_by_agent').on(table.agentId, table.isFailure, table.position)],
 );
 
-/** Records that could not be stored as they were, kept whole. */
+/** Records that could not be stored as they were, kept whole. Those that somebody may still settle stay. */
 export const quarantine = sqliteTable(
   'quarantine',
   {
@@ -398,6 +398,10 @@ export const quarantine = sqliteTable(
     index('quarantine_unnamed')
       .on(table.producerId, table.sessionId, table.agentId)
       .where(sql`session_id IS NULL OR agent_id IS NULL`),
+    // what waits for nobody, so that retention may remove it: without reading large records
+    index('quarantine_settled')
+      .on(table.position, table.parked, table.settledAt)
+      .where(sql`ifnull(parked, '') <> 'parked'`),
   ],
 );
 
@@ -411,7 +415,10 @@ export const producerSessions = sqliteTable(
   ],
 );
 
-/** What runners are asked to do. Rows are never deleted, so the outcome can be looked up. */
+/**
+ * What runners are asked to do. The outcome can be looked up until retention removes what has ended; the newest command
+ * of those that hold from one to the next, a log level and a wake rule, stays.
+ */
 export const commands = sqliteTable(
   'commands',
   {
@@ -438,6 +445,8 @@ export const commands = sqliteTable(
     // the same of a session
     index('commands_of_waking').on(table.sessionId, table.position).where(sql`type = 'wake-rule.set'`),
     index('commands_open_by_expiry').on(table.expiresAt).where(sql`state in ('queued', 'delivered')`),
+    // what retention may remove
+    index('commands_ended').on(table.position).where(sql`state not in ('queued', 'delivered')`),
   ],
 );
 
@@ -455,6 +464,8 @@ export const attachments = sqliteTable(
     sentAt: integer('sent_at').notNull(),
     /** A message names it: it stays as long as that does. */
     isNamed: boolean('is_named').notNull().default(false),
+    /** The newest such message stands in its session's log behind this. Null of those that an older version named. */
+    namedPosition: integer('named_position'),
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.hash] }),
@@ -487,8 +498,14 @@ export const asks = sqliteTable(
     commandId: text('command_id'),
     /** What else its sender was told of it, to be told the same again. */
     said: json<object>('said'),
+    /** The newest position before it. Null of those that an older version noted. */
+    askedPosition: integer('asked_position'),
   },
-  (table) => [primaryKey({ columns: [table.sessionId, table.clientId] })],
+  (table) => [
+    primaryKey({ columns: [table.sessionId, table.clientId] }),
+    // what goes with a command, and what goes by its own age: that has none
+    index('asks_by_command').on(table.commandId, table.askedPosition),
+  ],
 );
 
 /** The runner that listens for an agent's commands, or listened last. Older ones are fenced. */
@@ -677,7 +694,10 @@ export const members = sqliteTable(
   (table) => [uniqueIndex('members_by_subject').on(table.issuer, table.subject)],
 );
 
-/** What people and programs did, in order and without a hole. Each entry has the digest of the one before. */
+/**
+ * What people and programs did, in order and without a hole. Each entry has the digest of the one before. Retention
+ * removes the oldest: see audit_start.
+ */
 export const audit = sqliteTable(
   'audit',
   {
@@ -711,6 +731,14 @@ export const audit = sqliteTable(
     index('audit_by_agent').on(table.agentId, table.number).where(sql`agent_id IS NOT NULL`),
   ],
 );
+
+/** One row, once retention has removed entries of the audit: the last of them. The chain goes on from there. */
+export const auditStart = sqliteTable('audit_start', {
+  id: integer('id').primaryKey(),
+  number: integer('number').notNull(),
+  hash: text('hash').notNull(),
+  removedAt: integer('removed_at').notNull(),
+});
 
 /** What a credential was refused again soon after it was noted, until the audit tells how often. */
 export const refusals = sqliteTable(

@@ -1,11 +1,11 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import type { AuditCheck, AuditPage } from '@/lib/protocol/audit';
+import type { AuditCheck, AuditPage, AuditRemoved } from '@/lib/protocol/audit';
 import { brokenOff } from '@/lib/protocol/errors';
 import type { AuditQuery } from '@/lib/protocol/queries';
 import type { Asked } from './asked';
-import { AUDIT_COLUMNS, auditFromRow, hashOf, NO_HASH } from './audit-entry';
+import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
 import { clientOf } from './client-of';
 import { cutShort } from './cut-short';
 import type { ServerContext } from './server-context';
@@ -24,12 +24,20 @@ export async function getAudit(
 export async function readAudit({ reader }: Pick<Database, 'reader'>, query: AuditQuery): Promise<AuditPage> {
   const { limit } = query;
   const { sql, args } = conditionOf(query);
-  const { rows } = await reader.execute({
-    sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
-    args: [...args, limit + 1],
-  });
+  const [start, page] = await reader.batch(
+    [
+      AUDIT_REMOVED,
+      {
+        sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
+        args: [...args, limit + 1],
+      },
+    ],
+    'read',
+  );
+  const { rows = [] } = page ?? {};
   const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
-  return { entries, next: rows.length > limit ? (entries.at(-1)?.number ?? null) : null };
+  const next = rows.length > limit ? (entries.at(-1)?.number ?? null) : null;
+  return { entries, next, removed: removedFromRow(start?.rows[0]) };
 }
 
 /** What was ever done, each once: goes from one to the next by their index. */
@@ -51,6 +59,9 @@ function conditionOf({ before, actor, action, agent, session, credential, result
   return { sql: wanted.map(([sql]) => sql).join(' AND '), args: wanted.map(([, value]) => value) };
 }
 
+/** Behind which entry the chain begins, and its hash. */
+const REMOVED_HEADER = 'x-interlude-audit-removed';
+
 /** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
 export async function getAuditExport(
   { query, request, whenOver }: Asked<never, { query: AuditQuery }>,
@@ -58,6 +69,8 @@ export async function getAuditExport(
 ): Promise<Response> {
   const { sql, args } = conditionOf(query);
   const client = clientOf(request.headers);
+  const { rows: start } = await database.reads.run(client, () => database.reader.execute(AUDIT_REMOVED));
+  const removed = removedFromRow(start[0]);
   const encoder = new TextEncoder();
   let after = 0;
   const body = new ReadableStream<Uint8Array>({
@@ -81,34 +94,53 @@ export async function getAuditExport(
       'content-type': 'application/x-ndjson',
       'content-disposition': 'attachment; filename="interlude-audit.jsonl"',
       'cache-control': 'no-store',
+      ...(removed === null ? {} : { [REMOVED_HEADER]: `${removed.upTo} ${removed.hash}` }),
     },
   });
 }
 
-/** `GET /audit/check`: goes through the whole chain. */
+/** `GET /audit/check`: goes through the whole chain, as far as it is kept. */
 export async function getAuditCheck({ request }: Asked, { database }: ServerContext): Promise<AuditCheck> {
   return checkAudit(database, clientOf(request.headers), request.signal);
 }
 
+/**
+ * Goes through the chain from behind what retention has removed. That is only taken at its word where an entry of the
+ * chain says it, too.
+ */
 export async function checkAudit(
   database: Pick<Database, 'reader' | 'reads'>,
   client = '',
   signal?: AbortSignal,
 ): Promise<AuditCheck> {
-  let [entries, head, after] = [0, NO_HASH, 0];
+  let [entries, head, after, told] = [0, NO_HASH, 0, 0];
   for (;;) {
+    // of one moment: more may be removed meanwhile
     const read = () =>
-      database.reader.execute({
-        sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
-        args: [after],
-      });
-    const { rows } = await database.reads.run(client, read, { continues: true, ...(signal ? { signal } : {}) });
-    if (rows.length === 0) return { entries, head, brokenAt: null };
+      database.reader.batch(
+        [
+          AUDIT_REMOVED,
+          {
+            sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
+            args: [after],
+          },
+        ],
+        'read',
+      );
+    const [start, page] = await database.reads.run(client, read, { continues: true, ...(signal ? { signal } : {}) });
+    const removed: AuditRemoved | null = removedFromRow(start?.rows[0]);
+    if (removed !== null && removed.upTo > after) [head, after] = [removed.hash, removed.upTo];
+    const { rows = [] } = page ?? {};
+    if (rows.length === 0) {
+      const isTold = removed === null || told >= removed.upTo;
+      return { entries, head, brokenAt: isTold ? null : removed.upTo + 1, removed };
+    }
     for (const entry of await new Pace().map(rows, auditFromRow)) {
       const { hash, ...rest } = entry;
       if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {
-        return { entries, head, brokenAt: after + 1 };
+        return { entries, head, brokenAt: after + 1, removed };
       }
+      told = Math.max(told, removalIn(entry));
       [entries, head, after] = [entries + 1, hash, entry.number];
     }
   }

@@ -35,7 +35,7 @@ export function namedAsk(sessionId: string, clientId: string | undefined, ask: A
 }
 
 /**
- * Whether this was asked before, under the same name.
+ * Whether this was asked before, under the same name. What was asked so long ago that retention has removed it was not.
  *
  * @returns null if it was not; else the command it led to, which is null if nothing is asked of a runner, and what else
  *   was said of it then
@@ -69,7 +69,10 @@ export async function noteAsk(
 ): Promise<void> {
   if (ask === null) return;
   await transaction.execute({
-    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id, said) VALUES (?, ?, ?, ?, ?)',
-    args: [ask.sessionId, ask.clientId, ask.digest, commandId, said === null ? null : JSON.stringify(said)],
+    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id, said, asked_position) VALUES (?, ?, ?, ?, ?, ?)',
+    args: [
+      ...[ask.sessionId, ask.clientId, ask.digest, commandId, said === null ? null : JSON.stringify(said)],
+      await transaction.position(),
+    ],
   });
 }

@@ -73,7 +73,8 @@ async function requireRoom(transaction: WriteTransaction, id: string, bytes: num
 }
 
 /**
- * What a message names, by its own names. From here on it stays.
+ * What a message names, by its own names. From here on it stays as long as the message, which is written behind it in the
+ * same transaction.
  * @throws AppError `invalid_argument` for a hash that the session does not have, and for more than a message may carry
  */
 export async function nameAttachments(
@@ -84,9 +85,9 @@ export async function nameAttachments(
   if (refs.length === 0) return [];
   transaction.touch(`session:${columnText(sessionId)}`);
   const found = await transaction.execute({
-    sql: `UPDATE attachments SET is_named = 1 WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?))
-          RETURNING ${ATTACHMENT.columns()}`,
-    args: [columnText(sessionId), JSON.stringify(refs.map(({ hash }) => hash))],
+    sql: `UPDATE attachments SET is_named = 1, named_position = ?
+          WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?)) RETURNING ${ATTACHMENT.columns()}`,
+    args: [await transaction.position(), columnText(sessionId), JSON.stringify(refs.map(({ hash }) => hash))],
   });
   const known = new Map(ATTACHMENT.all(found).map((attachment) => [attachment.hash, attachment]));
   const named = refs.map(({ hash, name }) => {

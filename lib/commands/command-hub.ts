@@ -131,10 +131,7 @@ export class CommandHub {
     // where processes may freeze, what is due is done while a stream is open, and nothing after a refusal
     if (this.#lasts) this.keep();
     // to a runner with a scope, the counter would tell how busy others are
-    const newest =
-      scope.kind === 'everything'
-        ? 'SELECT position FROM counter'
-        : { sql: 'SELECT max(position) AS position FROM commands WHERE agent_id = ?', args: [agentId] };
+    const newest = scope.kind === 'everything' ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
     const { rows } = await this.#database.reader.execute(newest);
     const isBeyond = after > Number(rows[0]?.position ?? 0);
     const stream = new CommandStream({
@@ -357,6 +354,10 @@ export class CommandHub {
 }
 
 type Work = 'look' | 'renew' | 'end';
+
+/** Its last command may be gone by its age: its row has changed since, when its runner went. */
+const OWN_NEWEST = `SELECT max(position) AS position FROM (
+  SELECT position FROM commands WHERE agent_id = ?1 UNION ALL SELECT updated_position FROM agents WHERE id = ?1)`;
 
 function aboutAgent(agentId: string): AboutJob {
   return { keys: [`agent:${agentId}`] };

@@ -39,6 +39,11 @@ export type AgentFact = { agentId: string } & (
    * Their marks are counted anew. The agent's own row does not change.
    */
   | { kind: 'marks-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
+  /**
+   * Records are gone from quarantine that nobody had settled: so many that named each session, null for those that named
+   * none.
+   */
+  | { kind: 'quarantine-removed'; counts: ReadonlyMap<string | null, number> }
   /** A person has looked at failures, which leaves so many. */
   | { kind: 'failures-seen'; left: FailureTally }
 );

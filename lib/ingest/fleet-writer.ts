@@ -105,6 +105,10 @@ export class FleetWriter {
       }
       return;
     }
+    if (fact.kind === 'quarantine-removed') {
+      this.#uncount(fact);
+      return;
+    }
     if (fact.kind === 'session-arranged' || fact.kind === 'wake-rule-set') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
@@ -162,11 +166,12 @@ export class FleetWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, told, isDue, overdue, arrangement, wakeRule } = session;
+      const { before, entries, failures, quarantined, told, isDue, overdue, arrangement, wakeRule } = session;
       const isTouched =
         entries.length > 0 ||
         told.length > 0 ||
         failures.all !== 0 ||
+        quarantined !== 0 ||
         isDue ||
         overdue.length > 0 ||
         arrangement !== null ||
@@ -228,6 +233,16 @@ export class FleetWriter {
       stillThereAgentIds: this.agents.stillThere(),
       writtenSessionIds: written.map(({ session }) => session.id),
     };
+  }
+
+  /** A session that had not begun, or is another agent's, never counted them. */
+  #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
+    const agent = this.agents.see(agentId);
+    for (const [id, count] of counts) {
+      agent.quarantinedCount -= count;
+      const session = id === null ? null : this.sessions.find(id);
+      if (session?.agentId === agentId) session.quarantined -= count;
+    }
   }
 
   /** @param from undefined of a session that is new */

@@ -50,6 +50,9 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         return;
       case 'marks-seen':
         for (const id of record.sessionIds) scope.sessionIds.add(id);
+        return;
+      case 'quarantine-removed':
+        for (const id of record.counts.keys()) if (id !== null) scope.sessionIds.add(id);
     }
   });
   return scope;

@@ -32,7 +32,7 @@ export interface SessionBatch {
   wireRequests: WireRequests;
   /** Failures around it that this batch tells. */
   failures: FailureTally;
-  /** How many more of its records are in quarantine after this batch, those that somebody settled taken off. */
+  /** How many more of its records are in quarantine after this batch, those that were settled or removed taken off. */
   quarantined: number;
   /** The position of the newest failure that ever marked it. */
   markedUpTo: number;

@@ -35,7 +35,7 @@ export async function check(place: Place): Promise<ExitCode> {
   try {
     const { tables, entries } = await findAll(reader, say, (what) => progress.tell(() => what));
     progress.end();
-    const looked = `${tables} tables, ${entries.toLocaleString('en')} entries of the audit; ${timeText(performance.now() - begunAt)}`;
+    const looked = `${tables} tables, ${entries} entries of the audit; ${timeText(performance.now() - begunAt)}`;
     if (count === 0) print(`${nameOf(place)} is sound: ${looked}`);
     else print(`${nameOf(place)} has ${count} finding${count === 1 ? '' : 's'}: ${looked}`);
     return count === 0 ? EXIT.done : EXIT.failed;
@@ -47,7 +47,7 @@ export async function check(place: Place): Promise<ExitCode> {
 
 type Say = (line: string) => void;
 
-async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: number; entries: number }> {
+async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: number; entries: string }> {
   const state = await schemaState(reader);
   const advice = SCHEMA[state];
   if (advice !== null) say(`schema: ${advice}`);
@@ -61,20 +61,24 @@ async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: n
     }
   }
   // what a damaged file says of its rows proves nothing, and another version's rows have other rules
-  if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 0 };
+  if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 'no' };
   const broken = await reader.execute('PRAGMA foreign_key_check');
   if (broken.rows.length > 0) say(`foreign keys: ${broken.rows.length} rows point at nothing; ${TELL}`);
   for (const invariant of INVARIANTS) {
     await hold(reader, invariant, say, told);
   }
   told('the audit');
-  const { entries, brokenAt } = await checkAudit({ reader, reads: new ReadQueue() });
+  const { entries, brokenAt, removed } = await checkAudit({ reader, reads: new ReadQueue() });
   if (brokenAt !== null) {
     say(
       `audit: entry ${brokenAt} does not follow from the one before: it was changed, or one was taken out. Compare it with an export that was kept elsewhere`,
     );
   }
-  return { tables: tables.length, entries };
+  const counted = entries.toLocaleString('en');
+  return {
+    tables: tables.length,
+    entries: removed === null ? counted : `from number ${removed.upTo + 1} on ${counted}`,
+  };
 }
 
 const SCHEMA = {

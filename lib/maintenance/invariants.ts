@@ -33,6 +33,20 @@ const POSITIONED: readonly (readonly [table: string, column: string])[] = [
 
 export const INVARIANTS: readonly Invariant[] = [
   {
+    name: 'removed entries of the audit',
+    sql: 'SELECT number FROM audit WHERE number <= (SELECT max(number) FROM audit_start) ORDER BY number LIMIT 1',
+    next: null,
+    what: ({ number }) => `entry ${number} of the audit was removed, and is there`,
+  },
+  {
+    name: 'asks',
+    sql: `SELECT a.session_id AS session, a.command_id AS id FROM asks AS a LEFT JOIN commands AS c ON c.id = a.command_id
+      WHERE ${inRange('a.rowid')} AND a.command_id IS NOT NULL AND c.id IS NULL`,
+    next: by('asks', 'rowid'),
+    what: ({ session, id }) =>
+      `the command ${told(id)} that was asked for in the session ${told(session)} is not there`,
+  },
+  {
     name: 'counter',
     sql: `SELECT * FROM (${POSITIONED.map(
       ([table, column]) =>

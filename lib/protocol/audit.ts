@@ -1,7 +1,7 @@
 /** What people and programs are told of the audit. @see PROTOCOL.md, Access */
 
 export interface AuditEntry {
-  /** From 1, without a hole. */
+  /** From 1, without a hole; of removed ones the numbers are not used again. */
   number: number;
   at: number;
   actor: string;
@@ -28,17 +28,32 @@ export interface AuditEntry {
 /** One before its place in the chain. */
 export type NewAuditEntry = Omit<AuditEntry, 'number' | 'hash'>;
 
+/** The oldest entries, which the server keeps no longer (`INTERLUDE_AUDIT_RETENTION_DAYS`). */
+export interface AuditRemoved {
+  /** The number of the last of them: the chain begins with the next. */
+  upTo: number;
+  /** Its hash, from which the next one's follows. */
+  hash: string;
+  /** When it was removed. */
+  at: number;
+}
+
 export interface AuditPage {
   /** The newest first. */
   entries: AuditEntry[];
+  /** Null if none was removed. */
+  removed: AuditRemoved | null;
   /** What to give as `before` for the next page; null after the last. */
   next: number | null;
 }
 
 export interface AuditCheck {
+  /** How many were looked at: all that are there. */
   entries: number;
   /** The hash of the newest entry: whoever keeps it elsewhere can tell later that nothing before it was changed. */
   head: string;
   /** The first entry that does not follow from the one before; null if all do. */
   brokenAt: number | null;
+  /** Null if none was removed: then the chain begins with number 1. */
+  removed: AuditRemoved | null;
 }

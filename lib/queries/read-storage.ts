@@ -73,7 +73,7 @@ const TABLES: Record<Exclude<StoragePartName, 'rest'>, RegExp> = {
   search: /^(log|session)_search/,
   commands: /^(commands|asks|inbox|runners)$/,
   attachments: /^attachment/,
-  audit: /^(audit|refusals)$/,
+  audit: /^(audit|audit_start|refusals)$/,
   quarantine: /^quarantine$/,
   insights: /^insights$/,
   webhooks: /^webhook_/,

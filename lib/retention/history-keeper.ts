@@ -6,7 +6,10 @@ import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { AppError } from '@/lib/protocol/errors';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { type Limits, limitsByAge, removeBySize, removeHistory } from './remove-history';
+import { removeAudit } from './remove-audit';
+import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
+import { removeQuarantined } from './remove-quarantined';
+import { removeRows } from './remove-rows';
 import type { HistoryRetention } from './retention-settings';
 
 /** How often to look for what is to go. */
@@ -69,11 +72,16 @@ export class HistoryKeeper {
   async removeOld(): Promise<void> {
     // the same time for all slices, even if the clock is moved meanwhile
     const now = this.#now();
-    const remove = (limits: Limits) =>
-      removeHistory(this.#database, this.#rows, limits, now, async (slice) => {
-        if (!this.#isClosed) await paced(slice);
-      });
+    const slices: Paced = async (slice) => {
+      if (!this.#isClosed) await paced(slice);
+    };
+    const remove = async (limits: Limits) => {
+      const sessions = await removeHistory(this.#database, this.#rows, limits, now, slices);
+      const records = await removeQuarantined(this.#database, this.#rows, limits.elsewhere, now, slices);
+      return sessions + records + (await removeRows(this.#database, this.#rows, limits.elsewhere, slices));
+    };
     await remove(await limitsByAge(this.#database, this.#retention, now));
+    await removeAudit(this.#database, now - this.#retention.auditMs, now, slices);
     const isSmall = this.#isClosed || (await removeBySize(this.#database, this.#retention, now, remove));
     if (!isSmall && !this.#isTooLarge) {
       serverLog(

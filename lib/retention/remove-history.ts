@@ -8,8 +8,8 @@ import { removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 import { usedBytes } from './used-bytes';
 
-/** Up to which position what has happened may go, by the state of its session. */
-export type Limits = Readonly<Record<SessionState, number>>;
+/** Up to which position what has happened may go: by the state of its session, and what belongs to no turn. */
+export type Limits = Readonly<Record<SessionState | 'elsewhere', number>>;
 
 /** Where a slice of work gets its turn, and others theirs. */
 export type Paced = (slice: () => Promise<void>) => Promise<void>;
@@ -33,13 +33,18 @@ export async function limitsByAge(
     known.set(ageMs, limit);
     return limit;
   };
-  const limits: Partial<Record<SessionState, number>> = {};
+  const limits = { ...everywhere(0), elsewhere: await limitOf(retention.elsewhereMs) };
   for (const state of SESSION_STATES) limits[state] = await limitOf(retention.maxAgeMs[state]);
-  return limits as Limits;
+  return limits;
+}
+
+function everywhere(limit: number): Record<keyof Limits, number> {
+  const ofStates = Object.fromEntries(SESSION_STATES.map((state) => [state, limit])) as Record<SessionState, number>;
+  return { ...ofStates, elsewhere: limit };
 }
 
 /**
- * Removes the oldest turns of all sessions while the database is too large.
+ * Removes the oldest of everything while the database is too large.
  * @returns false if it is too large still, and nothing more can go
  */
 export async function removeBySize(
@@ -58,7 +63,7 @@ export async function removeBySize(
     const [oldest, newest] = [Number(rows[0]?.oldest ?? 0), Number(rows[0]?.newest ?? 0)];
     const most = await positionAt(database.reader, now - LEAST_AGE_MS);
     const limit = Math.min(most, oldest + Math.ceil((newest - oldest) * part));
-    const removed = await remove(Object.fromEntries(SESSION_STATES.map((state) => [state, limit])) as Limits);
+    const removed = await remove(everywhere(limit));
     if (removed > 0) continue;
     if (limit === most || part >= 1) return false;
     part *= 2;
@@ -80,7 +85,7 @@ export async function removeHistory(
   paced: Paced,
 ): Promise<number> {
   let count = 0;
-  const most = Math.max(...Object.values(limits));
+  const most = Math.max(...SESSION_STATES.map((state) => limits[state]));
   for (let after = 0; most > 0; ) {
     const { rows: sessions } = await database.reader.execute({
       sql: `SELECT number, id, state, (SELECT position FROM events WHERE session_id = sessions.id ORDER BY position LIMIT 1) AS first

@@ -5,6 +5,7 @@ import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
 import { HistoryKeeper } from '@/lib/retention/history-keeper';
 import { historyRetention } from '@/lib/retention/retention-settings';
+import { callRoute } from './call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from './ingest-target';
 
 export const DAY_MS = 24 * 60 * 60_000;
@@ -31,11 +32,29 @@ export class RetainedServer {
 
   /** Events of one request. */
   async write(events: readonly AgUiEvent[], sessionId = 's1', agentId = 'a1'): Promise<void> {
-    const records = events.map((event) => {
-      this.#seq += 1;
-      return { seq: this.#seq, kind: 'event', agentId, sessionId, occurredAt: this.now, event };
-    });
-    await ingest(this.target, records);
+    await this.send(events.map((event) => ({ kind: 'event', agentId, sessionId, event })));
+  }
+
+  /** Records of one request, of any kind. */
+  async send(records: readonly Record<string, unknown>[]): Promise<void> {
+    await ingest(
+      this.target,
+      records.map((record) => {
+        this.#seq += 1;
+        return { seq: this.#seq, agentId: 'a1', occurredAt: this.now, ...record };
+      }),
+    );
+  }
+
+  /** Asks a route, as the owner does. */
+  async ask(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) {
+    const response = await callRoute(this.target.context, method, path, { body });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      answer: response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : text,
+    };
   }
 
   /** Removes what is too old by now. */
@@ -54,6 +73,11 @@ export class RetainedServer {
 
   async rows(sql: string): Promise<Record<string, unknown>[]> {
     return (await this.target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
+  }
+
+  /** Changes rows behind the server's back. */
+  async change(sql: string): Promise<void> {
+    await this.target.database.writes.run((transaction) => transaction.execute(sql));
   }
 
   /** What "interlude db check" would say of its rows. */

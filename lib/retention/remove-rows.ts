@@ -1,0 +1,166 @@
+import type { Database } from '@/db/client';
+import { type DueRows, type RowChoice, type RowSweep, selectDue } from '@/db/row-sweep';
+import type { WriteKey, WriteTransaction } from '@/db/writes';
+import type { Paced } from './remove-history';
+
+/** Rows of one kind, of which each goes by itself. */
+interface OldRows {
+  /** What they are, for the log. */
+  kind: string;
+  table: string;
+  key: string;
+  /** The column that says where one stands in the server's order. */
+  at: string;
+  /** Which of them may go. */
+  where: string;
+  /** The key under which one lies, see WriteKey. */
+  under: string;
+  /** Statements that remove them, with what goes with them, by their keys as JSON. */
+  removal: readonly string[];
+  /** Most of one transaction. */
+  atOnce: number;
+}
+
+const KEYS = '(SELECT value FROM json_each(?1))';
+const ROWS_AT_ONCE = 200;
+
+/** The newest counts: it says what holds, however long ago it was asked. */
+const newest = (of: 'agent_id' | 'session_id', type: string, index: string) =>
+  `WHEN '${type}' THEN position < (SELECT max(position) FROM commands AS newer INDEXED BY ${index}
+    WHERE newer.${of} = commands.${of} AND newer.type = '${type}')`;
+
+const COMMANDS: OldRows = {
+  kind: 'the old command',
+  table: 'commands INDEXED BY commands_ended',
+  key: 'id',
+  at: 'position',
+  where: `state NOT IN ('queued', 'delivered') AND CASE type
+    ${newest('agent_id', 'log-level.set', 'commands_of_level')}
+    ${newest('session_id', 'wake-rule.set', 'commands_of_waking')} ELSE true END`,
+  under: `'agent:' || agent_id`,
+  removal: [`DELETE FROM asks WHERE command_id IN ${KEYS}`, `DELETE FROM commands WHERE id IN ${KEYS}`],
+  atOnce: ROWS_AT_ONCE,
+};
+
+/** What asked nothing of a runner. */
+const ASKS: OldRows = {
+  kind: 'what was asked at',
+  table: 'asks INDEXED BY asks_by_command',
+  key: 'rowid',
+  at: 'asked_position',
+  where: 'command_id IS NULL',
+  under: `(SELECT 'agent:' || agent_id FROM sessions WHERE id = asks.session_id)`,
+  removal: [`DELETE FROM asks WHERE rowid IN ${KEYS}`],
+  atOnce: ROWS_AT_ONCE,
+};
+
+/** A failure that nobody has seen marks its session until somebody does. */
+const INSIGHTS: OldRows = {
+  kind: 'the insight at',
+  table: 'insights',
+  key: 'position',
+  at: 'position',
+  where: '(seen_at IS NOT NULL OR NOT is_failure)',
+  under: `'agent:' || agent_id`,
+  removal: [`DELETE FROM insights WHERE position IN ${KEYS}`],
+  atOnce: ROWS_AT_ONCE,
+};
+
+const DELIVERIES: OldRows = {
+  kind: 'the webhook delivery at',
+  table: 'webhook_deliveries',
+  key: 'position',
+  at: 'position',
+  where: `state <> 'waiting'`,
+  under: `'webhook'`,
+  removal: [`DELETE FROM webhook_deliveries WHERE position IN ${KEYS}`],
+  atOnce: ROWS_AT_ONCE,
+};
+
+const REMOVED_UP_TO = '(SELECT removed_up_to FROM sessions WHERE id = attachments.session_id)';
+
+/**
+ * Those of messages that were removed with their turns. Few events are left in front of what was removed: a message that
+ * a later turn shows may name it.
+ */
+const ATTACHMENTS: OldRows = {
+  kind: 'the attachment of old turns',
+  table: 'attachments',
+  key: 'rowid',
+  at: 'rowid',
+  where: `is_named = 1 AND named_position < ${REMOVED_UP_TO} AND NOT EXISTS (SELECT 1 FROM events
+    WHERE session_id = attachments.session_id AND position <= ${REMOVED_UP_TO} AND instr(payload, attachments.hash) > 0)`,
+  under: `'session:' || session_id`,
+  removal: [
+    `DELETE FROM attachment_parts WHERE (session_id, hash) IN (
+      SELECT session_id, hash FROM attachments WHERE rowid IN ${KEYS})`,
+    `DELETE FROM attachments WHERE rowid IN ${KEYS}`,
+  ],
+  // each may hold megabytes
+  atOnce: 4,
+};
+
+/**
+ * Removes what has ended of what belongs to no turn, by its own age, and what belonged to turns that are gone.
+ *
+ * Failure: a row that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
+ *
+ * @param limit the newest position that may go
+ * @returns how many
+ */
+export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<number> {
+  let count = 0;
+  for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, DELIVERIES] : []) {
+    count += await removeKind(database, rows, old, limit, paced);
+  }
+  return count + (await removeKind(database, rows, ATTACHMENTS, Number.MAX_SAFE_INTEGER, paced));
+}
+
+async function removeKind(
+  { reader, writes }: Database,
+  rows: RowSweep,
+  old: OldRows,
+  limit: number,
+  paced: Paced,
+): Promise<number> {
+  const { kind, table, key, at, where } = old;
+  const dueAfter = (after: number): DueRows => {
+    const args = [after, limit];
+    return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
+  };
+  let count = 0;
+  // what is left in front of it stays
+  let after = 0;
+  await rows.run({
+    kind,
+    due: dueAfter(0),
+    work: async (choice) => {
+      const look = selectDue(dueAfter(choice.only === null ? after : 0), choice, `${key}, ${at} AS at`, 1);
+      const [first] = (await reader.execute(look)).rows;
+      if (first === undefined) return 0;
+      const before = Number(first.at) - 1;
+      let removed = 0;
+      await paced(async () => {
+        removed = await writes.run((transaction) => removeSome(transaction, old, dueAfter(before), choice));
+      });
+      if (choice.only === null) after = before;
+      count += removed;
+      return removed;
+    },
+  });
+  return count;
+}
+
+async function removeSome(
+  transaction: WriteTransaction,
+  { key, under, removal, atOnce }: OldRows,
+  due: DueRows,
+  choice: RowChoice,
+): Promise<number> {
+  const { rows } = await transaction.execute(selectDue(due, choice, `${key} AS id, ${under} AS under`, atOnce));
+  if (rows.length === 0) return 0;
+  for (const { under: touched } of rows) if (touched !== null) transaction.touch(String(touched) as WriteKey);
+  const keys = JSON.stringify(rows.map(({ id }) => id));
+  await transaction.batch(removal.map((sql) => ({ sql, args: [keys] })));
+  return rows.length;
+}
