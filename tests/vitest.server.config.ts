@@ -9,7 +9,10 @@ export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: ['tests/property/{commands,ingest-exactly-once,ingest-read-models,log-level,ownership,stream}.test.ts'],
+    include: [
+      'tests/property/{commands,ingest-exactly-once,ingest-read-models,log-level,ownership,retention,stream}.test.ts',
+      'tests/unit/retention/remove-history.test.ts',
+    ],
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },

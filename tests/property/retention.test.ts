@@ -39,8 +39,8 @@ type Step =
   | { do: 'write'; sessionId: SessionId; events: AgUiEvent[] }
   /** All that is open ends, but tasks only if they are to. */
   | { do: 'settle'; sessionId: SessionId; tasks: boolean }
-  /** What began in the first so many percent of all positions goes; `halfway`: and the process is killed in between. */
-  | { do: 'remove'; sessionId: SessionId; percent: number; halfway: boolean }
+  /** What began before some turn goes, or in the first so many percent of all positions; `halfway`: and the process is killed in between. */
+  | { do: 'remove'; sessionId: SessionId; limit: { before: number } | { percent: number }; halfway: boolean }
   | { do: 'join'; sessionId: SessionId; limit: number; isLive: boolean }
   /** A stream is cut off and resumes from where its reader was last told all. */
   | { do: 'resume'; watcher: number }
@@ -66,7 +66,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('remove' as const),
       sessionId,
-      percent: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constant(100)),
+      limit: fc.oneof(
+        fc.record({ before: fc.nat(30) }),
+        fc.record({ before: fc.nat(30) }),
+        fc.record({ percent: fc.integer({ min: 1, max: 100 }) }),
+        fc.constant({ percent: 100 }),
+      ),
       halfway: fc.boolean(),
     }),
   },
@@ -124,7 +129,7 @@ class World {
       case 'settle':
         return this.#settle(step.sessionId, step.tasks);
       case 'remove':
-        return this.#remove(step.sessionId, step.percent, step.halfway);
+        return this.#remove(step);
       case 'join': {
         const page = await this.page(step.sessionId, step.limit);
         if (page === null) return;
@@ -194,10 +199,9 @@ class World {
     );
   }
 
-  async #remove(sessionId: string, percent: number, halfway: boolean): Promise<void> {
+  async #remove({ sessionId, limit: wanted, halfway }: Step & { do: 'remove' }): Promise<void> {
     const { database } = this.server.target;
-    const [counter] = await this.rows('SELECT position FROM counter');
-    const limit = Math.floor((Number(counter?.position ?? 0) * percent) / 100);
+    const limit = await this.#limitOf(sessionId, wanted);
     const before = await this.open(sessionId);
     const expected = await this.#expectedCut(sessionId, limit, before);
     const others = await this.#othersThan(sessionId);
@@ -205,8 +209,7 @@ class World {
     const turnsTold = old?.removed?.turns ?? 0;
     const removeTurns = () =>
       database.writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, this.server.now));
-    let isAny = false;
-    while (await removeTurns()) isAny = true;
+    while (await removeTurns());
     if (!halfway) await this.#removeEvents(sessionId);
     const page = await this.page(sessionId);
     const kept = (old?.turns ?? []).filter(({ position }) => comparePositions(position, expected) > 0);
@@ -218,10 +221,22 @@ class World {
     expect(await this.#othersThan(sessionId)).toEqual(others);
     if (halfway) return;
     await this.#onlyWhatIsShown(sessionId);
-    const dump = await this.server.target.dump();
+    const rows = await this.#everything();
     expect(await removeTurns()).toBe(false);
     await this.#removeEvents(sessionId);
-    if (isAny) expect(await this.server.target.dump()).toEqual(dump);
+    expect(await this.#everything()).toEqual(rows);
+  }
+
+  async #limitOf(sessionId: string, wanted: (Step & { do: 'remove' })['limit']): Promise<number> {
+    if ('percent' in wanted) {
+      const [counter] = await this.rows('SELECT position FROM counter');
+      return Math.floor((Number(counter?.position ?? 0) * wanted.percent) / 100);
+    }
+    const turns = await this.rows(
+      `SELECT position FROM turns WHERE session_id = ? AND kind <> 'none' ORDER BY position`,
+      sessionId,
+    );
+    return Number(turns[wanted.before % Math.max(1, turns.length)]?.position ?? 0) - 1;
   }
 
   async #removeEvents(sessionId: string): Promise<void> {
@@ -261,7 +276,7 @@ class World {
     };
   }
 
-  /** By trying each position: with nothing open in front of it, and no turn that goes on behind it. */
+  /** By trying each that may be it: with nothing open in front of it, and no turn that goes on behind it. */
   async #expectedCut(
     sessionId: string,
     limit: number,
@@ -276,7 +291,9 @@ class World {
     const open = [turn?.position, ...requests.map((each) => each.openedPosition), ...owed.map((each) => each.position)]
       .filter((position) => position != null)
       .map(Number);
-    for (let cut = limit; cut > Number(session?.removed_up_to ?? 0); cut -= 1) {
+    const starts = [...turns.map(({ position }) => Number(position)), ...open].filter((position) => position <= limit);
+    const cuts = [limit, ...starts.map((position) => position - 1)].sort((a, b) => b - a);
+    for (const cut of cuts.filter((cut) => cut > Number(session?.removed_up_to ?? 0))) {
       const isCutApart = turns.some(({ position, last }) => Number(position) <= cut && Number(last) > cut);
       if (!isCutApart && open.every((position) => position > cut)) return positionFromNumber(cut);
     }
@@ -295,10 +312,15 @@ class World {
     expect(left).toEqual([]);
   }
 
-  async #othersThan(sessionId: string) {
+  async #othersThan(sessionId: string): Promise<Row[][]> {
     const ask = (table: string) =>
       this.rows(`SELECT * FROM ${table} WHERE session_id <> ? ORDER BY position`, sessionId);
-    return [await ask('events'), await ask('turns'), await ask('tasks'), await ask('obligations')];
+    return Promise.all(['events', 'turns', 'tasks', 'obligations'].map(ask));
+  }
+
+  #everything(): Promise<Row[][]> {
+    const tables = ['counter', 'producers', 'agents', 'sessions', 'events', 'turns', 'tasks', 'obligations', 'inbox'];
+    return Promise.all(tables.map((table) => this.rows(`SELECT * FROM ${table} ORDER BY 1, 2`)));
   }
 
   async #older(at: number): Promise<void> {

@@ -15,6 +15,8 @@ const PAGE = 2;
 type Step =
   /** Something happens in the session. */
   | 'append'
+  /** The oldest half of what has happened is removed. */
+  | 'remove'
   /** The stream brings what it has; `some` of it. */
   | 'stream'
   | 'some'
@@ -30,7 +32,7 @@ type Step =
 const steps = fc.array(
   fc.constantFrom<Step>(
     ...(['append', 'append', 'stream', 'some', 'ask', 'ask-older', 'read', 'read', 'answer', 'answer'] as const),
-    ...(['read-behind', 'gap'] as const),
+    ...(['read-behind', 'gap', 'remove'] as const),
   ),
   { minLength: 5, maxLength: 40 },
 );
@@ -46,7 +48,7 @@ class Scene {
   readonly log = new MemoryLog();
   /** Holds what the log held some time ago. */
   readonly #behind = new MemoryLog();
-  readonly #history: AgUiEvent[][] = [];
+  readonly #history: ((log: MemoryLog) => EventEntry[])[] = [];
   #copied = 0;
   readonly #requests: Request[] = [];
   #onTheWay: EventEntry[] = [];
@@ -68,9 +70,13 @@ class Scene {
   append(): boolean {
     const batch = this.#batches.shift();
     if (batch === undefined) return false;
-    this.#history.push(batch);
-    this.#onTheWay.push(...this.log.append(batch));
+    this.#happen((log) => log.append(batch));
     return true;
+  }
+
+  #happen(what: (log: MemoryLog) => EventEntry[]): void {
+    this.#history.push(what);
+    this.#onTheWay.push(...what(this.log));
   }
 
   async take(step: Step): Promise<void> {
@@ -78,6 +84,9 @@ class Scene {
     switch (step) {
       case 'append':
         this.append();
+        break;
+      case 'remove':
+        this.#happen((log) => log.remove(50));
         break;
       case 'stream':
       case 'some':
@@ -93,7 +102,7 @@ class Scene {
         this.#read(log);
         break;
       case 'read-behind':
-        for (const batch of this.#history.slice(this.#copied, -1)) this.#behind.append(batch);
+        for (const what of this.#history.slice(this.#copied, -1)) what(this.#behind);
         this.#copied = Math.max(this.#copied, this.#history.length - 1);
         if (this.#copied > 0) this.#read(this.#behind);
         break;

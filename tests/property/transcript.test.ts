@@ -14,7 +14,18 @@ import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 
-const visible = (state: Pick<TranscriptState, 'turns'>) => state.turns;
+const visible = ({ turns, removed }: Pick<TranscriptState, 'turns' | 'removed'>) => ({ turns, removed });
+
+/** Behind which batches the oldest turns are removed, and up to how many percent of all positions. */
+const cuts = fc.array(
+  fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 100 }) }),
+  { maxLength: 12 },
+);
+
+/** @returns what a live subscriber sees */
+function happen(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
+  return [...log.append(batch), ...(percent === 0 ? [] : log.remove(percent))];
+}
 
 /** A person's message that waits, and another message of its name that goes on when a turn answers the first. */
 const NAMED_TWICE: AgUiEvent[][] = [
@@ -57,12 +68,13 @@ const TOLD_TWICE: AgUiEvent[][] = [
 describe('the transcript', () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
-      fc.property(arbitraryBatches, fc.nat(12), (batches, cameIn) => {
+      fc.property(arbitraryBatches, cuts, fc.nat(12), (batches, cuts, cameIn) => {
         const log = new MemoryLog();
-        const snapshotAt = Math.min(cameIn, batches.length);
-        for (const batch of batches.slice(0, snapshotAt)) log.append(batch);
+        for (const [index, batch] of batches.slice(0, cameIn).entries()) happen(log, batch, cuts[index]);
         let live = transcriptFromPage(log.page());
-        for (const batch of batches.slice(snapshotAt)) live = foldTranscript(live, log.append(batch));
+        for (const [index, batch] of batches.slice(cameIn).entries()) {
+          live = foldTranscript(live, happen(log, batch, cuts[cameIn + index]));
+        }
         expect(visible(live)).toEqual(visible(transcriptFromPage(log.page())));
       }),
       { numRuns: 1000 },
@@ -71,20 +83,23 @@ describe('the transcript', () => {
 
   it('ends the same for a client that was cut off and resumed in the middle of anything', () => {
     fc.assert(
-      fc.property(arbitraryBatches, fc.nat(12), fc.nat(12), (batches, a, b) => {
+      fc.property(arbitraryBatches, cuts, fc.nat(12), fc.nat(12), (batches, cuts, a, b) => {
         const log = new MemoryLog();
         const [cutAt, backAt] = [Math.min(a, b), Math.max(a, b)];
         let client = transcriptFromPage(log.page());
+        const resume = () => {
+          const isGap = log.hasGapAfter(client.position);
+          client = isGap ? transcriptFromPage(log.page()) : foldTranscript(client, log.after(client.position));
+        };
         for (const [index, batch] of batches.entries()) {
-          const frames = log.append(batch);
-          if (index < cutAt) client = foldTranscript(client, frames);
-          else if (index === backAt) client = foldTranscript(client, log.after(client.position));
-          else if (index > backAt) client = foldTranscript(client, frames);
+          const frames = happen(log, batch, cuts[index]);
+          if (index < cutAt || index > backAt) client = foldTranscript(client, frames);
+          else if (index === backAt) resume();
         }
-        client = foldTranscript(client, log.after(client.position));
+        resume();
         expect(visible(client)).toEqual(visible(transcriptFromPage(log.page())));
       }),
-      { numRuns: 1000, examples: [[NAMED_TWICE, 2, 2]] },
+      { numRuns: 1000, examples: [[NAMED_TWICE, [], 2, 2]] },
     );
   });
 
@@ -92,11 +107,12 @@ describe('the transcript', () => {
     const moments = fc.tuple(fc.nat(8), fc.nat(3), fc.nat(4), fc.nat(4));
     const limits = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom(1, 2, 200));
     fc.assert(
-      fc.property(arbitraryBatches, moments, limits, (history, moments, [limit, olderLimit]) => {
-        const batches = [...history];
+      fc.property(arbitraryBatches, cuts, moments, limits, (history, cuts, moments, [limit, olderLimit]) => {
+        const batches = history.map((batch, index) => ({ batch, percent: cuts[index] }));
         const [cameIn, until, untilRead, untilCome] = moments;
         const log = new MemoryLog();
-        const append = (count: number) => batches.splice(0, count).map((batch) => log.append(batch));
+        const append = (count: number) =>
+          batches.splice(0, count).map(({ batch, percent }) => happen(log, batch, percent));
         append(cameIn);
         let live = transcriptFromPage(log.page({ limit }));
         const fold = (frames: EventEntry[][]) => {
@@ -116,10 +132,11 @@ describe('the transcript', () => {
         // A page that is as old as the request has all that moved out of it, where it goes back to the beginning.
         if (wasWhole && untilRead === 0 && !page.hasMore) expect(live.incomplete).toBe(false);
         if (live.incomplete) return;
-        const { turns } = log.page();
-        expect(visible(live)).toEqual(live.hasMore ? turns.slice(turns.length - live.turns.length) : turns);
+        const { turns, removed } = log.page();
+        const shown = live.hasMore ? turns.slice(turns.length - live.turns.length) : turns;
+        expect(visible(live)).toEqual({ turns: shown, removed });
       }),
-      { numRuns: 3000, examples: [[TOLD_TWICE, [4, 0, 0, 2], [1, 200]]] },
+      { numRuns: 3000, examples: [[TOLD_TWICE, [], [4, 0, 0, 2], [1, 200]]] },
     );
   });
 

@@ -6,7 +6,7 @@ import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
 import { placeEvents } from '@/lib/projections/turns';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, Task, TranscriptPage } from '@/lib/protocol/read-models';
+import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
 import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
@@ -35,6 +35,7 @@ export class MemoryLog {
   places: TurnPlaces = NO_PLACES;
   #owed: ObligationFold = NO_OBLIGATIONS;
   #position = 0;
+  #removed: RemovedHistory | undefined;
 
   /** Appends a batch. @returns the entries as a live subscriber sees them */
   append(events: readonly AgUiEvent[], at = 1_000): EventEntry[] {
@@ -75,6 +76,38 @@ export class MemoryLog {
     return placements.map(({ entry }) => entry);
   }
 
+  /**
+   * Removes the turns that began in the first so many percent of all positions, as retention does, whoever waits for
+   * them. @returns what a live subscriber sees of it
+   */
+  remove(percent: number): EventEntry[] {
+    const at = ({ position }: { position: string }) => Number(position);
+    let cut = Math.floor((this.#position * percent) / 100);
+    const goesOn = ({ id, state }: TurnHeader) =>
+      state === 'open' || this.rows.some((row) => row.turnId === id && at(row.entry) > cut);
+    for (;;) {
+      const late = [...this.headers.values()].filter((header) => at(header) <= cut && goesOn(header));
+      if (late.length === 0) break;
+      cut = Math.min(...late.map(at)) - 1;
+    }
+    const gone = [...this.headers.values()].filter((header) => at(header) <= cut);
+    if (gone.length === 0) return [];
+    const turns = (this.#removed?.turns ?? 0) + gone.filter(({ kind }) => kind !== 'none').length;
+    const removed = { upTo: String(cut), turns };
+    const told = this.append([{ type: 'CUSTOM', name: CUSTOM.removed, metadata: { interlude: { removed } } }]);
+    for (const { id } of gone) this.headers.delete(id);
+    const isLeft = ({ turnId, entry }: Row) =>
+      at(entry) > cut || (turnId !== null && (this.headers.has(turnId) || turnId.startsWith('task:')));
+    this.rows = this.rows.filter(isLeft);
+    this.#removed = { ...removed, at: told[0]?.receivedAt ?? 0 };
+    return told;
+  }
+
+  /** Whether events after a position are missing. */
+  hasGapAfter(position: string): boolean {
+    return position !== '0' && comparePositions(position, this.#removed?.upTo ?? '0') < 0;
+  }
+
   /** The newest page, of so many turns; `before` a position an older one, which comes without places. */
   page({ before = null, limit = Number.POSITIVE_INFINITY }: PageRange = {}): TranscriptPage {
     const headers = [...this.headers.values()]
@@ -88,7 +121,8 @@ export class MemoryLog {
       ),
     );
     const places = before === null ? { places: structuredClone(this.places) } : {};
-    return { position: String(this.#position), hasMore: first > 0, turns, ...places };
+    const removed = this.#removed && { removed: this.#removed };
+    return { position: String(this.#position), hasMore: first > 0, turns, ...places, ...removed };
   }
 
   /** The events after a position as a resuming subscriber gets them. */

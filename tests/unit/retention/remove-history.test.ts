@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { MAX_OPEN_REQUESTS } from '@/lib/protocol/limits';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { HistoryKeeper } from '@/lib/retention/history-keeper';
 import { removeOldTurns } from '@/lib/retention/remove-turns';
 import { historyRetention } from '@/lib/retention/retention-settings';
+import { callRoute } from '../../support/call-route';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { message, taskEnded, taskStarted, userTurn, wokenTurn } from '../../support/turn-events';
 
@@ -118,6 +120,45 @@ describe('what is open', () => {
     later(30);
     await server.retain();
     expect((await shownOf()).ids).toEqual(['r2', 'r3']);
+  });
+
+  test('stays: a request of many, of which not each is remembered', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    const asks = Array.from({ length: MAX_OPEN_REQUESTS + 1 }, (_, at) => `q${at}`);
+    const about =
+      (name: string) =>
+      (id: string): AgUiEvent => ({ type: 'CUSTOM', name, value: { request_id: id } });
+    await server.write(userTurn('r2', 'Two?', asks.map(about(CUSTOM.requestOpened))));
+    await server.write(asks.slice(0, -1).map(about(CUSTOM.requestResolved)));
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r1', 'r2']);
+  });
+
+  test('stays: what the agent is asked to do', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r2' }]);
+    const asked = await callRoute(server.target.context, 'POST', '/sessions/s1/interrupt', { body: {} });
+    expect(asked.status).toBe(202);
+    await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }]);
+    await server.write(userTurn('r3', 'Three?', 'Three.'));
+    later(30);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r2', 'r3']);
+  });
+
+  test('stays: a message that came before the cut and waited for a turn that began after it', async () => {
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write(message('r2/question', 'Two?', 'user'));
+    later(6);
+    await server.write(userTurn('r2', 'Two?', 'Two.').slice(3));
+    const before = (await shownOf()).page;
+    later(5);
+    await server.retain();
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual(['r2']);
+    expect(page.turns).toEqual(before.turns.slice(-1));
+    expect(page.turns[0]?.items.map(({ id }) => id)).toEqual(['r2/question', 'r2/answer']);
   });
 
   test('stays: a task that runs, with what it has said, though the turn that started it goes', async () => {
