@@ -21,12 +21,7 @@ export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: Re
     states: own.filter((state) => days[state] === limit).map((state) => state.replaceAll('-', ' ')),
   }));
   return [
-    rule(
-      'RETENTION_DAYS',
-      'Turns',
-      'with their tasks, replies and all else that has come to its end',
-      forDays(elsewhereDays),
-    ),
+    rule('RETENTION_DAYS', 'Turns', 'with their tasks, replies and whatever else has ended', forDays(elsewhereDays)),
     ...byState.map(({ limit, states }) => ({
       ...rule(
         'RETENTION_DAYS_BY_STATE',

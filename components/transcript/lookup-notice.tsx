@@ -65,7 +65,8 @@ function wordsOf(lookup: Lookup, turnCount: number, isCut: boolean): string {
       const missing = isCut
         ? `This link leads to a ${what} that is not in this transcript. It may have been removed with the oldest turns.`
         : `This link leads to a ${what} that is not in this session.`;
-      return lookup.fromAddress ? `${missing} You are at the newest end.` : missing;
+      const where = isCut ? 'You are at the newest end.' : 'You are at its newest end.';
+      return lookup.fromAddress ? `${missing} ${where}` : missing;
     }
     case 'failed':
       return `The ${what} this link leads to could not be loaded: ${lookup.reason}`;

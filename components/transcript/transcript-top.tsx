@@ -15,7 +15,7 @@ export function TranscriptTop(props: {
   const { hasMore, empty, removed, loading, error, retry } = props;
   const isWhole = error === null && !hasMore && !loading;
   return (
-    <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-5 text-2xs text-ink-3 sm:pl-[84px]">
+    <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
       {error !== null && (
         <>
           <span className="truncate">{error.message}</span>

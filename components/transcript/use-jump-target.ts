@@ -47,7 +47,9 @@ export function useJumpTarget(options: {
       if (!turn) return false;
       // A reader whose eyes are elsewhere is spared a move that shows nothing new.
       const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
-      if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
+      // Above the first stands what became of those before it.
+      if (!stays && index === 0) virtualizer.scrollToOffset(0);
+      else if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
       const element = await waitFor(() => document.getElementById(anchor));
       if (!element) return false;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });

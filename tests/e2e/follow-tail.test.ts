@@ -117,6 +117,7 @@ describe('when the oldest turns are removed', () => {
 
     const words = (await atTop()) ?? '';
     await expect.poll(() => firstVisibleTurn(page)).toBe('r20');
+    await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
     expect(await barriersInBothThemes(page)).toEqual([]);
     await page.goto(`${it.server.url}/sessions/reads`);
     await live(page);
