@@ -33,6 +33,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.obligationAccepted,
   CUSTOM.runnerAway,
   CUSTOM.runnerBack,
+  CUSTOM.removed,
 ]);
 
 /** @throws AppError `forbidden` for an outbox of somebody else, `malformed` for an epoch that can't be */

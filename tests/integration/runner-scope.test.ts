@@ -65,7 +65,13 @@ describe('a runner’s token', () => {
 
   test('writes nothing in the server’s name', async () => {
     const token = await tokenFor({ agent: 'mine' });
-    const names = [CUSTOM.commandDone, CUSTOM.messageDelivery, CUSTOM.runnerAway, CUSTOM.obligationWaived];
+    const names = [
+      CUSTOM.commandDone,
+      CUSTOM.messageDelivery,
+      CUSTOM.runnerAway,
+      CUSTOM.obligationWaived,
+      CUSTOM.removed,
+    ];
     const records = names.map((name) => ({
       agentId: 'mine',
       sessionId: 'my-session',
