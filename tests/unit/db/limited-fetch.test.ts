@@ -64,3 +64,18 @@ test.each(silent)('a server that %s is given up, as one that can’t be reached'
     expect(databaseFailure(error)).toMatchObject({ code: 'unavailable' });
   }
 });
+
+test('what is asked in order to write is answered as it is: to compress a few words costs both sides more than the line', async () => {
+  const asked: unknown[] = [];
+  const server = await serverThat(({ headers }, response) => {
+    asked.push(headers['accept-encoding']);
+    response.writeHead(400).end();
+  });
+  for (const ask of [
+    server.batch(['SELECT 1'], 'read'),
+    server.batch(['SELECT 1'], 'write'),
+    server.trial(['SELECT 1']),
+  ])
+    await expect(ask).rejects.toThrow();
+  expect(new Set(asked)).toEqual(new Set(['identity']));
+});
