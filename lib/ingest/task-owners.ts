@@ -15,7 +15,8 @@ export interface TaskMention extends TaskRef {
 /** `own`: it belongs to the session that speaks of it. `nobody`, `several`: nothing proves whose it is. */
 export type TaskOwner =
   | { kind: 'own' }
-  | { kind: 'other'; sessionId: string }
+  /** `byRun`: that session started the run that is named. */
+  | { kind: 'other'; sessionId: string; byRun: boolean }
   | { kind: 'nobody' }
   | { kind: 'several'; sessionIds: string[] };
 
@@ -59,7 +60,8 @@ export class TaskOwners {
     // The run only tells apart sessions that know the task by its id.
     const may = exact.length > 0 ? exact : [...sessions.keys()];
     if (may.includes(sessionId)) return { kind: 'own' };
-    return may.length === 1 ? { kind: 'other', sessionId: may[0] as string } : { kind: 'several', sessionIds: may };
+    if (may.length > 1) return { kind: 'several', sessionIds: may };
+    return { kind: 'other', sessionId: may[0] as string, byRun: exact.length > 0 };
   }
 
   #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {

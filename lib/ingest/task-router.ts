@@ -61,7 +61,7 @@ export class TaskRouter {
    */
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
-    const owner = this.#isServer || how === 'starts' ? OWN : this.#owners.of(agentId, sessionId, mention);
+    const owner = this.#isServer || how === 'starts' ? OWN : this.#provenOwner(agentId, sessionId, mention);
     const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
     if (owner.kind === 'other' && this.#sessions.find(owner.sessionId) === null)
       return { kind: 'several', sessionIds: [owner.sessionId] };
@@ -70,6 +70,17 @@ export class TaskRouter {
     if (owner.kind !== 'own' && !isLeft) return owner;
     if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
     return OWN;
+  }
+
+  /**
+   * Of a session's tasks the oldest may have been removed. It may mean one of those by an id that another session knows,
+   * too: then nothing but a run says which.
+   */
+  #provenOwner(agentId: string, sessionId: string, task: TaskRef): TaskOwner {
+    const owner = this.#owners.of(agentId, sessionId, task);
+    if (owner.kind !== 'other' || owner.byRun) return owner;
+    const hasForgotten = this.#sessions.find(sessionId)?.before?.summary.removed !== undefined;
+    return hasForgotten ? { kind: 'several', sessionIds: [owner.sessionId, sessionId] } : owner;
   }
 
   /** What the event becomes, in the order in which it is written. Nothing if the owner is not known. */
@@ -86,7 +97,7 @@ export class TaskRouter {
     if (mention !== null && mention.how !== 'speaks') this.#tell({ ...record, event });
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
-    const ownerOf = (task: TaskRef) => this.#owners.of(agentId, sessionId, task);
+    const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
     const routed: Routed[] = [{ to: session, event: withOwners(event, ownerOf) }];
     for (const task of tasksTold(event)) {
       const owner = ownerOf(task);
@@ -174,7 +185,7 @@ export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: Tas
   const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
   if (owner.kind === 'several') {
     const sessions = owner.sessionIds.slice(0, 5).join(', ');
-    const message = `The ${task} was started by several other sessions of the agent (${sessions}). Assign it to one, or discard it.`;
+    const message = `The ${task} may belong to several sessions of the agent (${sessions}). Assign it to one, or discard it.`;
     return rejection(raw, 'task_of_several_sessions', message);
   }
   const message = `No session of the agent is known to have started the ${task}. Assign it to one, or discard it.`;

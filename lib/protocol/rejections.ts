@@ -10,7 +10,10 @@ export type RejectionCode =
   | 'reserved_name'
   /** The event is about a task that no session of the agent is known to have started, and the agent has several. */
   | 'task_of_no_session'
-  /** The event is about a task that several other sessions of the agent started under the same name. */
+  /**
+   * The event is about a task that several other sessions of the agent started under the same name, or one other, and the
+   * reporting session may have, too: its oldest tasks were removed.
+   */
   | 'task_of_several_sessions'
   /** The database refuses it, whatever came with it. */
   | 'not_storable';

@@ -205,6 +205,7 @@ class World {
     const before = await this.open(sessionId);
     const expected = await this.#expectedCut(sessionId, limit, before);
     const others = await this.#othersThan(sessionId);
+    const owned = await this.#owned(sessionId);
     const old = await this.page(sessionId);
     const turnsTold = old?.removed?.turns ?? 0;
     const removeTurns = () =>
@@ -219,6 +220,7 @@ class World {
     expect(page?.removed?.turns ?? 0).toBe(turnsTold + gone.filter(({ kind }) => kind !== 'none').length);
     expect(await this.open(sessionId)).toEqual(before);
     expect(await this.#othersThan(sessionId)).toEqual(others);
+    await this.#goesAlong(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
     if (halfway) return;
     await this.#onlyWhatIsShown(sessionId);
     const rows = await this.#everything();
@@ -298,6 +300,34 @@ class World {
       if (!isCutApart && open.every((position) => position > cut)) return positionFromNumber(cut);
     }
     return positionFromNumber(Number(session?.removed_up_to ?? 0));
+  }
+
+  #owned(sessionId: string): Promise<Row[]> {
+    return this.rows(
+      `SELECT position, updated_position, id, status <> 'running' AS is_over, body->>'$.answeredInTurnId' AS answered_in
+          FROM tasks WHERE session_id = ?1
+        UNION ALL SELECT position, updated_position, message_id, state <> 'owed', body->>'$.answeredInTurnId'
+          FROM obligations WHERE session_id = ?1 ORDER BY 1`,
+      sessionId,
+    );
+  }
+
+  /** With the turns go the tasks and replies that nothing behind the cut speaks of, and no others. */
+  async #goesAlong(sessionId: string, cut: string, before: Row[], turnIds: Set<string>): Promise<void> {
+    const left = new Set((await this.#owned(sessionId)).map(({ position }) => position));
+    const later = await this.rows(
+      `SELECT position, payload FROM events WHERE session_id = ? AND position > ${cut}
+        AND name IS NOT 'interlude:removed' ORDER BY position`,
+      sessionId,
+    );
+    const told = later.map(({ payload }) => String(payload)).join();
+    for (const { position, updated_position: changedAt, id, is_over: isOver, answered_in: answeredIn } of before) {
+      const isShown = Number(position) > Number(cut) || Number(isOver) === 0 || turnIds.has(String(answeredIn));
+      if (isShown) expect(left).toContain(position);
+      // what a request changes in front of the cut and behind it changes last of all
+      else if (later.length === 0 || (!told.includes(`"${id}"`) && Number(changedAt) < Number(later[0]?.position)))
+        expect(left).not.toContain(position);
+    }
   }
 
   /** In front of the cut are only events of turns and tasks that are there. */

@@ -180,6 +180,32 @@ describe('what is open', () => {
   });
 });
 
+describe('what began in front of the cut and ended behind it', () => {
+  test('is there: a task, without the turn that started it, and a reply', async () => {
+    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job')]));
+    await server.write(userTurn('r2', 'And?', [taskStarted('short', 'A short job'), taskEnded('short', 'completed')]));
+    await server.write(message('m3', 'And this?', 'user'));
+    later(6);
+    await server.write([taskEnded('job', 'completed')]);
+    await server.write(wokenTurn('r3', 'job', 'It is done.'));
+    await server.write(userTurn('r4', 'Four?', 'Four.'));
+    const replyTo = { interlude: { replyTo: ['m3'] } };
+    const [start, ...rest] = message('a5', 'Yes.');
+    const named: AgUiEvent = { type: 'RUN_STARTED', threadId: 's', runId: 'r5' };
+    const done: AgUiEvent = { type: 'RUN_FINISHED', threadId: 's', runId: 'r5' };
+    await server.write([named, { ...start, metadata: replyTo } as AgUiEvent, ...rest, done]);
+    later(5);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r3', 'r4', 'r5']);
+    expect((await server.tasks())?.tasks).toMatchObject([
+      { id: 'job', status: 'completed', startedInTurnId: null, answeredInTurnId: 'r3' },
+    ]);
+    const replies = await server.rows(`SELECT message_id, state FROM obligations`);
+    expect(replies).toContainEqual({ message_id: 'm3', state: 'answered' });
+    expect(replies).not.toContainEqual({ message_id: 'r1/question', state: 'answered' });
+  });
+});
+
 describe('what comes late', () => {
   test('for a turn that is gone stands where it came', async () => {
     const call: AgUiEvent[] = [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow' }];
@@ -214,6 +240,35 @@ describe('what comes late', () => {
     await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: all }]);
     const { page } = await shownOf();
     expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['m2', 'a2']);
+  });
+
+  test('in a snapshot that says more of what is gone stands where it came', async () => {
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }, ...message('a1', 'Half')]);
+    await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }]);
+    await server.target.database.writes.run((transaction) => removeOldTurns(transaction, 's1', 1_000, server.now));
+    await server.write([
+      { type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'a1', role: 'assistant', content: 'Half, and more' }] },
+    ]);
+    const { page } = await shownOf();
+    expect(page.turns).toMatchObject([{ kind: 'none', items: [{ id: 'a1', text: 'Half, and more' }] }]);
+  });
+
+  test('about a task is parked where another session knows one by its id, unless it names the run', async () => {
+    await server.write(userTurn('r1', 'Go', [taskStarted('1', 'Ours'), taskEnded('1', 'completed')]), 's1');
+    later(30);
+    await server.retain();
+    const runs = [taskStarted('1', 'Theirs'), taskStarted('2', 'Theirs, too', { run_id: 'x' })];
+    await server.write(userTurn('q1', 'Go', runs), 's2');
+    // as an agent does that is started again and tells once more how its tasks ended
+    await server.write([taskEnded('1', 'completed'), taskEnded('2', 'completed', { run_id: 'x' })], 's1');
+    expect((await server.tasks('s2'))?.tasks.map(({ id, status }) => [id, status])).toEqual([
+      ['1', 'running'],
+      ['2', 'completed'],
+    ]);
+    expect(await server.rows(`SELECT code, task_id, parked FROM quarantine`)).toEqual([
+      { code: 'task_of_several_sessions', task_id: '1', parked: 'parked' },
+    ]);
+    expect(await server.faults()).toEqual([]);
   });
 
   test('is no way for an agent to say that turns are gone', async () => {
