@@ -163,7 +163,9 @@ describe('what is open', () => {
 
   test('stays: a task that runs, with what it has said, though the turn that started it goes', async () => {
     const said = message('sub1', 'Half done').map((event) => ({ ...event, subagentRunId: 'job' }));
-    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job'), ...said]));
+    const wrote: AgUiEvent = { type: 'CUSTOM', name: CUSTOM.taskOutput, value: { task_id: 'job', text: 'one\n' } };
+    const call = { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow', subagentRunId: 'job' };
+    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job'), ...said, wrote, call]));
     await server.write(userTurn('r2', 'And?', [taskStarted('short', 'A short job'), taskEnded('short', 'completed')]));
     later(30);
     await server.retain();
@@ -171,6 +173,10 @@ describe('what is open', () => {
     const tasks = (await server.tasks())?.tasks;
     expect(tasks).toMatchObject([{ id: 'job', status: 'running', startedInTurnId: null }]);
     expect((await events()).filter(({ turn_id }) => turn_id === 'task:job')).not.toEqual([]);
+    expect((await events()).filter(({ name }) => name === CUSTOM.taskOutput)).toHaveLength(1);
+    // what it has begun goes on with it
+    await server.write([{ type: 'TOOL_CALL_RESULT', messageId: 'x', toolCallId: 't1', content: 'at last' }]);
+    expect((await events()).at(-1)?.turn_id).toBe('task:job');
     await server.write([taskEnded('job', 'completed')]);
     await server.write(wokenTurn('r3', 'job', 'It is done.'));
     later(30);
@@ -223,10 +229,13 @@ describe('what comes late', () => {
     const { writes } = server.target.database;
     // and the process was killed before it came to the events
     await writes.run((transaction) => removeOldTurns(transaction, 's1', 1_000, server.now));
-    await server.write(userTurn('r1', 'Again?', 'Again.'));
-    const { page } = await shownOf();
-    const texts = page.turns.flatMap(({ items }) => items).map((item) => item.kind === 'message' && item.text);
-    expect(texts).toEqual(['Again?', 'Again.']);
+    const again = userTurn('r2', 'Again?', 'Again.').map((event) =>
+      event.runId === 'r2' ? { ...event, runId: 'r1' } : event,
+    );
+    await server.write(again);
+    const { ids, page } = await shownOf();
+    expect(ids).toEqual(['r1']);
+    expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['r2/question', 'r2/answer']);
   });
 
   test('in a snapshot that repeats what is gone brings none of it back', async () => {

@@ -8,7 +8,7 @@ import { FrameReader } from '../../support/frames';
 import { insertRows } from '../../support/insert-rows';
 import { listenTo, streamOf } from '../../support/listen';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
-import { userTurn } from '../../support/turn-events';
+import { taskStarted, userTurn } from '../../support/turn-events';
 
 let server: RetainedServer;
 let fanOut: FanOut;
@@ -115,6 +115,14 @@ describe('a stream of a session whose oldest turns were removed', () => {
     await ok.frame('up-to-date');
     expect((await ok.frame('hello')).data.resume).toBe('ok');
   });
+});
+
+test('the fleet is told of a task that runs without the turn that started it', async () => {
+  await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job')]));
+  const reader = await listen(await position(), ['fleet']);
+  await reader.frame('up-to-date');
+  await removeAll();
+  expect((await reader.frame('task')).data).toMatchObject({ id: 'job', status: 'running', startedInTurnId: null });
 });
 
 describe('a stream under which turns are removed', () => {

@@ -1,0 +1,45 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { awaitOlder, foldTranscript, prependTurns, transcriptFromPage } from '@/lib/projections/transcript';
+import { MemoryLog } from '../../support/memory-log';
+import { userTurn } from '../../support/turn-events';
+
+let log: MemoryLog;
+const turn = (id: string) => log.append(userTurn(id, `${id}?`, `${id}.`));
+const ids = ({ turns }: { turns: readonly { id: string }[] }) => turns.map(({ id }) => id);
+
+beforeEach(() => {
+  log = new MemoryLog();
+  for (const id of ['r1', 'r2', 'r3', 'r4']) turn(id);
+});
+
+describe('a transcript of which the oldest turns are removed', () => {
+  test('loses them, says how many, and has nothing older any more', () => {
+    const before = transcriptFromPage(log.page({ limit: 3 }));
+    const live = foldTranscript(before, log.remove(60));
+    expect([ids(before), ids(live)]).toEqual([
+      ['r2', 'r3', 'r4'],
+      ['r3', 'r4'],
+    ]);
+    expect([before.hasMore, live.hasMore]).toEqual([true, false]);
+    expect(live.removed).toEqual(log.page().removed);
+  });
+
+  test('has a turn that opens under the id of a removed one once, in its new place, though both come together', () => {
+    const before = transcriptFromPage(log.page());
+    const live = foldTranscript(before, [...log.remove(60), ...turn('r1')]);
+    expect(ids(live)).toEqual(['r3', 'r4', 'r1']);
+    expect(live.turns).toEqual(log.page().turns);
+  });
+
+  test('leaves them out of an older page that was read before they went', () => {
+    const newest = transcriptFromPage(log.page({ limit: 1 }));
+    const older = log.page({ before: newest.turns[0]?.position, limit: 2 });
+    const waiting = foldTranscript(awaitOlder(newest), log.remove(60));
+    const live = prependTurns(waiting, older);
+    expect([ids(older), ids(live)]).toEqual([
+      ['r2', 'r3'],
+      ['r3', 'r4'],
+    ]);
+    expect([older.hasMore, live.hasMore]).toEqual([true, false]);
+  });
+});
