@@ -109,8 +109,10 @@ export const events = sqliteTable(
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
     // what was lost of a session
     index('events_lost').on(table.sessionId, table.position).where(sql`name = 'interlude:lost'`),
-    // what tells of removed turns
-    index('events_of_retention').on(table.sessionId, table.position).where(sql`name = 'interlude:removed'`),
+    // what retention has told
+    index('events_of_retention')
+      .on(table.sessionId, table.position)
+      .where(sql`name IN ('interlude:removed', 'interlude:task-goes-on')`),
     // what was asked under an id
     index('events_of_requests')
       .on(table.sessionId, table.entityId, table.position)

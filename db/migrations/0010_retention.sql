@@ -1,2 +1,2 @@
 ALTER TABLE `sessions` ADD `removed_up_to` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
-CREATE INDEX `events_of_retention` ON `events` (`session_id`,`position`) WHERE name = 'interlude:removed';
+CREATE INDEX `events_of_retention` ON `events` (`session_id`,`position`) WHERE name IN ('interlude:removed', 'interlude:task-goes-on');

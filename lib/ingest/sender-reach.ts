@@ -34,6 +34,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.runnerAway,
   CUSTOM.runnerBack,
   CUSTOM.removed,
+  CUSTOM.taskGoesOn,
 ]);
 
 /** @throws AppError `forbidden` for an outbox of somebody else, `malformed` for an epoch that can't be */

@@ -254,8 +254,12 @@ const RUN_FAILED = notice((_, { event }) => ({
   code: null,
 }));
 
-function taskItem(draft: ItemDraft, entry: EventEntry, phase: 'started' | TaskEnd): void {
-  const id = taskEventId(entry.event);
+function taskItem(
+  draft: ItemDraft,
+  entry: EventEntry,
+  phase: 'started' | TaskEnd,
+  id = taskEventId(entry.event),
+): void {
   if (id === null) return;
   const runId = pickId(customValue(entry.event), 'run_id', 'runId');
   const { reportedBy } = interludeOf(entry.event);
@@ -277,6 +281,7 @@ function gathered(calls: Record<string, unknown>): string {
 
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
+  [CUSTOM.taskGoesOn]: (draft, entry) => taskItem(draft, entry, 'started', pickId(customValue(entry.event), 'task_id')),
   [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
   [CUSTOM.requestOpened]: foldOpened,
   [CUSTOM.requestResolved]: foldResolved,

@@ -210,6 +210,7 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   // What a command writes says nothing of its agent's progress.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
   // and what retention does, nothing of anybody
+  if (customName(entry.event) === CUSTOM.taskGoesOn) return;
   if (customName(entry.event) === CUSTOM.removed) {
     const { removed } = interludeOf(entry.event);
     if (removed !== undefined) summary.removed = { ...removed, at: entry.receivedAt };

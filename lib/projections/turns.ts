@@ -276,6 +276,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.runnerBack]: unlessAtRest,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
+  [CUSTOM.taskGoesOn]: about(FOREIGN_TASK, shown),
   // above the first turn that is left, and nowhere in one
   [CUSTOM.removed]: (placer, placement) => {
     const { removed } = interludeOf(placement.entry.event);

@@ -162,6 +162,8 @@ export const CUSTOM = {
    * `{ up_to, turns }`. Written by the server.
    */
   removed: 'interlude:removed',
+  /** A task still runs whose turn was removed: from here on it stands here. `value` is `{ task_id, run_id? }`. */
+  taskGoesOn: 'interlude:task-goes-on',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',
   /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */

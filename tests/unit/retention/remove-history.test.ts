@@ -172,6 +172,14 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual([]);
     const tasks = (await server.tasks())?.tasks;
     expect(tasks).toMatchObject([{ id: 'job', status: 'running', startedInTurnId: null }]);
+    // and has a place where people see what it does, for as long as it runs
+    const standing = async () => (await shownOf()).page.turns.flatMap(({ items }) => items);
+    expect(await standing()).toMatchObject([{ kind: 'task', id: 'job', phase: 'started' }]);
+    later(30);
+    await server.retain();
+    expect(await standing()).toMatchObject([{ kind: 'task', id: 'job', phase: 'started' }]);
+    await server.retain();
+    expect(await standing()).toHaveLength(1);
     expect((await events()).filter(({ turn_id }) => turn_id === 'task:job')).not.toEqual([]);
     expect((await events()).filter(({ name }) => name === CUSTOM.taskOutput)).toHaveLength(1);
     // what it has begun goes on with it
