@@ -3,6 +3,7 @@
 import { ShieldCheck } from 'lucide';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
+import { CalendarDay } from '@/components/ui/calendar-day';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
 import type { AuditCheck } from '@/lib/protocol/audit';
@@ -31,7 +32,7 @@ export function AuditCheckButton() {
   );
 }
 
-function Outcome({ check: { entries, head, brokenAt } }: { check: AuditCheck }) {
+function Outcome({ check: { entries, head, brokenAt, removed } }: { check: AuditCheck }) {
   if (brokenAt !== null) {
     return (
       <p className="max-w-prose rounded-md bg-failed-soft px-3 py-2 text-failed">
@@ -41,6 +42,7 @@ function Outcome({ check: { entries, head, brokenAt } }: { check: AuditCheck }) 
     );
   }
   if (entries === 0) return <p className="text-ink-2">There is no entry to check yet.</p>;
+  const newest = ((removed?.upTo ?? 0) + entries).toLocaleString('en');
   return (
     <div className="max-w-prose rounded-md bg-sunken px-3 py-2 text-ink-2">
       <p>
@@ -48,13 +50,18 @@ function Outcome({ check: { entries, head, brokenAt } }: { check: AuditCheck }) 
         {entries === 1
           ? 'Its one entry is'
           : `Each of its ${entries.toLocaleString('en')} entries follows from the one before. The newest is`}{' '}
-        number {entries.toLocaleString('en')}, with this hash; kept elsewhere, it shows later that nothing up to here
-        was changed:
+        number {newest}, with this hash; kept elsewhere, it shows later that nothing up to here was changed:
       </p>
       <p className="mt-1 flex items-start gap-3">
         <code className="min-w-0 flex-1 text-ink [overflow-wrap:anywhere]">{head}</code>
         <CopyButton label="Copy hash" text={() => head} className="mt-0.5 shrink-0" />
       </p>
+      {removed?.upTo !== undefined && (
+        <p className="mt-1">
+          It begins with number {(removed.upTo + 1).toLocaleString('en')}: older entries were removed by their age, the
+          last on <CalendarDay at={removed.at} />.
+        </p>
+      )}
     </div>
   );
 }
