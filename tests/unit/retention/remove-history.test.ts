@@ -220,6 +220,39 @@ describe('what began in front of the cut and ended behind it', () => {
   });
 });
 
+describe('what was told of once more behind the cut', () => {
+  test('is there: a task, without the turn that was told of it', async () => {
+    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job'), taskEnded('job', 'completed')]));
+    await server.write(wokenTurn('r2', 'job', 'It is done.'));
+    later(6);
+    await server.write([taskEnded('job', 'completed', { summary: 'Now with a summary' })]);
+    await server.write(userTurn('r3', 'And?', 'So.'));
+    later(5);
+    expect((await server.tasks())?.tasks).toMatchObject([{ startedInTurnId: 'r1', answeredInTurnId: 'r2' }]);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r3']);
+    expect((await server.tasks())?.tasks).toMatchObject([{ id: 'job', startedInTurnId: null, answeredInTurnId: null }]);
+  });
+});
+
+describe('a turn that opens afterwards', () => {
+  test('answers no message, and was woken by no task, that is gone', async () => {
+    await server.write(message('m1', 'Never mind', 'user'));
+    await server.write([{ type: 'CUSTOM', name: CUSTOM.obligationWaived, value: { message_id: 'm1' } }]);
+    await server.write([taskStarted('job', 'A job'), taskEnded('job', 'completed')]);
+    later(30);
+    await server.retain();
+    const runs = [{ runId: 'r2' }, { runId: 'r3', parentRunId: 'r2' }];
+    await server.write(
+      runs.flatMap((run) => [{ type: 'RUN_STARTED', threadId: 's1', ...run }, { type: 'RUN_FINISHED' }]),
+    );
+    expect((await shownOf()).page.turns).toMatchObject([
+      { id: 'r2', kind: 'user', userMessageIds: [] },
+      { id: 'r3', kind: 'between-run', trigger: { kind: 'unknown', taskIds: [] } },
+    ]);
+  });
+});
+
 describe('what comes late', () => {
   test('for a turn that is gone stands where it came', async () => {
     const call: AgUiEvent[] = [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow' }];
