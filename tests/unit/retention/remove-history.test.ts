@@ -221,7 +221,7 @@ describe('what began in front of the cut and ended behind it', () => {
 });
 
 describe('what was told of once more behind the cut', () => {
-  test('is there: a task, without the turn that was told of it', async () => {
+  test('goes all the same where the turn that was told of it goes: nobody has to wake the agent for it again', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job'), taskEnded('job', 'completed')]));
     await server.write(wokenTurn('r2', 'job', 'It is done.'));
     later(6);
@@ -231,7 +231,18 @@ describe('what was told of once more behind the cut', () => {
     expect((await server.tasks())?.tasks).toMatchObject([{ startedInTurnId: 'r1', answeredInTurnId: 'r2' }]);
     await server.retain();
     expect((await shownOf()).ids).toEqual(['r3']);
-    expect((await server.tasks())?.tasks).toMatchObject([{ id: 'job', startedInTurnId: null, answeredInTurnId: null }]);
+    expect((await server.tasks())?.tasks).toEqual([]);
+  });
+
+  test('is there, without the turn in which it began, where a turn that is left was told of it', async () => {
+    await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job')]));
+    later(6);
+    await server.write([taskEnded('job', 'completed')]);
+    await server.write(wokenTurn('r2', 'job', 'It is done.'));
+    later(5);
+    await server.retain();
+    expect((await shownOf()).ids).toEqual(['r2']);
+    expect((await server.tasks())?.tasks).toMatchObject([{ id: 'job', startedInTurnId: null, answeredInTurnId: 'r2' }]);
   });
 });
 
