@@ -484,7 +484,7 @@ describe('the oldest turns', () => {
         await world.close();
         world = null;
       }),
-      { numRuns: 25 },
+      { numRuns: 20 },
     );
   });
 });
