@@ -112,17 +112,11 @@ class Scene {
         break;
       }
       case 'gap':
-        this.#onTheWay = [];
-        this.#isFollowing = false;
-        store.reset();
-        this.#ask();
+        this.#startAgain();
         break;
     }
     await new Promise(setImmediate);
-    if (!this.#isFollowing && store.position !== null) {
-      this.#isFollowing = true;
-      this.#onTheWay = log.after(store.position);
-    }
+    if (!this.#isFollowing && store.position !== null) this.#follow(store.position);
     for (const { id } of store.value?.turns ?? []) this.seen.add(id);
   }
 
@@ -140,6 +134,20 @@ class Scene {
       this.#fails += 1;
       expect(this.#fails).toBeLessThan(50);
     } while (this.#requests.length > 0 || this.store.position === null);
+  }
+
+  /** The stream begins behind what was read, unless some of what came next was removed meanwhile. */
+  #follow(position: string): void {
+    this.#isFollowing = true;
+    this.#onTheWay = this.log.after(position);
+    if (this.log.hasGapAfter(position)) this.#startAgain();
+  }
+
+  #startAgain(): void {
+    this.#onTheWay = [];
+    this.#isFollowing = false;
+    this.store.reset();
+    this.#ask();
   }
 
   #ask(): void {
