@@ -280,7 +280,7 @@ describe('what comes late', () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const { writes } = server.target.database;
     // and the process was killed before it came to the events
-    await writes.run((transaction) => removeOldTurns(transaction, 's1', 1_000, server.now));
+    await writes.run((transaction) => removeOldTurns(transaction, 's1', Number.MAX_SAFE_INTEGER, server.now));
     const again = userTurn('r2', 'Again?', 'Again.').map((event) =>
       event.runId === 'r2' ? { ...event, runId: 'r1' } : event,
     );
@@ -306,7 +306,9 @@ describe('what comes late', () => {
   test('in a snapshot that says more of what is gone stands where it came', async () => {
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }, ...message('a1', 'Half')]);
     await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }]);
-    await server.target.database.writes.run((transaction) => removeOldTurns(transaction, 's1', 1_000, server.now));
+    await server.target.database.writes.run((transaction) =>
+      removeOldTurns(transaction, 's1', Number.MAX_SAFE_INTEGER, server.now),
+    );
     await server.write([
       { type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'a1', role: 'assistant', content: 'Half, and more' }] },
     ]);
