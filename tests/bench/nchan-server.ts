@@ -23,7 +23,9 @@ export async function startNchanServer(): Promise<{ url: string; token: string; 
     config,
     `load_module ${MODULE};
     daemon off;
-    master_process off;
+    # without a master, nchan frees its memory twice
+    worker_processes 1;
+    ${process.getuid?.() === 0 ? 'user root;' : ''}
     pid ${folder}/pid;
     error_log stderr crit;
     events { worker_connections 4096; }
