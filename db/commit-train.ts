@@ -49,6 +49,8 @@ export class CommitTrain {
   #ahead = 0;
   #isCalled = false;
   #pauseMs = 0;
+  /** So many go one by one: they may be those of a request that died, of which one may be at fault. */
+  #alone = 0;
 
   constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<TrainLimits> = {}) {
     this.#requests = requests;
@@ -78,6 +80,10 @@ export class CommitTrain {
 
   #load(): Waiting[] {
     let [count, bytes, statements] = [0, 0, 0];
+    if (this.#alone > 0) {
+      this.#alone -= 1;
+      return this.#waiting.splice(0, 1);
+    }
     for (const { transaction } of this.#waiting) {
       bytes += transaction.bytes;
       statements += transaction.statements.length;
@@ -117,6 +123,7 @@ export class CommitTrain {
         const first = await this.#deliver(load.slice(0, half));
         return [...first, ...(await this.#deliver(load.slice(half)))];
       }
+      if (load.length > 1) this.#alone = Math.max(this.#alone, load.length);
       outcomes = load.map(() => ({ error, hasBegun: true }));
     }
     const now = performance.now();

@@ -22,6 +22,13 @@ export type TransactionOutcome = { rows: ResultRows[] } | { error: unknown; hasB
 
 const BYTES_OF_A_NUMBER = 16;
 
+function bytesOf(value: InValue): number {
+  if (typeof value === 'string') return value.length;
+  // it goes as base64
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return Math.ceil((value.byteLength * 4) / 3);
+  return BYTES_OF_A_NUMBER;
+}
+
 /** @throws RangeError, TypeError where an argument is nothing that can be sent: it would take all of its request with it */
 export function wholeTransaction(statements: readonly InStatement[], end: WholeTransaction['end']): WholeTransaction {
   let bytes = 0;
@@ -30,7 +37,7 @@ export function wholeTransaction(statements: readonly InStatement[], end: WholeT
     if (!Array.isArray(args)) throw new TypeError('arguments are given in order');
     new Stmt(sql).bindIndexes(args);
     bytes += sql.length;
-    for (const value of args) bytes += typeof value === 'string' ? value.length : BYTES_OF_A_NUMBER;
+    for (const value of args) bytes += bytesOf(value);
     return { sql, args };
   });
   return { statements: whole, end, bytes };
@@ -83,7 +90,8 @@ export class TransactionRequests {
 
 /** Whether it was the server that refused a request as a whole, such as for one statement that is none. */
 export function isRefusedWhole(error: unknown): boolean {
-  return error instanceof LibsqlError && error.cause instanceof ResponseError;
+  // one that is overloaded answers so, too, and says nothing of a statement
+  return error instanceof LibsqlError && error.cause instanceof ResponseError && /^SQL/.test(error.code);
 }
 
 type Batch = ReturnType<HttpStream['batch']>;

@@ -31,7 +31,7 @@ export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: Re
       ),
       id: states.join(),
     })),
-    rule('RETENTION_MIB', 'Whole database', 'over that, the oldest turns go sooner', upTo(maxBytes)),
+    rule('RETENTION_MIB', 'All but the logs', 'over that, the oldest turns go sooner', upTo(maxBytes)),
     rule('LOG_RETENTION_DAYS', 'Log lines', 'of every agent', forDays(logs.days)),
     rule('LOG_RETENTION_MIB', 'Log of each agent', 'over that, its oldest lines go sooner', upTo(logs.maxBytes)),
     rule('AUDIT_RETENTION_DAYS', 'Audit', 'what people and programs did', forDays(auditDays)),

@@ -44,8 +44,10 @@ export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial:
 }
 
 /** How much of the room that is allowed is taken. */
-function Fullness({ storage: { bytes, freeBytes }, maxBytes }: { storage: Storage; maxBytes: number }) {
-  const used = bytes - freeBytes;
+function Fullness({ storage: { bytes, freeBytes, parts }, maxBytes }: { storage: Storage; maxBytes: number }) {
+  // logs have a limit of their own; what is searched by is nearly all theirs
+  const logs = parts.filter(({ name }) => name === 'logs' || name === 'search');
+  const used = bytes - freeBytes - logs.reduce((sum, part) => sum + part.bytes, 0);
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-2 text-ink-2">
       <p>

@@ -53,7 +53,7 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     await place(session.entries.slice(from, at + 1));
     from = at + 1;
     const news: SessionEntry[] = [];
-    const first = removed === undefined ? 0 : before.firstKnown(snapshot.parts);
+    const first = removed === undefined ? 0 : before.firstLeft(snapshot.parts, removed.lastId);
     await pace.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
       const turnId = before.placeFor(part);

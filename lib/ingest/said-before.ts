@@ -60,14 +60,14 @@ export class SaidBefore {
   }
 
   /**
-   * What a session lacks of its snapshot from before the first part that it knows is what was removed of it.
-   * @returns the index of that part; 0 if none is known
+   * What a session lacks of its snapshot from before the first part that it knows is what was removed of it; where it knows
+   * none, what stands up to the last that was removed.
+   *
+   * @returns the index of the first part that may be told
    */
-  firstKnown(parts: readonly SnapshotPart[]): number {
-    return Math.max(
-      parts.findIndex((part) => this.#find(part) !== undefined),
-      0,
-    );
+  firstLeft(parts: readonly SnapshotPart[], lastId: string | undefined): number {
+    const known = parts.findIndex((part) => this.#find(part) !== undefined);
+    return known >= 0 ? known : parts.findLastIndex(({ id }) => id === lastId) + 1;
   }
 
   /** @returns the turn in which the part is to be told, null for the place of its snapshot; undefined if it is not news */

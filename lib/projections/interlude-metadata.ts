@@ -53,8 +53,9 @@ function triggerOf(said: Fields): TurnTrigger {
   return trigger;
 }
 
-function removedOf({ upTo, turns }: Fields): RemovedTurns | undefined {
-  return typeof upTo === 'string' && isPosition(upTo) && typeof turns === 'number' ? { upTo, turns } : undefined;
+function removedOf({ upTo, turns, lastId }: Fields): RemovedTurns | undefined {
+  if (typeof upTo !== 'string' || !isPosition(upTo) || typeof turns !== 'number') return undefined;
+  return { upTo, turns, ...(isId(lastId) && { lastId }) };
 }
 
 function stringOrNull(value: unknown): string | null {

@@ -93,6 +93,8 @@ export interface RemovedTurns {
   upTo: Position;
   /** How many turns were removed so far, without those of kind `none`. */
   turns: number;
+  /** The last message or call that was: a snapshot that repeats it tells nothing new up to there. */
+  lastId?: string;
 }
 
 /** A change of a file, or of a part of it, as text. */

@@ -2,6 +2,12 @@ import type { InStatement } from '@libsql/client';
 import { inOrder, type ResultRows } from '@/db/reader';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 
+/** What may go: what stands up to a position, and was received before a time. */
+export interface Limit {
+  position: number;
+  before: number;
+}
+
 /** Where a session's log is cut: what began up to there goes. */
 export interface Cut {
   agentId: string;
@@ -9,6 +15,8 @@ export interface Cut {
   /** How many turns go, without those of kind `none`, and how many have gone before. */
   turns: number;
   turnsBefore: number;
+  /** The last message or call that has gone before. */
+  lastId: string | null;
 }
 
 interface Asking {
@@ -28,11 +36,11 @@ const TURNS_AT_ONCE = [200, 2_000, -1];
  *
  * @returns null if nothing can go
  */
-export async function findCut(asking: Asking, sessionId: string, limit: number): Promise<Cut | null> {
+export async function findCut(asking: Asking, sessionId: string, limit: Limit): Promise<Cut | null> {
   const [sessions, owed, commands] = await asking.batch([
     {
       sql: `SELECT agent_id, removed_up_to, places->>'$.openTurn.position' AS open_turn,
-          ifnull(body->>'$.removed.turns', 0) AS turns_before,
+          ifnull(body->>'$.removed.turns', 0) AS turns_before, body->>'$.removed.lastId' AS last_id,
           (SELECT min(CAST(value->>'$.openedPosition' AS INTEGER)) FROM json_each(memory, '$.fold.pendingRequests')) AS asked,
           memory->>'$.fold.hasMorePending' AS has_more_asked
         FROM sessions WHERE id = ?`,
@@ -54,17 +62,19 @@ export async function findCut(asking: Asking, sessionId: string, limit: number):
   const open = [session.open_turn, session.asked, owed?.rows[0]?.position, commands?.rows[0]?.position];
   const firstOpen = Math.min(...open.filter((position) => position != null).map(Number));
   for (const many of TURNS_AT_ONCE) {
-    const found = await cutOfMany(asking, sessionId, Math.min(limit, firstOpen - 1), many);
+    const position = Math.min(limit.position, firstOpen - 1);
+    const found = await cutOfMany(asking, sessionId, { ...limit, position }, many);
     if (found.upTo > Number(session.removed_up_to) || found.count > 0) {
       const agentId = String(session.agent_id);
-      return { agentId, upTo: found.upTo, turns: found.told, turnsBefore: Number(session.turns_before) };
+      const lastId = session.last_id === null ? null : String(session.last_id);
+      return { agentId, upTo: found.upTo, turns: found.told, turnsBefore: Number(session.turns_before), lastId };
     }
   }
   return null;
 }
 
 /** The cut behind so many turns, or fewer. */
-async function cutOfMany(asking: Asking, sessionId: string, limit: number, many: number) {
+async function cutOfMany(asking: Asking, sessionId: string, limit: Limit, many: number) {
   const [next] = await asking.batch([
     {
       sql: 'SELECT position FROM turns WHERE session_id = ? ORDER BY position LIMIT 1 OFFSET ?',
@@ -72,7 +82,8 @@ async function cutOfMany(asking: Asking, sessionId: string, limit: number, many:
     },
   ]);
   const first = many < 0 ? undefined : next?.rows[0]?.position;
-  const cut = await beforeWhatGoesOn(asking, sessionId, first == null ? limit : Math.min(limit, Number(first) - 1));
+  const position = first == null ? limit.position : Math.min(limit.position, Number(first) - 1);
+  const cut = await beforeWhatStays(asking, sessionId, { ...limit, position });
   const [turns, events] = await asking.batch([
     {
       sql: `SELECT count(*) AS count, count(*) FILTER (WHERE kind <> 'none') AS told FROM turns
@@ -93,19 +104,24 @@ async function cutOfMany(asking: Asking, sessionId: string, limit: number, many:
   };
 }
 
-/** A turn goes as a whole: with one that goes on behind the cut, all that began after it stays. */
-async function beforeWhatGoesOn(asking: Asking, sessionId: string, limit: number): Promise<number> {
-  for (let cut = limit; ; ) {
-    const [late] = await asking.batch([
+/**
+ * A turn goes as a whole: with one that goes on behind the cut, all that began after it stays. So it does with one that is
+ * too young after all: where the server's clock was once wrong, a position is no time.
+ */
+async function beforeWhatStays(asking: Asking, sessionId: string, { position, before }: Limit): Promise<number> {
+  for (let cut = position; ; ) {
+    const [staying] = await asking.batch([
       {
-        sql: `SELECT min(position) AS position FROM turns WHERE session_id = ?1 AND position <= ?2 AND EXISTS (
-            SELECT 1 FROM events WHERE session_id = ?1 AND turn_id = turns.id AND position > ?2)`,
-        args: [sessionId, cut],
+        sql: `SELECT min(position) AS position FROM turns WHERE session_id = ?1 AND position <= ?2 AND (
+            EXISTS (SELECT 1 FROM events WHERE session_id = ?1 AND turn_id = turns.id AND position > ?2)
+            OR (SELECT received_at FROM events WHERE session_id = ?1 AND turn_id = turns.id
+              ORDER BY position DESC LIMIT 1) >= ?3)`,
+        args: [sessionId, cut, before],
       },
     ]);
-    const position = late?.rows[0]?.position ?? null;
-    if (position === null) return cut;
-    cut = Number(position) - 1;
+    const first = staying?.rows[0]?.position ?? null;
+    if (first === null) return cut;
+    cut = Number(first) - 1;
   }
 }
 

@@ -86,7 +86,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database is larger than INTERLUDE_RETENTION_MIB, and nothing more can be removed: what is left is open, or of the last hour. "interlude db vacuum" gives free room back.',
+        'the database is larger than INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: what is left is open, of the last hour, the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
       );
     }
     this.#isTooLarge = !isSmall;

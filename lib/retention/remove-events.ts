@@ -4,6 +4,8 @@ import type { WriteTransaction } from '@/db/writes';
 
 /** Most events of one transaction, for which ingest may have to wait. */
 const EVENTS_AT_ONCE = 500;
+/** And most bytes of them, after the first. */
+const BYTES_AT_ONCE = 8 * 1024 * 1024;
 
 /**
  * Removes events in front of a session's cut, some at a time. What a later turn shows stays (a message that waited for
@@ -17,18 +19,26 @@ export async function removeOldEvents(
   sessionId: string,
   after: number,
 ): Promise<number | null> {
-  const { sql, args } = goneEvents(sessionId, after, EVENTS_AT_ONCE);
-  const { rows } = await transaction.execute({
-    sql: `DELETE FROM events WHERE position IN (${sql}) RETURNING position`,
-    args,
+  const { rows } = await transaction.execute(goneEvents(sessionId, after, EVENTS_AT_ONCE));
+  const gone: number[] = [];
+  let bytes = 0;
+  for (const { position, size } of rows) {
+    bytes += Number(size);
+    if (gone.length > 0 && bytes > BYTES_AT_ONCE) break;
+    gone.push(Number(position));
+  }
+  if (gone.length === 0) return null;
+  await transaction.execute({
+    sql: 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))',
+    args: [JSON.stringify(gone)],
   });
-  return rows.length === 0 ? null : rows.reduce((last, { position }) => Math.max(last, Number(position)), after);
+  return gone.at(-1) ?? null;
 }
 
 /** Events that nothing shows any more, oldest first. */
 export function goneEvents(sessionId: string, after: number, limit: number) {
   return {
-    sql: `SELECT position FROM events AS e WHERE session_id = ?1 AND position > ?2
+    sql: `SELECT position, octet_length(payload) AS size FROM events AS e WHERE session_id = ?1 AND position > ?2
         AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
         AND CASE
           WHEN name = 'task:output' THEN NOT EXISTS (

@@ -1,15 +1,17 @@
 import type { Database } from '@/db/client';
 import type { RowSweep } from '@/db/row-sweep';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import { askingOf, findCut } from './find-cut';
+import { askingOf, findCut, type Limit } from './find-cut';
 import { positionAt } from './position-at';
 import { goneEvents, removeOldEvents } from './remove-events';
 import { removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 import { usedBytes } from './used-bytes';
 
-/** Up to which position what has happened may go: by the state of its session, and what belongs to no turn. */
-export type Limits = Readonly<Record<SessionState | 'elsewhere', number>>;
+/** What may go: of the turns by the state of their session, and up to which position of what belongs to no turn. */
+export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
+
+const NOTHING: Limit = { position: 0, before: 0 };
 
 /** Where a slice of work gets its turn, and others theirs. */
 export type Paced = (slice: () => Promise<void>) => Promise<void>;
@@ -27,45 +29,49 @@ export async function limitsByAge(
   retention: HistoryRetention,
   now: number,
 ): Promise<Limits> {
-  const known = new Map<number, Promise<number>>();
+  const known = new Map<number, Promise<Limit>>();
   const limitOf = (ageMs: number) => {
-    const limit = known.get(ageMs) ?? (Number.isFinite(ageMs) ? positionAt(reader, now - ageMs) : Promise.resolve(0));
+    const limit = known.get(ageMs) ?? olderThan(reader, now - ageMs);
     known.set(ageMs, limit);
     return limit;
   };
-  const limits = { ...everywhere(0), elsewhere: await limitOf(retention.elsewhereMs) };
+  const limits = everywhere(NOTHING, (await limitOf(retention.elsewhereMs)).position);
   for (const state of SESSION_STATES) limits[state] = await limitOf(retention.maxAgeMs[state]);
   return limits;
 }
 
-function everywhere(limit: number): Record<keyof Limits, number> {
-  const ofStates = Object.fromEntries(SESSION_STATES.map((state) => [state, limit])) as Record<SessionState, number>;
-  return { ...ofStates, elsewhere: limit };
+async function olderThan(reader: Database['reader'], before: number): Promise<Limit> {
+  return Number.isFinite(before) ? { position: await positionAt(reader, before), before } : NOTHING;
+}
+
+function everywhere(limit: Limit, elsewhere: number): Record<SessionState, Limit> & { elsewhere: number } {
+  const ofStates = Object.fromEntries(SESSION_STATES.map((state) => [state, limit])) as Record<SessionState, Limit>;
+  return { ...ofStates, elsewhere };
 }
 
 /**
- * Removes the oldest of everything while the database is too large.
+ * Removes the oldest of everything while the database is too large without its logs, which have a limit of their own.
  * @returns false if it is too large still, and nothing more can go
  */
 export async function removeBySize(
-  database: Database,
-  { maxBytes }: HistoryRetention,
+  { reader }: Pick<Database, 'reader'>,
+  { maxBytes, alwaysKept }: HistoryRetention,
   now: number,
   remove: (limits: Limits) => Promise<number>,
 ): Promise<boolean> {
   if (maxBytes === Number.POSITIVE_INFINITY) return true;
   for (let part = FIRST_PART; ; ) {
-    const bytes = await usedBytes(database.reader);
+    const bytes = await usedBytes(reader);
     if (bytes === null || bytes <= maxBytes) return true;
-    const { rows } = await database.reader.execute(
-      'SELECT min(position) AS oldest, max(position) AS newest FROM events',
-    );
+    const { rows } = await reader.execute('SELECT min(position) AS oldest, max(position) AS newest FROM events');
     const [oldest, newest] = [Number(rows[0]?.oldest ?? 0), Number(rows[0]?.newest ?? 0)];
-    const most = await positionAt(database.reader, now - LEAST_AGE_MS);
-    const limit = Math.min(most, oldest + Math.ceil((newest - oldest) * part));
-    const removed = await remove(everywhere(limit));
+    const most = await olderThan(reader, now - LEAST_AGE_MS);
+    const position = Math.min(most.position, oldest + Math.ceil((newest - oldest) * part));
+    const limits = everywhere({ ...most, position }, position);
+    for (const state of alwaysKept) limits[state] = NOTHING;
+    const removed = await remove(limits);
     if (removed > 0) continue;
-    if (limit === most || part >= 1) return false;
+    if (position === most.position || part >= 1) return false;
     part *= 2;
   }
 }
@@ -85,7 +91,7 @@ export async function removeHistory(
   paced: Paced,
 ): Promise<number> {
   let count = 0;
-  const most = Math.max(...SESSION_STATES.map((state) => limits[state]));
+  const most = Math.max(...SESSION_STATES.map((state) => limits[state].position));
   for (let after = 0; most > 0; ) {
     const { rows: sessions } = await database.reader.execute({
       sql: `SELECT number, id, state, (SELECT position FROM events WHERE session_id = sessions.id ORDER BY position LIMIT 1) AS first
@@ -94,7 +100,7 @@ export async function removeHistory(
     });
     for (const { id, state, first } of sessions) {
       const limit = limits[state as SessionState];
-      if (first === null || Number(first) > limit) continue;
+      if (first === null || Number(first) > limit.position) continue;
       if (await removeOf(database, rows, String(id), limit, now, paced)) count += 1;
     }
     const last = sessions.at(-1);
@@ -108,7 +114,7 @@ async function removeOf(
   { reader, writes }: Database,
   rows: RowSweep,
   sessionId: string,
-  limit: number,
+  limit: Limit,
   now: number,
   paced: Paced,
 ): Promise<boolean> {
@@ -133,8 +139,8 @@ async function removeOf(
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
+          isAny = true;
         });
-        isAny = true;
       }
       return 0;
     },

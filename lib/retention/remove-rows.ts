@@ -89,7 +89,8 @@ const ATTACHMENTS: OldRows = {
   key: 'rowid',
   at: 'rowid',
   where: `is_named = 1 AND named_position < ${REMOVED_UP_TO} AND NOT EXISTS (SELECT 1 FROM events
-    WHERE session_id = attachments.session_id AND position <= ${REMOVED_UP_TO} AND instr(payload, attachments.hash) > 0)`,
+    WHERE session_id = attachments.session_id AND position <= ${REMOVED_UP_TO}
+    AND type LIKE 'TEXT_MESSAGE%' AND turn_id NOT LIKE 'task:%' AND instr(payload, attachments.hash) > 0)`,
   under: `'session:' || session_id`,
   removal: [
     `DELETE FROM attachment_parts WHERE (session_id, hash) IN (

@@ -3,7 +3,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { positionFromNumber } from '@/lib/protocol/position';
-import { findCut } from './find-cut';
+import { findCut, type Limit } from './find-cut';
 
 /**
  * Removes the oldest turns of a session, some at a time, with the tasks and replies that belong to them, and says so in
@@ -12,13 +12,12 @@ import { findCut } from './find-cut';
  * Ordering: oldest first. Turns, tasks, replies, what is told and `removed_up_to` change in one transaction.
  * Failure: it runs inside the caller's transaction and commits nothing itself.
  *
- * @param limit the newest position that may go
  * @returns whether anything went; call again while it did
  */
 export async function removeOldTurns(
   transaction: WriteTransaction,
   session: string,
-  limit: number,
+  limit: Limit,
   now: number,
 ): Promise<boolean> {
   const sessionId = columnText(session);
@@ -28,11 +27,16 @@ export async function removeOldTurns(
   transaction.touch(`agent:${agentId}`);
   const args = [sessionId, upTo];
   const turns = cut.turnsBefore + cut.turns;
-  const removed = { upTo: positionFromNumber(upTo), turns };
+  const [going, last, losing] = await transaction.batch([
+    { sql: WITHOUT_PLACE, args },
+    { sql: LAST_SAID, args },
+    { sql: LOSING_TURNS, args },
+  ]);
+  const lastId = last?.rows[0]?.entity_id ?? cut.lastId;
+  const removed = { upTo: positionFromNumber(upTo), turns, ...(lastId === null ? {} : { lastId: String(lastId) }) };
   const value = { up_to: removed.upTo, turns };
   const event: AgUiEvent = { type: 'CUSTOM', name: CUSTOM.removed, value, metadata: { interlude: { removed } } };
-  const { rows: going } = await transaction.execute({ sql: WITHOUT_PLACE, args });
-  const goOn = going.map(
+  const goOn = (going?.rows ?? []).map(
     ({ id, run_id: runId }): AgUiEvent => ({
       type: 'CUSTOM',
       name: CUSTOM.taskGoesOn,
@@ -45,13 +49,8 @@ export async function removeOldTurns(
     [event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),
   );
   const told = await transaction.position();
-  const { rows } = await transaction.execute({
-    sql: `SELECT position FROM tasks WHERE session_id = ?1 AND position < ifnull((
-        SELECT min(position) FROM turns WHERE session_id = ?1 AND position > ?2), ?2 + 1)
-      AND NOT (position <= ?2 AND ${HAS_GONE}) ORDER BY position`,
-    args,
-  });
-  const kept = rows.map(({ position }) => Number(position));
+  const kept = (losing?.rows ?? []).map(({ position }) => Number(position));
+  const places = Object.fromEntries(kept.map((position, at) => [position, at + 1]));
   await transaction.moveTo(told + kept.length);
   await transaction.batch([
     { sql: `DELETE FROM tasks WHERE session_id = ?1 AND position <= ?2 AND ${HAS_GONE}`, args },
@@ -60,7 +59,7 @@ export async function removeOldTurns(
       sql: `DELETE FROM obligations WHERE session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_AS_IT_WAS}`,
       args,
     },
-    { sql: FORGET_TURNS, args: [sessionId, told, JSON.stringify(kept)] },
+    { sql: FORGET_TURNS, args: [sessionId, told, JSON.stringify(places)] },
     // the newest says all that the older ones do
     {
       sql: `DELETE FROM events WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.removed}' AND position < (
@@ -76,24 +75,49 @@ export async function removeOldTurns(
 const IS_AS_IT_WAS = `updated_position < ifnull((
   SELECT min(position) FROM events WHERE session_id = ?1 AND position > ?2 AND name IS NOT '${CUSTOM.removed}'), 9e15)`;
 
+/** A task that is taken to be lost may turn out to run, when its runner is back. */
+const MAY_RUN = `(status = 'running' OR presumed IS NOT NULL)`;
+
 /** It has ended, and nothing came of it behind the cut; or the turn that answered it goes, too. */
-const HAS_GONE = `status <> 'running' AND (${IS_AS_IT_WAS} OR EXISTS (
+const HAS_GONE = `NOT ${MAY_RUN} AND (${IS_AS_IT_WAS} OR EXISTS (
   SELECT 1 FROM turns WHERE session_id = ?1 AND id = tasks.body->>'$.answeredInTurnId' AND position <= ?2))`;
 
 /** What retention tells in a session's log, as its index has it. */
 const TOLD = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 
-/** The running tasks that stand in no turn that is left: people see what they do, and can stop them. */
-const WITHOUT_PLACE = `SELECT body->>'$.id' AS id, body->>'$.runId' AS run_id FROM tasks WHERE session_id = ?1 AND position <= ?2 AND status = 'running'
-  AND NOT EXISTS (SELECT 1 FROM events WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.taskGoesOn}'
-    AND position > ?2 AND entity_id = tasks.id AND payload->>'$.value.run_id' IS tasks.body->>'$.runId')
+/** Most tasks that are given a place at once; more with the next turns that go. */
+const MOST_PLACED = 500;
+
+/** The tasks that run and stand in no turn that is left: people see what they do, and can stop them. */
+const WITHOUT_PLACE = `SELECT body->>'$.id' AS id, body->>'$.runId' AS run_id FROM tasks
+  WHERE session_id = ?1 AND position <= ?2 AND ${MAY_RUN} AND (id, ifnull(run_id, '')) NOT IN (
+    SELECT entity_id, ifnull(payload->>'$.value.run_id', '') FROM events
+    WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.taskGoesOn}' AND position > ?2 AND entity_id IS NOT NULL)
+  ORDER BY position LIMIT ${MOST_PLACED}`;
+
+/** The last message or call that goes: what a snapshot repeats up to there is gone, too. */
+const LAST_SAID = `SELECT entity_id FROM events WHERE session_id = ?1 AND position <= ?2
+  AND position > (SELECT removed_up_to FROM sessions WHERE id = ?1)
+  AND entity_id IS NOT NULL AND type <> 'CUSTOM' AND turn_id NOT LIKE 'task:%' ORDER BY position DESC LIMIT 1`;
+
+/** The tasks that stay, of those that have begun since the last cut, of which a turn goes: each is told again once. */
+const LOSING_TURNS = `SELECT position FROM tasks
+  WHERE session_id = ?1 AND position > (SELECT removed_up_to FROM sessions WHERE id = ?1)
+    AND position < ifnull((SELECT min(position) FROM turns WHERE session_id = ?1 AND position > ?2), ?2 + 1)
+    AND NOT (position <= ?2 AND ${HAS_GONE}) AND EXISTS (
+      SELECT 1 FROM turns WHERE session_id = ?1 AND position <= ?2
+        AND id IN (tasks.body->>'$.startedInTurnId', tasks.body->>'$.answeredInTurnId'))
   ORDER BY position`;
 
-/** Tasks that stay, of those that may have begun in a turn that is gone, are told again without it. */
-const FORGET_TURNS = `UPDATE tasks SET updated_position = ?2 + kept.key + 1,
+/**
+ * One that has ended keeps its position: it says whether anything has come of it since. `?3` is their places in the order
+ * of what is told, by their positions.
+ */
+const FORGET_TURNS = `UPDATE tasks SET
+    updated_position = CASE WHEN ${MAY_RUN} THEN ?2 + json_extract(?3, '$."' || position || '"') ELSE updated_position END,
     body = json_set(body, '$.startedInTurnId', ${turnIfThere('startedInTurnId')},
       '$.answeredInTurnId', ${turnIfThere('answeredInTurnId')})
-  FROM json_each(?3) AS kept WHERE session_id = ?1 AND position = kept.value`;
+  WHERE session_id = ?1 AND position IN (SELECT CAST(key AS INTEGER) FROM json_each(?3))`;
 
 function turnIfThere(field: string): string {
   return `(SELECT body->>'$.${field}' WHERE EXISTS (

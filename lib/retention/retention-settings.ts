@@ -1,4 +1,3 @@
-import { numberSetting } from '@/lib/access/number-setting';
 import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 
@@ -18,28 +17,42 @@ export interface HistoryRetention {
   /** The same for what is of no session. */
   elsewhereMs: number;
   auditMs: number;
-  /** Most bytes of the whole database. */
+  /** Most bytes of the database, without its logs. */
   maxBytes: number;
+  /** Sessions in these states lose nothing, whatever the size. */
+  alwaysKept: readonly SessionState[];
 }
 
-/** What the environment says; see docs/database.md. */
+/** What the environment says; see docs/database.md. What makes no sense removes nothing: nothing can be brought back. */
 export function historyRetention(env: Environment): HistoryRetention {
-  const days = limitSetting(env, 'INTERLUDE_RETENTION_DAYS', DEFAULT_DAYS, `turns are kept ${DEFAULT_DAYS} days`);
+  const days = limitSetting(env, 'INTERLUDE_RETENTION_DAYS', DEFAULT_DAYS);
   const byState = statesSetting(env);
   return {
     maxAgeMs: Object.fromEntries(
       SESSION_STATES.map((state) => [state, (byState[state] ?? days) * DAY_MS]),
     ) as HistoryRetention['maxAgeMs'],
     elsewhereMs: days * DAY_MS,
-    auditMs:
-      limitSetting(env, 'INTERLUDE_AUDIT_RETENTION_DAYS', DEFAULT_AUDIT_DAYS, 'the audit keeps 400 days') * DAY_MS,
-    maxBytes:
-      limitSetting(env, 'INTERLUDE_RETENTION_MIB', Number.POSITIVE_INFINITY, 'the database may grow to any size') * MIB,
+    auditMs: limitSetting(env, 'INTERLUDE_AUDIT_RETENTION_DAYS', DEFAULT_AUDIT_DAYS) * DAY_MS,
+    maxBytes: limitSetting(env, 'INTERLUDE_RETENTION_MIB', Number.POSITIVE_INFINITY) * MIB,
+    alwaysKept: SESSION_STATES.filter((state) => byState[state] === Number.POSITIVE_INFINITY),
   };
 }
 
-function limitSetting(env: Environment, name: string, byDefault: number, otherwise: string): number {
-  return env[name] === FOREVER ? Number.POSITIVE_INFINITY : numberSetting(env, name, { byDefault, otherwise });
+function limitSetting(env: Environment, name: string, byDefault: number): number {
+  const text = env[name]?.trim() ?? '';
+  if (text === '') return byDefault;
+  const limit = limitIn(text);
+  if (limit !== null) return limit;
+  serverLog(
+    'error',
+    `${name}=${text} is neither a number above 0 nor "${FOREVER}": nothing is removed for it. Set it to one.`,
+  );
+  return Number.POSITIVE_INFINITY;
+}
+
+function limitIn(text: string): number | null {
+  if (text.toLowerCase() === FOREVER) return Number.POSITIVE_INFINITY;
+  return Number(text) > 0 ? Number(text) : null;
 }
 
 /** `exited=30, complete=7` */
@@ -48,15 +61,15 @@ function statesSetting(env: Environment): Partial<Record<SessionState, number>> 
   const found: Partial<Record<SessionState, number>> = {};
   for (const part of (env[name] ?? '').split(',').filter((text) => text.trim() !== '')) {
     const [state = '', text = ''] = part.split('=').map((word) => word.trim());
-    const days = text === FOREVER ? Number.POSITIVE_INFINITY : Number(text);
-    if (isState(state) && days > 0) found[state] = days;
-    else {
-      const known = SESSION_STATES.join(', ');
-      serverLog(
-        'warn',
-        `${name}: ${JSON.stringify(part.trim())} is ignored. Write <state>=<days>, with a state of ${known}.`,
-      );
-    }
+    const days = limitIn(text);
+    if (isState(state)) found[state] = days ?? Number.POSITIVE_INFINITY;
+    if (isState(state) && days !== null) continue;
+    const what = isState(state) ? 'removes nothing' : 'is ignored';
+    const known = SESSION_STATES.join(', ');
+    serverLog(
+      'error',
+      `${name}: ${JSON.stringify(part.trim())} ${what}. Write <state>=<days> or <state>=${FOREVER}, with a state of ${known}.`,
+    );
   }
   return found;
 }

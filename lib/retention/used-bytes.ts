@@ -1,14 +1,46 @@
 import type { Reader } from '@/db/reader';
 
-/** What the database takes, without the room that is free in it. @returns null where it can't tell */
+/** The log tables with their indexes, and what is searched in them. */
+const LOG_TREES = `SELECT name FROM sqlite_master WHERE rootpage > 0
+  AND (tbl_name IN ('log_lines', 'log_chunks') OR tbl_name GLOB 'log_search*')`;
+/** Where the pages of a table can't be counted: what a line takes for each byte of its message, rather too much. */
+const TIMES_MESSAGE = 4;
+
+/**
+ * What the database takes, without the room that is free in it and without the agents' logs.
+ * @returns null where it can't tell
+ */
 export async function usedBytes(reader: Pick<Reader, 'execute'>): Promise<number | null> {
-  try {
-    const { rows } = await reader.execute(
-      'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+  const used = await unlessRefused(
+    reader,
+    'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+  );
+  if (used === null) return null;
+  let logs = 0;
+  for (const { name } of (await reader.execute(LOG_TREES)).rows) {
+    // a tree at a time: each takes about a second for a gigabyte, on a thread
+    const bytes = await unlessRefused(
+      reader,
+      'SELECT pgsize AS bytes FROM dbstat WHERE name = ? AND aggregate = TRUE',
+      String(name),
     );
-    return Number(rows[0]?.bytes);
+    if (bytes === null) return Math.max(0, used - TIMES_MESSAGE * (await messageBytes(reader)));
+    logs += bytes;
+  }
+  return Math.max(0, used - logs);
+}
+
+async function messageBytes(reader: Pick<Reader, 'execute'>): Promise<number> {
+  const { rows } = await reader.execute('SELECT total(bytes) AS bytes FROM agent_logs');
+  return Number(rows[0]?.bytes ?? 0);
+}
+
+async function unlessRefused(reader: Pick<Reader, 'execute'>, sql: string, ...args: string[]): Promise<number | null> {
+  try {
+    const { rows } = await reader.execute({ sql, args });
+    return Number(rows[0]?.bytes ?? 0);
   } catch (error) {
-    if (/not authorized|prohibited|unsupported/i.test(String(error))) return null;
+    if (/\bdbstat\b|not authorized|prohibited|unsupported/i.test(String(error))) return null;
     throw error;
   }
 }

@@ -2,6 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LocalConnection } from '@/db/local-connection';
+import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';
@@ -29,7 +30,8 @@ const PAGES = [
   '/agents/bench-0',
   '/agents/bench-0/logs',
   '/settings',
-  '/api/v1/sessions?limit=50',
+  // a page of them: without a filter, all that have not exited are listed, up to 1,000
+  `/api/v1/sessions?limit=50&${SESSION_STATES.map((state) => `state=${state}`).join('&')}`,
   '/api/v1/agents?limit=50',
   '/api/v1/inbox?limit=50',
   '/api/v1/sessions/bench-0-s0/transcript?limit=50',

@@ -209,7 +209,9 @@ class World {
     const old = await this.page(sessionId);
     const turnsTold = old?.removed?.turns ?? 0;
     const removeTurns = () =>
-      database.writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, this.server.now));
+      database.writes.run((transaction) =>
+        removeOldTurns(transaction, sessionId, { position: limit, before: Number.MAX_SAFE_INTEGER }, this.server.now),
+      );
     while (await removeTurns());
     if (!halfway) await this.#removeEvents(sessionId);
     const page = await this.page(sessionId);

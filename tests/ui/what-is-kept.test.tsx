@@ -19,7 +19,7 @@ const byDefault = wordsOf({});
 it('each limit is in words, with the setting that changes it', () => {
   expect(byDefault.map(([setting, name, , kept]) => [setting, name, kept])).toEqual([
     ['INTERLUDE_RETENTION_DAYS', 'Turns', '90 days'],
-    ['INTERLUDE_RETENTION_MIB', 'Whole database', 'any size'],
+    ['INTERLUDE_RETENTION_MIB', 'All but the logs', 'any size'],
     ['INTERLUDE_LOG_RETENTION_DAYS', 'Log lines', '14 days'],
     ['INTERLUDE_LOG_RETENTION_MIB', 'Log of each agent', '256 MiB'],
     ['INTERLUDE_AUDIT_RETENTION_DAYS', 'Audit', '400 days'],
@@ -58,7 +58,7 @@ const textOf = (rules: RetentionRules, isKnown = true) => {
 
 it('how full a limit to the size is stands above them, once it is known', () => {
   const limited = rulesOf({ INTERLUDE_RETENTION_MIB: '512' });
-  expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*Whole database.*512 MiB/);
+  expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*All but the logs.*512 MiB/);
   expect(textOf(limited, false)).not.toContain('in use');
   expect(textOf(limited, false)).toContain('INTERLUDE_RETENTION_MIB');
   expect(textOf(rulesOf({}))).not.toContain('in use');

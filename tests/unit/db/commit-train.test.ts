@@ -1,14 +1,14 @@
 import { LibsqlError } from '@libsql/client';
 import { expect, test } from 'vitest';
 import { CommitTrain, type TrainLimits } from '@/db/commit-train';
-import type { TransactionOutcome, WholeTransaction } from '@/db/transaction-requests';
+import { type TransactionOutcome, type WholeTransaction, wholeTransaction } from '@/db/transaction-requests';
 
 /** A train whose requests are answered by hand. */
 function train(limits: Partial<TrainLimits> = {}) {
-  const sent: { texts: string[]; answer(outcomes: TransactionOutcome[]): void }[] = [];
+  const sent: { texts: string[]; answer(outcomes: TransactionOutcome[]): void; die(error: unknown): void }[] = [];
   const send = (load: readonly WholeTransaction[]) =>
-    new Promise<TransactionOutcome[]>((answer) => {
-      sent.push({ texts: load.map(({ statements }) => statements[0]?.sql ?? ''), answer });
+    new Promise<TransactionOutcome[]>((answer, die) => {
+      sent.push({ texts: load.map(({ statements }) => statements[0]?.sql ?? ''), answer, die });
     });
   const commits = new CommitTrain({ send }, limits);
   return {
@@ -24,6 +24,7 @@ function train(limits: Partial<TrainLimits> = {}) {
   };
 }
 
+const DEAD = new TypeError('fetch failed');
 const BUSY: TransactionOutcome = { error: new LibsqlError('database is locked', 'SQLITE_BUSY'), hasBegun: false };
 
 test('what is too large for a request goes alone, before those that came after it', async () => {
@@ -69,4 +70,22 @@ test('one that others have kept out for too long is given up', async () => {
   const refused = expect(given).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
   await answered(BUSY);
   await refused;
+});
+
+test('those whose request died go one by one, so that the one at fault takes no other with it again', async () => {
+  const { sent, run, answered } = train();
+  const first = Promise.allSettled(['a', 'poison', 'b'].map((text) => run(text)));
+  await expect.poll(() => sent.length).toBe(1);
+  sent.shift()?.die(DEAD);
+  expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  const again = Promise.all(['a', 'poison', 'b', 'c', 'd'].map((text) => run(text)));
+  const loads: string[][] = [];
+  for (let at = 0; at < 4; at += 1) loads.push(await answered());
+  expect(loads).toEqual([['a'], ['poison'], ['b'], ['c', 'd']]);
+  await again;
+});
+
+test('bytes count as they are sent', () => {
+  const { bytes } = wholeTransaction([{ sql: '', args: [new Uint8Array(3_000)] }], 'COMMIT');
+  expect(bytes).toBe(4_000);
 });

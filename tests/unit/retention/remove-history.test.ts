@@ -11,6 +11,8 @@ import { callRoute } from '../../support/call-route';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { message, taskEnded, taskStarted, userTurn, wokenTurn } from '../../support/turn-events';
 
+const EVERYTHING = { position: Number.MAX_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER };
+
 let server: RetainedServer;
 beforeEach(async () => {
   server = await RetainedServer.start();
@@ -39,7 +41,7 @@ describe('what is too old', () => {
     await server.retain();
     const { ids, page } = await shownOf();
     expect(ids).toEqual(['r3']);
-    expect(page.removed).toEqual({ upTo: expect.any(String), turns: 2, at: server.now });
+    expect(page.removed).toEqual({ upTo: expect.any(String), turns: 2, lastId: 'r2/answer', at: server.now });
     expect(page.hasMore).toBe(false);
     expect(before.turns.find(({ id }) => id === 'r3')?.items).toEqual(page.turns.at(-1)?.items);
     expect((await events()).filter(({ turn_id }) => turn_id === 'r1' || turn_id === 'r2')).toEqual([]);
@@ -280,7 +282,7 @@ describe('what comes late', () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const { writes } = server.target.database;
     // and the process was killed before it came to the events
-    await writes.run((transaction) => removeOldTurns(transaction, 's1', Number.MAX_SAFE_INTEGER, server.now));
+    await writes.run((transaction) => removeOldTurns(transaction, 's1', EVERYTHING, server.now));
     const again = userTurn('r2', 'Again?', 'Again.').map((event) =>
       event.runId === 'r2' ? { ...event, runId: 'r1' } : event,
     );
@@ -306,9 +308,7 @@ describe('what comes late', () => {
   test('in a snapshot that says more of what is gone stands where it came', async () => {
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }, ...message('a1', 'Half')]);
     await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }]);
-    await server.target.database.writes.run((transaction) =>
-      removeOldTurns(transaction, 's1', Number.MAX_SAFE_INTEGER, server.now),
-    );
+    await server.target.database.writes.run((transaction) => removeOldTurns(transaction, 's1', EVERYTHING, server.now));
     await server.write([
       { type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'a1', role: 'assistant', content: 'Half, and more' }] },
     ]);
@@ -358,4 +358,73 @@ test('whoever stops meanwhile finishes the slice, and what is left goes at the n
   expect(await server.faults()).toEqual([]);
   await server.retain();
   expect(await count()).toBe(5);
+});
+
+describe('by a clock that was once wrong', () => {
+  test('what is young stays, wherever it stands', async () => {
+    for (let at = 0; at < 10; at += 1) await server.write(userTurn(`young${at}`, 'Go?', 'Gone.'));
+    const { now } = server;
+    server.now = 0;
+    for (let at = 0; at < 12; at += 1) await server.write(userTurn(`early${at}`, 'Go?', 'Gone.'));
+    server.now = now;
+    later(1);
+    await server.write(userTurn('last', 'Go?', 'Gone.'));
+    await server.retain();
+    expect((await shownOf()).ids).toContain('young0');
+    expect((await shownOf()).ids).toContain('last');
+  });
+});
+
+describe('a task that ended and that nobody answered', () => {
+  test('goes once nothing after its end is old enough any more, and is told of no more than once', async () => {
+    await server.write(userTurn('r0', 'Go', [taskStarted('job', 'A job')]));
+    later(1);
+    await server.write(userTurn('r1', 'Stop it', [taskEnded('job', 'stopped')]));
+    const positions = new Set<unknown>();
+    for (let day = 0; day < 30; day += 1) {
+      later(1);
+      await server.write(userTurn(`day${day}`, 'And?', 'So.'));
+      await server.retain();
+      for (const { updated_position: at } of await server.rows('SELECT updated_position FROM tasks')) positions.add(at);
+    }
+    expect((await server.tasks())?.tasks).toEqual([]);
+    expect(positions.size).toBe(1);
+    expect(await server.faults()).toEqual([]);
+  });
+
+  test('stays while it may turn out to run', async () => {
+    await server.write(userTurn('r0', 'Go', [taskStarted('job', 'A job')]));
+    await server.target.database.writes.run((transaction) =>
+      transaction.execute(`UPDATE tasks SET status = 'lost', presumed = 'unheard',
+        body = json_set(body, '$.presumed', 'unheard')`),
+    );
+    later(30);
+    await server.retain();
+    expect((await server.tasks())?.tasks).toMatchObject([{ id: 'job', status: 'lost' }]);
+  });
+});
+
+describe('very many tasks', () => {
+  test('are cut from the turn that started them', async () => {
+    const many = 2_000;
+    const starts = Array.from({ length: many }, (_, at) => taskStarted(`job${at}`, 'A job'));
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r0' }]);
+    for (let at = 0; at < many; at += 500) await server.write(starts.slice(at, at + 500));
+    await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r0' }]);
+    later(30);
+    await server.retain();
+    expect((await server.tasks())?.tasks.every(({ startedInTurnId }) => startedInTurnId === null)).toBe(true);
+    expect(await server.faults()).toEqual([]);
+  });
+});
+
+test('a snapshot that repeats what is gone brings none of it back, though nothing known is left', async () => {
+  const told = (id: string, role: string) => ({ id, role, content: `text of ${id}` });
+  const first = [told('m1', 'user'), told('a1', 'assistant')];
+  await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: first }]);
+  later(30);
+  await server.retain();
+  await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: [...first, told('a2', 'assistant')] }]);
+  const { page } = await shownOf();
+  expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['a2']);
 });

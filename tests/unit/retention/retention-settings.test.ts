@@ -40,12 +40,22 @@ describe('how long history is kept', () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  test('is the default where that makes no sense, and the log says so', () => {
-    const kept = historyRetention({
-      INTERLUDE_RETENTION_DAYS: '-1',
-      INTERLUDE_RETENTION_DAYS_BY_STATE: 'gone=3,idle=soon,exited=3',
-    });
-    expect(kept.maxAgeMs).toMatchObject({ idle: 90 * DAY_MS, exited: 3 * DAY_MS });
-    expect(warned).toHaveBeenCalledTimes(3);
+  test('is without end where that makes no sense, and the log says so', () => {
+    for (const text of ['-1', '0', 'never', 'forever # keep']) {
+      const { maxAgeMs, auditMs } = historyRetention({
+        INTERLUDE_RETENTION_DAYS: text,
+        INTERLUDE_AUDIT_RETENTION_DAYS: text,
+      });
+      expect([maxAgeMs.idle, auditMs]).toEqual([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
+    }
+    expect(warned).toHaveBeenCalledTimes(8);
+    const { maxAgeMs } = historyRetention({ INTERLUDE_RETENTION_DAYS_BY_STATE: 'gone=3,idle=soon,exited=3' });
+    expect(maxAgeMs).toMatchObject({ idle: Number.POSITIVE_INFINITY, exited: 3 * DAY_MS, failed: 90 * DAY_MS });
+    expect(warned).toHaveBeenCalledTimes(10);
+  });
+
+  test('may be said with blanks and capitals', () => {
+    expect(historyRetention({ INTERLUDE_RETENTION_DAYS: ' Forever ' }).elsewhereMs).toBe(Number.POSITIVE_INFINITY);
+    expect(warned).not.toHaveBeenCalled();
   });
 });
