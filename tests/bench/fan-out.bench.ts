@@ -122,7 +122,8 @@ function subscribe(server: Server, sessionId: string, onFrame: (sentAt: number) 
     close: () => request.destroy(),
   };
   const url = `${server.url}/api/v1/stream?topic=session:${sessionId}`;
-  const request = get(url, { headers: { authorization: `Bearer ${server.token}` }, agent: false }, (response) => {
+  const headers = { authorization: `Bearer ${server.token}`, accept: 'text/event-stream' };
+  const request = get(url, { headers, agent: false }, (response) => {
     // whoever waits for it must not wait for ever
     response.on('error', reject).on('close', () => reject(new Error(`${url} ended`)));
     response.setEncoding('utf8').on('data', (chunk: string) => {
