@@ -46,6 +46,14 @@ export class RetainedServer {
     );
   }
 
+  /** Lets so many days go by. Events before and after say how far time had come. */
+  async later(days: number): Promise<void> {
+    const marker: AgUiEvent = { type: 'CUSTOM', name: 'marker', value: {} };
+    await this.write([marker]);
+    this.now += days * DAY_MS;
+    await this.write([marker]);
+  }
+
   /** Asks a route, as the owner does. */
   async ask(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) {
     const response = await callRoute(this.target.context, method, path, { body });

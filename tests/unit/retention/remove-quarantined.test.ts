@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { DAY_MS, RetainedServer } from '../../support/retained-server';
+import { RetainedServer } from '../../support/retained-server';
 import { taskStarted } from '../../support/turn-events';
 
 let server: RetainedServer;
@@ -13,13 +13,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Events before and after say how far time had come. */
-const later = async (days: number) => {
-  const marker = { type: 'CUSTOM', name: 'marker', value: {} };
-  await server.write([marker]);
-  server.now += days * DAY_MS;
-  await server.write([marker]);
-};
+const later = (days: number) => server.later(days);
 const spoils = (sessionId?: string, fields: object = {}) => server.send([{ kind: 'unheard of', sessionId, ...fields }]);
 /** Tells of a task that nobody has started, or that several may have. */
 const parks = (taskId: string) =>

@@ -14,13 +14,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Events before and after say how far time had come. */
-const later = async (days: number) => {
-  const marker = { type: 'CUSTOM', name: 'marker', value: {} };
-  await server.write([marker]);
-  server.now += days * DAY_MS;
-  await server.write([marker]);
-};
+const later = (days: number) => server.later(days);
 const acks = (id: string, state: 'done' | 'failed' = 'done') =>
   server.target.database.writes.run((transaction) => acknowledge(transaction, 'a1', id, { state }, null, server.now));
 const ids = async (table: string, column = 'id') =>
