@@ -1,4 +1,5 @@
 import type { Reader } from '@/db/reader';
+import { treeBytes } from '@/db/tree-bytes';
 import type { StorageTable } from '@/lib/protocol/storage';
 
 /**
@@ -13,23 +14,11 @@ export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<St
   );
   const tables = new Map<string, StorageTable>();
   for (const { name, tbl_name: of, type } of trees.rows) {
-    const bytes = await sizeOf(reader, String(name));
+    const bytes = await treeBytes(reader, String(name));
     if (bytes === null) return null;
     const table = tables.get(String(of)) ?? { name: String(of), bytes: 0, indexBytes: 0 };
     const indexBytes = (table.indexBytes ?? 0) + (type === 'index' ? bytes : 0);
     tables.set(table.name, { ...table, bytes: table.bytes + bytes, indexBytes });
   }
   return [...tables.values()];
-}
-
-async function sizeOf(reader: Pick<Reader, 'execute'>, tree: string): Promise<number | null> {
-  try {
-    const sql = 'SELECT pgsize AS bytes FROM dbstat WHERE name = ? AND aggregate = TRUE';
-    const { rows } = await reader.execute({ sql, args: [tree] });
-    return Number(rows[0]?.bytes ?? 0);
-  } catch (error) {
-    // not every SQLite is built with it, and not every server lets it be read
-    if (/\bdbstat\b|not authorized|prohibited|unsupported/i.test(String(error))) return null;
-    throw error;
-  }
 }

@@ -61,9 +61,9 @@ export async function findCut(asking: Asking, sessionId: string, limit: Limit): 
   if (session === undefined || Number(session.has_more_asked ?? 0) === 1) return null;
   const open = [session.open_turn, session.asked, owed?.rows[0]?.position, commands?.rows[0]?.position];
   const firstOpen = Math.min(...open.filter((position) => position != null).map(Number));
+  const most = { ...limit, position: Math.min(limit.position, firstOpen - 1) };
   for (const many of TURNS_AT_ONCE) {
-    const position = Math.min(limit.position, firstOpen - 1);
-    const found = await cutOfMany(asking, sessionId, { ...limit, position }, many);
+    const found = await cutOfMany(asking, sessionId, most, many);
     if (found.upTo > Number(session.removed_up_to) || found.count > 0) {
       const agentId = String(session.agent_id);
       const lastId = session.last_id === null ? null : String(session.last_id);

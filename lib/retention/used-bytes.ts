@@ -1,4 +1,5 @@
 import type { Reader } from '@/db/reader';
+import { isUntold, treeBytes } from '@/db/tree-bytes';
 
 /** The log tables with their indexes, and what is searched in them. */
 const LOG_TREES = `SELECT name FROM sqlite_master WHERE rootpage > 0
@@ -11,36 +12,30 @@ const TIMES_MESSAGE = 4;
  * @returns null where it can't tell
  */
 export async function usedBytes(reader: Pick<Reader, 'execute'>): Promise<number | null> {
-  const used = await unlessRefused(
-    reader,
-    'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
-  );
+  const used = await pageBytes(reader);
   if (used === null) return null;
   let logs = 0;
   for (const { name } of (await reader.execute(LOG_TREES)).rows) {
-    // a tree at a time: each takes about a second for a gigabyte, on a thread
-    const bytes = await unlessRefused(
-      reader,
-      'SELECT pgsize AS bytes FROM dbstat WHERE name = ? AND aggregate = TRUE',
-      String(name),
-    );
+    const bytes = await treeBytes(reader, String(name));
     if (bytes === null) return Math.max(0, used - TIMES_MESSAGE * (await messageBytes(reader)));
     logs += bytes;
   }
   return Math.max(0, used - logs);
 }
 
+async function pageBytes(reader: Pick<Reader, 'execute'>): Promise<number | null> {
+  try {
+    const { rows } = await reader.execute(
+      'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+    );
+    return Number(rows[0]?.bytes ?? 0);
+  } catch (error) {
+    if (isUntold(error)) return null;
+    throw error;
+  }
+}
+
 async function messageBytes(reader: Pick<Reader, 'execute'>): Promise<number> {
   const { rows } = await reader.execute('SELECT total(bytes) AS bytes FROM agent_logs');
   return Number(rows[0]?.bytes ?? 0);
-}
-
-async function unlessRefused(reader: Pick<Reader, 'execute'>, sql: string, ...args: string[]): Promise<number | null> {
-  try {
-    const { rows } = await reader.execute({ sql, args });
-    return Number(rows[0]?.bytes ?? 0);
-  } catch (error) {
-    if (/\bdbstat\b|not authorized|prohibited|unsupported/i.test(String(error))) return null;
-    throw error;
-  }
 }
