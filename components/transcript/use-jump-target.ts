@@ -42,6 +42,7 @@ export function useJumpTarget(options: {
       if (!anchor.startsWith('turn-')) setWanted(anchor);
       // The turns just loaded are rendered before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
+      if (own !== asked.current) return true;
       const index = indexOf(newest.current, anchor);
       const turn = newest.current[index];
       if (!turn) return false;
@@ -52,6 +53,7 @@ export function useJumpTarget(options: {
       else if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
       const element = await waitFor(() => document.getElementById(anchor));
       if (!element) return false;
+      if (own !== asked.current) return true;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
       if (focus) element.focus({ preventScroll: true });
       setFlashed(anchor.startsWith('turn-') ? turn.id : null);
