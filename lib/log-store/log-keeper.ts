@@ -1,11 +1,9 @@
 import type { Database } from '@/db/client';
-import { databaseErrorCode } from '@/db/database-error';
+import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
-import { ALL_DUE, type DueRows, isAnyDue, RowSweep, selectDue } from '@/db/row-sweep';
+import { ALL_DUE, isAnyDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
-import { AppError } from '@/lib/protocol/errors';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 
@@ -32,16 +30,17 @@ export class LogKeeper {
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
   readonly #rows: RowSweep;
-  /** Whether that is for this process to do. */
-  readonly #isKeeper: () => Promise<boolean>;
-  readonly #busy = new Set<'indexing' | 'removing'>();
-  #isFailing = false;
+  readonly #work: LeasedWork;
   #isClosed = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: Retention) {
     this.#lasts = server.kind !== 'perRequest';
     this.#database = server.database;
-    this.#isKeeper = server.database.lease('logs');
+    this.#work = new LeasedWork({
+      isOurs: server.database.lease('logs'),
+      failure: 'logs are neither indexed nor cut: ',
+      onClosed: () => this.close(),
+    });
     this.#rows = new RowSweep(server.database.reader);
     this.#now = server.now;
     this.#retention = retention;
@@ -52,18 +51,17 @@ export class LogKeeper {
   keep(): void {
     if (this.#unlisten !== null || this.#isClosed) return;
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
-    this.#timers = [
-      setInterval(() => this.#lookSoon(), POLL_MS),
-      setInterval(() => this.#work('removing', () => this.retain()), RETENTION_EVERY_MS),
-    ];
+    const retain = () => this.#work.begin('removing', () => this.retain());
+    this.#timers = [setInterval(() => this.#lookSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
     for (const timer of this.#timers) unref(timer);
     this.#lookSoon();
-    this.#work('removing', () => this.retain());
+    retain();
   }
 
   /** Stops. A running slice is finished. */
   close(): void {
     this.#isClosed = true;
+    this.#work.close();
     this.#unlisten?.();
     clearTimeout(this.#soon);
     for (const timer of this.#timers) clearInterval(timer);
@@ -122,42 +120,19 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      this.#work('indexing', () => this.indexAll(), [UNINDEXED_LOGS]);
+      // a running slice finds what is left to do by itself
+      this.#work.begin(
+        'indexing',
+        () => this.indexAll(),
+        () => this.#isIndexDue(),
+      );
     }, INDEX_AFTER_MS);
     unref(this.#soon);
   }
 
-  /**
-   * A running slice finds what is left to do by itself.
-   *
-   * @param due without any of which there is nothing to do
-   */
-  #work(kind: 'indexing' | 'removing', task: () => Promise<void>, due: readonly DueRows[] = []): void {
-    if (this.#busy.has(kind) || this.#isClosed) return;
-    this.#busy.add(kind);
-    this.#isDue(due)
-      .then((isDue) => isDue && this.#isKeeper())
-      .then((isOurs) => (isOurs ? task() : undefined))
-      .then(() => {
-        this.#isFailing = false;
-      })
-      .catch((error) => this.#failed(error))
-      .finally(() => this.#busy.delete(kind));
-  }
-
-  async #isDue(due: readonly DueRows[]): Promise<boolean> {
-    if (due.length === 0) return true;
-    const { rows } = await this.#database.reader.execute(isAnyDue(due));
+  async #isIndexDue(): Promise<boolean> {
+    const { rows } = await this.#database.reader.execute(isAnyDue([UNINDEXED_LOGS]));
     return Number(rows[0]?.is_any_due) === 1;
-  }
-
-  #failed(error: unknown): void {
-    // The database was closed: there is nothing left to maintain.
-    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
-    // The queue is full, or closing: whoever sent a record has been told so.
-    else if (error instanceof AppError && error.code === 'unavailable') return;
-    else if (!this.#isFailing) serverLog('error', 'logs are neither indexed nor cut: ', { error });
-    this.#isFailing = true;
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Database } from '@/db/client';
-import { databaseErrorCode } from '@/db/database-error';
+import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
 import { RowSweep } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
-import { AppError } from '@/lib/protocol/errors';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { removeAudit } from './remove-audit';
 import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
@@ -29,12 +28,9 @@ export class HistoryKeeper {
   readonly #trust: ClockTrust;
   readonly #lasts: boolean;
   readonly #rows: RowSweep;
-  /** Whether that is for this process to do. */
-  readonly #isKeeper: () => Promise<boolean>;
+  readonly #work: LeasedWork;
   #timer: ReturnType<typeof setInterval> | null = null;
-  #running: Promise<void> | null = null;
   #isTooLarge = false;
-  #isFailing = false;
   #isClosed = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
@@ -42,7 +38,11 @@ export class HistoryKeeper {
     this.#database = server.database;
     this.#now = server.now;
     this.#retention = retention;
-    this.#isKeeper = server.database.lease('history');
+    this.#work = new LeasedWork({
+      isOurs: server.database.lease('history'),
+      failure: 'old turns are not removed: ',
+      onClosed: () => this.close(),
+    });
     this.#rows = new RowSweep(server.database.reader);
     this.#trust = new ClockTrust(server.now, server.steady);
   }
@@ -50,14 +50,16 @@ export class HistoryKeeper {
   /** Begins, unless it has begun. */
   keep(): void {
     if (this.#timer !== null || this.#isClosed) return;
-    this.#timer = setInterval(() => this.#look(), RETENTION_EVERY_MS);
+    const look = () => this.#work.begin('removing', () => this.retain());
+    this.#timer = setInterval(look, RETENTION_EVERY_MS);
     (this.#timer as { unref?: () => void }).unref?.();
-    this.#look();
+    look();
   }
 
   /** Stops. A running slice is finished. */
   close(): void {
     this.#isClosed = true;
+    this.#work.close();
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
@@ -90,27 +92,5 @@ export class HistoryKeeper {
       );
     }
     this.#isTooLarge = !isSmall;
-  }
-
-  #look(): void {
-    if (this.#running !== null || this.#isClosed) return;
-    this.#running = this.#isKeeper()
-      .then((isOurs) => (isOurs ? this.retain() : undefined))
-      .then(() => {
-        this.#isFailing = false;
-      })
-      .catch((error) => this.#failed(error))
-      .finally(() => {
-        this.#running = null;
-      });
-  }
-
-  #failed(error: unknown): void {
-    // The database was closed: there is nothing left to keep.
-    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.close();
-    // The queue is full, or closing: whoever sent a record has been told so.
-    else if (error instanceof AppError && error.code === 'unavailable') return;
-    else if (!this.#isFailing) serverLog('error', 'old turns are not removed: ', { error });
-    this.#isFailing = true;
   }
 }

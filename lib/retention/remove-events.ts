@@ -1,5 +1,6 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
+import { withinBytes } from '@/db/within-bytes';
 import type { WriteTransaction } from '@/db/writes';
 
 /** Most events of one transaction, for which ingest may have to wait. */
@@ -20,13 +21,7 @@ export async function removeOldEvents(
   after: number,
 ): Promise<number | null> {
   const { rows } = await transaction.execute(goneEvents(sessionId, after, EVENTS_AT_ONCE));
-  const gone: number[] = [];
-  let bytes = 0;
-  for (const { position, size } of rows) {
-    bytes += Number(size);
-    if (gone.length > 0 && bytes > BYTES_AT_ONCE) break;
-    gone.push(Number(position));
-  }
+  const gone = withinBytes(rows, BYTES_AT_ONCE).map(({ position }) => Number(position));
   if (gone.length === 0) return null;
   await transaction.execute({
     sql: 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))',

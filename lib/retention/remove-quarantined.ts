@@ -1,5 +1,6 @@
 import type { Database } from '@/db/client';
 import { type DueRows, type RowChoice, type RowSweep, selectDue } from '@/db/row-sweep';
+import { withinBytes } from '@/db/within-bytes';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
@@ -65,13 +66,10 @@ async function removeSome(
 ): Promise<number> {
   const columns = 'position, agent_id, session_id, parked, octet_length(record) AS size';
   const { rows } = await transaction.execute(selectDue(due, choice, columns, RECORDS_AT_ONCE));
-  const positions: number[] = [];
+  const gone = withinBytes(rows, BYTES_AT_ONCE);
+  const positions = gone.map(({ position }) => Number(position));
   const uncounted = new Map<string, Map<string | null, number>>();
-  let bytes = 0;
-  for (const { position, agent_id, session_id, parked, size } of rows) {
-    bytes += Number(size);
-    if (positions.length > 0 && bytes > BYTES_AT_ONCE) break;
-    positions.push(Number(position));
+  for (const { agent_id, session_id, parked } of gone) {
     if (agent_id === null) continue;
     const agentId = String(agent_id);
     transaction.touch(`agent:${agentId}`);

@@ -24,7 +24,6 @@ export async function removeOldTurns(
   const cut = await findCut(transaction, sessionId, limit);
   if (cut === null) return false;
   const { agentId, upTo } = cut;
-  transaction.touch(`agent:${agentId}`);
   const args = [sessionId, upTo];
   const turns = cut.turnsBefore + cut.turns;
   const [going, last, losing] = await transaction.batch([
