@@ -1,12 +1,15 @@
 'use client';
 
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
-import { useFleet, useReading } from '@/components/live/use-fleet';
+import { takeOf, useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
 import { foldTaskItems } from '@/lib/projections/transcript';
+import type { Position } from '@/lib/protocol/position';
 import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
@@ -17,11 +20,33 @@ export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: 
     table: 'tasks',
     kind: 'list',
     of: sessionId,
-    load: (signal) => fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal),
+    load: (signal) => readTasks(sessionId, signal),
     take: (fleet, list) => fleet.takeTasks(sessionId, list),
   });
   const { rows, count } = useFleet(({ tasks }) => tasks.list(sessionId)) ?? NONE;
   return { tasks: rows, omitted: count };
+}
+
+/**
+ * Keeps the tasks that are left when some are removed with the session's oldest turns: a row that goes does not say so
+ * itself.
+ */
+export function useTasksLeft(sessionId: string, removedUpTo: Position | undefined): void {
+  const { fleet } = useFleetStores();
+  const [first] = useState(removedUpTo);
+  useQuery({
+    queryKey: ['tasks left', sessionId, removedUpTo],
+    queryFn: ({ signal }) =>
+      takeOf(fleet, readTasks(sessionId, signal), (list) => {
+        fleet.drop('tasks', sessionId);
+        fleet.takeTasks(sessionId, list);
+      }),
+    enabled: removedUpTo !== first,
+  });
+}
+
+function readTasks(sessionId: string, signal: AbortSignal): Promise<TaskList> {
+  return fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal);
 }
 
 /** What a task's subagent said and did, kept current while it is looked at. */

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LocalConnection } from '@/db/local-connection';
@@ -137,6 +137,10 @@ async function multiply(path: string): Promise<void> {
     await run('SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM sessions) AS sessions')
   ).rows;
   connection.close();
+  // no start waits for what the disk has still to write of this
+  const file = await open(path, 'r+');
+  await file.sync();
+  await file.close();
   note('5 M events: events', Number(sum?.events), '');
   note('5 M events: sessions', Number(sum?.sessions), '');
   note('5 M events: to copy them', (performance.now() - begunAt) / 1_000, 's');

@@ -5,7 +5,7 @@ import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { removeTurnsBefore } from '../support/remove-turns';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
-import { message, userTurn } from '../support/turn-events';
+import { message, taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
 let it: Visit;
@@ -146,6 +146,32 @@ describe('when the oldest turns are removed', () => {
     await page.reload();
     await live(page);
     await expect.poll(() => top.textContent()).toMatch(words);
+    await page.close();
+  });
+
+  test('the tasks that go with them leave the list of tasks, and those that are left stay in it', async () => {
+    const agent = new EventWriter(it.server, 'lists-tasks');
+    const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);
+    await agent.write('lists-tasks', [
+      ...works('r0', 'ended'),
+      taskEnded('ended', 'completed'),
+      ...works('r1', 'long'),
+    ]);
+    const isOld = Date.now() + 1;
+    await expect.poll(() => Date.now()).toBeGreaterThan(isOld);
+    await agent.write('lists-tasks', [...works('r2', 'late'), taskEnded('late', 'completed')]);
+    const page = await it.open('/sessions/lists-tasks');
+    await page.setViewportSize({ width: 1680, height: 900 });
+    await live(page);
+    const words = (...names: string[]) => names.map((name) => expect.stringMatching(`the ${name} task`));
+    const listed = () => page.getByRole('complementary', { name: 'Tasks' }).getByRole('link').allTextContents();
+    await expect.poll(listed).toEqual(words('long', 'late', 'ended'));
+    await removeTurnsBefore(it.server, isOld);
+    const left = words('long', 'late');
+    await expect.poll(listed).toEqual(left);
+    await page.reload();
+    await live(page);
+    expect(await listed()).toEqual(left);
     await page.close();
   });
 });

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { OptimisticWrites } from '@/db/optimistic-writes';
+import type { WriteTransaction } from '@/db/writes';
 import { transcriptFromPage } from '@/lib/projections/transcript';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
@@ -358,6 +360,49 @@ test('whoever stops meanwhile finishes the slice, and what is left goes at the n
   expect(await server.faults()).toEqual([]);
   await server.retain();
   expect(await count()).toBe(5);
+});
+
+/** A file has one writer at a time; on a server others come in between. */
+describe('what an agent says while its oldest turns are removed', () => {
+  test('is found by whoever removes them, who looks again', async ({ skip }) => {
+    const { writes } = server.target.database;
+    if (!(writes instanceof OptimisticWrites)) skip();
+    await server.write(userTurn('r1', 'One?', 'One.'));
+    await server.write(userTurn('r2', 'Two?', [taskStarted('job', 'A job')]));
+    let looks = 0;
+    await writes.run((transaction) => {
+      looks += 1;
+      const met = looks > 1 ? transaction : metAfterFirstLook(transaction, meanwhile);
+      return removeOldTurns(met, 's1', EVERYTHING, server.now);
+    });
+    const { ids, page } = await shownOf();
+    expect(looks).toBe(2);
+    expect(ids).toEqual(['r3']);
+    expect(page.removed).toMatchObject({ turns: 2 });
+    expect((await server.tasks())?.tasks).toEqual([]);
+  });
+
+  const meanwhile = async () => {
+    await server.write([taskEnded('job', 'completed')]);
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r3' }, ...message('m3', 'Working on it')]);
+  };
+
+  function metAfterFirstLook(transaction: WriteTransaction, meet: () => Promise<void>): WriteTransaction {
+    let hasMet = false;
+    const batch: WriteTransaction['batch'] = async (statements) => {
+      const answers = await transaction.batch(statements);
+      if (!hasMet) await meet();
+      hasMet = true;
+      return answers;
+    };
+    return new Proxy(transaction, {
+      get: (target, name) => {
+        if (name === 'batch') return batch;
+        const found = Reflect.get(target, name, target);
+        return typeof found === 'function' ? found.bind(target) : found;
+      },
+    });
+  }
 });
 
 describe('by a clock that was once wrong', () => {

@@ -5,6 +5,7 @@ import { useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { useSelected } from '@/components/live/use-folded';
 import { useSession } from '@/components/sessions/use-sessions';
+import { useTasksLeft } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
 import { useTranscript } from '@/components/transcript/use-transcript';
@@ -30,6 +31,10 @@ export function SessionScopeProvider(props: {
 }) {
   const { sessionId, initial, children } = props;
   const { store: transcript, query } = useTranscript(sessionId, initial);
+  useTasksLeft(
+    sessionId,
+    useSelected(transcript, ({ value }) => value?.removed?.upTo),
+  );
   const composer = useRef<ComposerHandle>(null);
   const shown = useRef<TranscriptHandle>(null);
   const scope = useMemo(() => ({ sessionId, transcript, query, composer, shown }), [sessionId, transcript, query]);
