@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { Download } from 'lucide';
 import { useSearchParams } from 'next/navigation';
 import { useDeferredValue, useRef } from 'react';
+import { CalendarDay } from '@/components/ui/calendar-day';
 import { Icon } from '@/components/ui/icon';
 import type { AuditPage as Page } from '@/lib/protocol/audit';
 import { API_ADDRESS } from '@/lib/protocol/version';
@@ -20,7 +21,7 @@ const NOTHING = filterIn(new URLSearchParams());
 export function AuditPage({ first, actions }: { first: { query: string; page: Page }; actions: readonly string[] }) {
   const [filter, setFilter] = useAuditFilter(useSearchParams());
   const query = useDeferredValue(paramsOf(filter).toString());
-  const { entries, hasMore, more, again, isLoading, isOld, error } = useAudit(query, first);
+  const { entries, removed, hasMore, more, again, isLoading, isOld, error } = useAudit(query, first);
   const isFiltered = query !== '';
   const lookAgain = useRef<HTMLButtonElement>(null);
   const showAll = () => {
@@ -94,6 +95,12 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
           {isFiltered
             ? 'Nothing like this was done. Each value must be given in full, letter by letter.'
             : 'Nothing has been done here yet: no message sent, nothing decided, nobody signed in.'}
+        </p>
+      )}
+      {removed !== null && !hasMore && !isLoading && (
+        <p className="py-3 text-2xs text-ink-3">
+          Entries up to number {removed.upTo.toLocaleString('en')} were removed by their age, the last on{' '}
+          <CalendarDay at={removed.at} />.
         </p>
       )}
       {hasMore && (

@@ -24,6 +24,8 @@ export function useAudit(query: string, first: { query: string; page: AuditPage 
   });
   return {
     entries: data?.pages.flatMap(({ entries }) => entries) ?? [],
+    /** What stood behind the last of them, once. */
+    removed: data?.pages.at(-1)?.removed ?? null,
     hasMore: hasNextPage,
     more: () => void fetchNextPage(),
     again: () => void refetch(),

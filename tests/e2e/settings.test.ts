@@ -11,6 +11,7 @@ import type { Storage } from '@/lib/protocol/storage';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { expectWithin } from '../support/pace';
+import { removeAuditLater } from '../support/remove-turns';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
@@ -257,6 +258,18 @@ describe.each([360, 1024, 1680])('%i px wide', (width) => {
     expect(overflows).toBe(0);
     await page.close();
   });
+});
+
+test('the audit says at its end which entries were removed, and from where its chain was checked', async () => {
+  const page = await it.open('/settings/audit');
+  await live(page);
+  await removeAuditLater(it.server, 3);
+  await press(page, 'Look again');
+  await page.getByText(/^Entries up to number \d+ were removed by their age, the last on \d+ \w+ \d{4}\.$/).waitFor();
+  await press(page, 'Check the chain');
+  const said = page.getByRole('status').filter({ hasText: 'The chain is whole' });
+  await said.getByText(/^It begins with number \d+: older entries were removed by their age/).waitFor();
+  await page.close();
 });
 
 /** In a page. */
