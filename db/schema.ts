@@ -28,6 +28,8 @@ const boolean = (name: string) => integer(name, { mode: 'boolean' });
 export const counter = sqliteTable('counter', {
   id: integer('id').primaryKey(),
   position: integer('position').notNull().default(0),
+  /** The newest change of a task, a reply or an inbox item that has been removed; 0 if none was. */
+  removedUpTo: integer('removed_up_to').notNull().default(0),
 });
 
 /**
@@ -591,6 +593,10 @@ export const inbox = sqliteTable(
     index('inbox_open').on(table.kind, table.since, table.id).where(sql`done_at IS NULL`),
     // what has come up since
     index('inbox_by_opening').on(table.openedPosition).where(sql`done_at IS NULL`),
+    // what goes by its age: what else there is, there is one of for each session and agent
+    index('inbox_done')
+      .on(table.updatedPosition)
+      .where(sql`done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`),
   ],
 );
 

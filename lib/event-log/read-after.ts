@@ -30,6 +30,8 @@ export interface RowPage {
   complete: boolean;
   /** The newest commit that this read saw. */
   newest: number;
+  /** The newest change of a row of the fleet that had been removed by then. */
+  removedUpTo: number;
 }
 
 /**
@@ -69,7 +71,7 @@ export async function readAfter(
 ): Promise<RowPage> {
   const statements = statementsFor(wanted, after, reach, limits);
   const [counter, ...results] = await (reach === 'near' ? database.tail : database.reader).batch(
-    ['SELECT position FROM counter', ...statements.map(({ sql, args }) => ({ sql, args }))],
+    ['SELECT position, removed_up_to FROM counter', ...statements.map(({ sql, args }) => ({ sql, args }))],
     'read',
   );
   const newest = Math.max(after, Number(counter?.rows[0]?.position ?? 0));
@@ -82,7 +84,8 @@ export async function readAfter(
   }
   const page = upTo < newest ? rows.filter((row) => row.position <= upTo) : rows;
   if (statements.length > 1) page.sort((a, b) => a.position - b.position);
-  return { rows: page, upTo, complete: upTo === newest, newest };
+  const removedUpTo = Number(counter?.rows[0]?.removed_up_to ?? 0);
+  return { rows: page, upTo, complete: upTo === newest, newest, removedUpTo };
 }
 
 /** The positions between which a stream can be resumed. */
@@ -95,11 +98,13 @@ export interface Bounds {
   newest: number;
 }
 
-/** @param sessionIds whose events are asked for: retention removes those of each by itself */
-export async function readBounds({ reader }: Database, scope: Scope, sessionIds: readonly string[]): Promise<Bounds> {
+/** @param wanted retention removes the events of each session by itself, and rows of the fleet from all of it */
+export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: Wanted): Promise<Bounds> {
   const removed = {
-    sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
-    args: [JSON.stringify(sessionIds)],
+    sql: `SELECT max(removed_up_to) AS position FROM (
+      SELECT removed_up_to FROM json_each(?1) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value
+      UNION ALL SELECT removed_up_to FROM counter WHERE ?2)`,
+    args: [JSON.stringify(sessionIds), fleet ? 1 : 0],
   };
   const own = scope.kind === 'everything' ? [] : [positionIn(scope)];
   const found = await reader.batch(['SELECT position FROM counter', removed, ...own], 'read');

@@ -24,7 +24,8 @@ const REPLICA_PAUSE_MS = 20;
  * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
  * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
  *
- * Turns may be removed between two pages. A reader that might have been told a part of them is ended, and resumes.
+ * Turns may be removed between two pages, and rows of the fleet. A reader that might have been told a part of them is
+ * ended, and resumes.
  *
  * @param start where the reader stands, and the newest position when that could be resumed
  * @param client who is waiting: each page takes its turn among all heavy reads
@@ -46,6 +47,7 @@ export async function catchUp(
   let position = after;
   let told = after;
   let replay = replayFrom(after);
+  let knownRemoved: number | null = null;
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
     // A tick that is being read now does not know this subscriber's topics yet.
@@ -54,7 +56,10 @@ export async function catchUp(
     const mustReach = tailer.position;
     const page = await readAfter(database, wanted, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
-    if (page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
+    // whoever begins at the beginning has been told nothing of what was gone by then
+    knownRemoved ??= after === 0 ? page.removedUpTo : after;
+    const isMissed = wanted.fleet && page.removedUpTo > knownRemoved;
+    if (isMissed || page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
       subscriber.close('planned');
       return 'joined';
     }

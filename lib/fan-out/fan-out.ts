@@ -109,7 +109,7 @@ export class FanOut {
   async subscribe(wish: Subscription): Promise<Opener> {
     const { topics, scope, redacts = false, after, client = '' } = wish;
     const wanted = wantedBy(topics, scope);
-    const start = resume(after, await readBounds(this.#database, scope, wanted.sessionIds));
+    const start = resume(after, await readBounds(this.#database, wanted));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },

@@ -78,9 +78,9 @@ export class HistoryKeeper {
       if (!this.#isClosed) await paced(slice);
     };
     const remove = async (limits: Limits) => {
-      const sessions = await removeHistory(this.#database, this.#rows, limits, now, slices);
-      const records = await removeQuarantined(this.#database, this.#rows, limits.elsewhere, now, slices);
-      return sessions + records + (await removeRows(this.#database, this.#rows, limits.elsewhere, slices));
+      await removeHistory(this.#database, this.#rows, limits, now, slices);
+      await removeQuarantined(this.#database, this.#rows, limits.elsewhere, now, slices);
+      await removeRows(this.#database, this.#rows, limits.elsewhere, slices);
     };
     await remove(await limitsByAge(this.#database, this.#retention, now));
     await removeAudit(this.#database, now - this.#retention.auditMs, now, slices);

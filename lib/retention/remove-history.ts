@@ -20,8 +20,8 @@ export type Paced = (slice: () => Promise<void>) => Promise<void>;
 const SESSIONS_AT_ONCE = 500;
 /** Whatever the size: an operator may still be reading it. */
 const LEAST_AGE_MS = 60 * 60_000;
-/** Of a database that is too large, this part of all positions goes at once, and twice as much where none could. */
-const FIRST_PART = 1 / 20;
+/** Of a database that is too large, this part of all events goes at once. */
+const PARTS = 20;
 
 /** What is too old by a time. */
 export async function limitsByAge(
@@ -50,38 +50,41 @@ function everywhere(limit: Limit, elsewhere: number): Record<SessionState, Limit
 }
 
 /**
- * Removes the oldest of everything while the database is too large without its logs, which have a limit of their own.
+ * Removes the oldest of everything, and step by step more of it, while the database is too large without its logs, which
+ * have a limit of their own. Steps are counted in events that are there: what has to stay may be far older than the rest.
+ *
  * @returns false if it is too large still, and nothing more can go
  */
 export async function removeBySize(
   { reader }: Pick<Database, 'reader'>,
   { maxBytes, alwaysKept }: HistoryRetention,
   now: number,
-  remove: (limits: Limits) => Promise<number>,
+  remove: (limits: Limits) => Promise<void>,
 ): Promise<boolean> {
   if (maxBytes === Number.POSITIVE_INFINITY) return true;
-  for (let part = FIRST_PART; ; ) {
-    const bytes = await usedBytes(reader);
-    if (bytes === null || bytes <= maxBytes) return true;
-    const { rows } = await reader.execute('SELECT min(position) AS oldest, max(position) AS newest FROM events');
-    const [oldest, newest] = [Number(rows[0]?.oldest ?? 0), Number(rows[0]?.newest ?? 0)];
-    const most = await olderThan(reader, now - LEAST_AGE_MS);
-    const position = Math.min(most.position, oldest + Math.ceil((newest - oldest) * part));
+  const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
+  if (await isSmall()) return true;
+  const most = await olderThan(reader, now - LEAST_AGE_MS);
+  const { rows } = await reader.execute('SELECT count(*) AS count FROM events');
+  const step = Math.floor(Number(rows[0]?.count) / PARTS);
+  for (let position = 0; position < most.position; ) {
+    const { rows: ahead } = await reader.execute({
+      sql: 'SELECT position FROM events WHERE position > ? ORDER BY position LIMIT 1 OFFSET ?',
+      args: [position, step],
+    });
+    position = Math.min(most.position, Number(ahead[0]?.position ?? most.position));
     const limits = everywhere({ ...most, position }, position);
     for (const state of alwaysKept) limits[state] = NOTHING;
-    const removed = await remove(limits);
-    if (removed > 0) continue;
-    if (position === most.position || part >= 1) return false;
-    part *= 2;
+    await remove(limits);
+    if (await isSmall()) return true;
   }
+  return false;
 }
 
 /**
  * Removes, session by session, what stands in front of the limit of its state.
  *
  * Failure: a session that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
- *
- * @returns how many sessions something was removed of
  */
 export async function removeHistory(
   database: Database,
@@ -89,8 +92,7 @@ export async function removeHistory(
   limits: Limits,
   now: number,
   paced: Paced,
-): Promise<number> {
-  let count = 0;
+): Promise<void> {
   const most = Math.max(...SESSION_STATES.map((state) => limits[state].position));
   for (let after = 0; most > 0; ) {
     const { rows: sessions } = await database.reader.execute({
@@ -101,13 +103,12 @@ export async function removeHistory(
     for (const { id, state, first } of sessions) {
       const limit = limits[state as SessionState];
       if (first === null || Number(first) > limit.position) continue;
-      if (await removeOf(database, rows, String(id), limit, now, paced)) count += 1;
+      await removeOf(database, rows, String(id), limit, now, paced);
     }
     const last = sessions.at(-1);
-    if (last === undefined) return count;
+    if (last === undefined) return;
     after = Number(last.number);
   }
-  return count;
 }
 
 async function removeOf(
@@ -117,8 +118,7 @@ async function removeOf(
   limit: Limit,
   now: number,
   paced: Paced,
-): Promise<boolean> {
-  let isAny = false;
+): Promise<void> {
   await rows.run({
     kind: 'the old turns of the session',
     due: { table: 'sessions', key: 'id', where: 'id = ?1', args: [sessionId] },
@@ -130,7 +130,6 @@ async function removeOf(
         if ((await findCut(askingOf(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
-      isAny ||= removed > 0;
       if (removed > 0) return removed;
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
@@ -139,11 +138,9 @@ async function removeOf(
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
-          isAny = true;
         });
       }
       return 0;
     },
   });
-  return isAny;
 }

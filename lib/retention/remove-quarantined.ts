@@ -29,7 +29,6 @@ function oldRecords(limit: number, now: number): DueRows {
  * can't be worked on is left alone, see RowSweep.
  *
  * @param limit the newest position that may go
- * @returns how many
  */
 export async function removeQuarantined(
   { reader, writes }: Database,
@@ -37,8 +36,7 @@ export async function removeQuarantined(
   limit: number,
   now: number,
   paced: Paced,
-): Promise<number> {
-  let count = 0;
+): Promise<void> {
   const due = oldRecords(limit, now);
   await rows.run({
     kind: 'the record in quarantine at',
@@ -51,11 +49,9 @@ export async function removeQuarantined(
           removed = await writes.run((transaction) => removeSome(transaction, due, choice, now));
         });
       }
-      count += removed;
       return removed;
     },
   });
-  return count;
 }
 
 async function removeSome(

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import { type DueRows, type RowChoice, type RowSweep, selectDue } from '@/db/row-sweep';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
+import { noteRemoved } from './note-removed';
 import type { Paced } from './remove-history';
 
 /** Rows of one kind, of which each goes by itself. */
@@ -66,6 +67,18 @@ const INSIGHTS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
+/** Of what comes up once only. The others are one for each session or agent, and come up again. */
+const ITEMS: OldRows = {
+  kind: 'the inbox item',
+  table: 'inbox INDEXED BY inbox_done',
+  key: 'id',
+  at: 'updated_position',
+  where: `done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`,
+  under: `'agent:' || agent_id`,
+  removal: [noteRemoved('inbox', `id IN ${KEYS}`), `DELETE FROM inbox WHERE id IN ${KEYS}`],
+  atOnce: ROWS_AT_ONCE,
+};
+
 const DELIVERIES: OldRows = {
   kind: 'the webhook delivery at',
   table: 'webhook_deliveries',
@@ -107,14 +120,12 @@ const ATTACHMENTS: OldRows = {
  * Failure: a row that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
  *
  * @param limit the newest position that may go
- * @returns how many
  */
-export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<number> {
-  let count = 0;
-  for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, DELIVERIES] : []) {
-    count += await removeKind(database, rows, old, limit, paced);
+export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<void> {
+  for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, DELIVERIES] : []) {
+    await removeKind(database, rows, old, limit, paced);
   }
-  return count + (await removeKind(database, rows, ATTACHMENTS, Number.MAX_SAFE_INTEGER, paced));
+  await removeKind(database, rows, ATTACHMENTS, Number.MAX_SAFE_INTEGER, paced);
 }
 
 async function removeKind(
@@ -123,13 +134,12 @@ async function removeKind(
   old: OldRows,
   limit: number,
   paced: Paced,
-): Promise<number> {
+): Promise<void> {
   const { kind, table, key, at, where } = old;
   const dueAfter = (after: number): DueRows => {
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  let count = 0;
   // what is left in front of it stays
   let after = 0;
   await rows.run({
@@ -145,11 +155,9 @@ async function removeKind(
         removed = await writes.run((transaction) => removeSome(transaction, old, dueAfter(before), choice));
       });
       if (choice.only === null) after = before;
-      count += removed;
       return removed;
     },
   });
-  return count;
 }
 
 async function removeSome(

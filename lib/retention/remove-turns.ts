@@ -4,6 +4,7 @@ import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { findCut, type Limit } from './find-cut';
+import { noteRemoved } from './note-removed';
 
 /**
  * Removes the oldest turns of a session, some at a time, with the tasks and replies that belong to them, and says so in
@@ -52,12 +53,11 @@ export async function removeOldTurns(
   const places = Object.fromEntries(kept.map((position, at) => [position, at + 1]));
   await transaction.moveTo(told + kept.length);
   await transaction.batch([
-    { sql: `DELETE FROM tasks WHERE session_id = ?1 AND position <= ?2 AND ${HAS_GONE}`, args },
+    { sql: noteRemoved('tasks', OLD_TASKS), args },
+    { sql: noteRemoved('obligations', OLD_REPLIES), args },
+    { sql: `DELETE FROM tasks WHERE ${OLD_TASKS}`, args },
     { sql: 'DELETE FROM turns WHERE session_id = ?1 AND position <= ?2', args },
-    {
-      sql: `DELETE FROM obligations WHERE session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_AS_IT_WAS}`,
-      args,
-    },
+    { sql: `DELETE FROM obligations WHERE ${OLD_REPLIES}`, args },
     { sql: FORGET_TURNS, args: [sessionId, told, JSON.stringify(places)] },
     // the newest says all that the older ones do
     {
@@ -80,6 +80,9 @@ const MAY_RUN = `(status = 'running' OR presumed IS NOT NULL)`;
 /** It has ended, and nothing came of it behind the cut; or the turn that answered it goes, too. */
 const HAS_GONE = `NOT ${MAY_RUN} AND (${IS_AS_IT_WAS} OR EXISTS (
   SELECT 1 FROM turns WHERE session_id = ?1 AND id = tasks.body->>'$.answeredInTurnId' AND position <= ?2))`;
+
+const OLD_TASKS = `session_id = ?1 AND position <= ?2 AND ${HAS_GONE}`;
+const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_AS_IT_WAS}`;
 
 /** What retention tells in a session's log, as its index has it. */
 const TOLD = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;

@@ -409,7 +409,7 @@ class World {
       const after = Number(state.position);
       const page = (await this.page(sessionId)) as TranscriptPage;
       const { reader } = watcher;
-      const { resume: how } = resume(after, await readBounds(database, EVERYTHING, [sessionId]));
+      const { resume: how } = resume(after, await readBounds(database, wantedOf(sessionId)));
       const asked = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
       const entries = reader === null ? asked : await this.#heard({ ...watcher, reader });
       // a gap, and what asks for more than it has, is read anew
@@ -428,7 +428,7 @@ class World {
   }
 
   async eventsAfter(sessionId: string, after: number): Promise<EventEntry[]> {
-    const wanted = { fleet: false, sessionIds: [sessionId], agentIds: [], scope: EVERYTHING };
+    const wanted = wantedOf(sessionId);
     const limits = { rows: 100_000, bytes: 100_000_000 };
     const { rows } = await readAfter(this.server.target.database, wanted, after, replayFrom(after), limits);
     return rows.flatMap((row) =>
@@ -473,6 +473,10 @@ function withoutPlaced(turns: readonly Turn[], since: number): Turn[] {
     if (items.length === turn.items.length) return [turn];
     return items.length === 0 && Number(turn.position) > since ? [] : [{ ...turn, items }];
   });
+}
+
+function wantedOf(sessionId: string) {
+  return { fleet: false, sessionIds: [sessionId], agentIds: [], scope: EVERYTHING };
 }
 
 const OF_SESSION = `SELECT

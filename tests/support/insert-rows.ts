@@ -17,7 +17,7 @@ export function insertRows(database: Database, rows: readonly TestRow[]): Promis
     const positions = rows.map((_, index) => first + index);
     await transaction.batch(rows.map((row, index) => insertion(row, first + index)));
     await transaction.execute({
-      sql: 'INSERT INTO counter VALUES (1, ?1) ON CONFLICT DO UPDATE SET position = ?1',
+      sql: 'INSERT INTO counter (id, position) VALUES (1, ?1) ON CONFLICT DO UPDATE SET position = ?1',
       args: [first + rows.length - 1],
     });
     return positions;

@@ -54,7 +54,7 @@ async function happens(...steps: Step[]): Promise<void> {
       }),
     );
     await transaction.execute({
-      sql: 'INSERT INTO counter VALUES (1, ?1) ON CONFLICT DO UPDATE SET position = ?1',
+      sql: 'INSERT INTO counter (id, position) VALUES (1, ?1) ON CONFLICT DO UPDATE SET position = ?1',
       args: [first + steps.length - 1],
     });
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { positionAt } from '@/lib/retention/position-at';
 import { usedBytes } from '@/lib/retention/used-bytes';
 import { RetainedServer } from '../../support/retained-server';
@@ -52,6 +53,27 @@ test('what is open or of the last hour stays, whatever the size, and the log say
   await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: '0.001' });
   expect(await sessionsWithTurns()).toEqual(['busy', 'new']);
   expect(warned.mock.calls.flat().join(' ')).toMatch(/INTERLUDE_RETENTION_MIB/);
+});
+
+test.each([
+  ['nothing is open', []],
+  ['a turn has been open from the beginning', [{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }]],
+] satisfies [string, AgUiEvent[]][])('no more goes than has to, day after day, though %s', async (_, open) => {
+  if (open.length > 0) await server.write(open, 'busy');
+  const text = 'word '.repeat(2_000);
+  const hour = async (at: number) => {
+    for (const part of ['a', 'b', 'c', 'd', 'e']) await server.write(userTurn(`r${at}${part}`, 'Go?', text), `s${at}`);
+    server.now += HOUR_MS;
+  };
+  for (let at = 0; at < 20; at += 1) await hour(at);
+  const limit = await used();
+  for (let at = 20; at < 60; at += 1) {
+    await hour(at);
+    await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: String(limit / MIB) });
+    expect(await used()).toBeLessThanOrEqual(limit);
+    expect(await used()).toBeGreaterThan(0.8 * limit);
+    expect((await sessionsWithTurns()).length).toBeGreaterThan(12);
+  }
 });
 
 test('a time is the position of the newest event from before it', async () => {

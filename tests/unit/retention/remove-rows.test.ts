@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { acknowledge } from '@/lib/commands/acknowledge';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { InboxList } from '@/lib/protocol/inbox';
 import { hashOf } from '../../support/attachments';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { userTurn } from '../../support/turn-events';
@@ -232,4 +234,38 @@ test('a row that can’t be worked on holds up no other', async () => {
   await server.retain();
   expect(await ids('webhook_deliveries', 'item_id')).toEqual(['i250', 'i7']);
   said.mockRestore();
+});
+
+describe('inbox items', () => {
+  const asks = (name: string, id: string, value = {}): AgUiEvent => ({
+    type: 'CUSTOM',
+    name,
+    value: { request_id: id, ...value },
+  });
+  const kinds = async () =>
+    (await server.rows('SELECT kind, done_at FROM inbox ORDER BY kind')).map(({ kind }) => kind);
+
+  test('that are done go, whoever is still asked stays, and so does what can come up again', async () => {
+    await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }]);
+    await server.write(['q1', 'q2'].map((id) => asks(CUSTOM.requestOpened, id, { title: `May ${id}?` })));
+    await server.write([asks(CUSTOM.requestResolved, 'q1', { outcome: 'allowed' })]);
+    await server.write([{ type: 'RUN_ERROR', message: 'It broke' }], 's2');
+    const { items } = (await server.ask('GET', '/inbox')).answer as InboxList;
+    const failure = items
+      .filter(({ kind }) => kind === 'failure')
+      .map(({ id, updatedPosition }) => ({ id, updatedPosition }));
+    expect((await server.ask('POST', '/inbox/marks', { items: failure, mark: 'seen' })).status).toBe(200);
+    expect(await kinds()).toEqual(['failure', 'permission', 'permission']);
+    await later(6);
+    await server.write([asks(CUSTOM.requestResolved, 'q2', { outcome: 'denied' })]);
+    await later(5);
+    await server.retain();
+    expect(await kinds()).toEqual(['failure', 'permission']);
+    await later(6);
+    await server.retain();
+    expect(await kinds()).toEqual(['failure']);
+    // and it comes up again
+    await server.write([{ type: 'RUN_ERROR', message: 'Again' }], 's2');
+    expect((await server.ask('GET', '/inbox')).answer.items).toMatchObject([{ kind: 'failure' }]);
+  });
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { FanOut, type FanOutOptions } from '@/lib/fan-out/fan-out';
 import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Frame } from '@/lib/protocol/frames';
 import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { FrameReader } from '../../support/frames';
@@ -93,8 +94,8 @@ describe('a stream of a session whose oldest turns were removed', () => {
     const { inside } = await cutBetween();
     const both = await listen(inside, ['session:s2', 'session:s1']);
     expect((await both.frame('hello')).data.resume).toBe('gap');
-    const fleet = await listen(inside, ['fleet', 'logs:a1']);
-    expect((await fleet.frame('hello')).data.resume).toBe('ok');
+    const log = await listen(inside, ['logs:a1']);
+    expect((await log.frame('hello')).data.resume).toBe('ok');
     await turn('q2', 's3');
     const other = await listen(inside, ['session:s3']);
     await other.frame('up-to-date');
@@ -123,6 +124,51 @@ test('the fleet is told of a task that runs without the turn that started it', a
   await reader.frame('up-to-date');
   await removeAll();
   expect((await reader.frame('task')).data).toMatchObject({ id: 'job', status: 'running', startedInTurnId: null });
+});
+
+describe('a stream of the fleet, of which something that ended was removed', () => {
+  const asks = (name: string, value: object): AgUiEvent => ({
+    type: 'CUSTOM',
+    name,
+    value: { request_id: 'q1', ...value },
+  });
+
+  /** @returns a position at which a request is open, and the one behind its end */
+  async function removed(): Promise<{ open: number; ended: number }> {
+    await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
+    const open = await position();
+    await server.write([asks(CUSTOM.requestResolved, { outcome: 'allowed' })]);
+    const ended = await position();
+    await server.later(5);
+    await server.later(6);
+    await server.retain();
+    expect(await server.rows('SELECT id FROM inbox')).toEqual([]);
+    return { open, ended };
+  }
+
+  test('is a gap for whoever may believe that it has not ended, and for nobody else', async () => {
+    const { open, ended } = await removed();
+    const hello = async (after: number) => (await (await listen(after, ['fleet'])).frame('hello')).data.resume;
+    expect([await hello(open), await hello(ended), await hello(0)]).toEqual(['gap', 'ok', 'ok']);
+  });
+
+  test('ends where it was removed while the stream was behind', async () => {
+    fanOut = fanOutOver(server.target.database, { page: { rows: 1, bytes: 100_000 }, readAheadBytes: 1 });
+    await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
+    const open = await position();
+    for (const id of ['r2', 'r3', 'r4']) await turn(id, `session of ${id}`);
+    await server.write([asks(CUSTOM.requestResolved, { outcome: 'allowed' })]);
+    const [hold, rest] = held(await streamOf(fanOut, ['fleet'], { after: open }));
+    await hold;
+    await removeAll();
+    await server.later(1);
+    await server.later(11);
+    await server.retain();
+    expect(await server.rows('SELECT id FROM inbox')).toEqual([]);
+    const frames = await new FrameReader(rest()).end();
+    expect(frames.at(-1)).toEqual({ event: 'bye', data: { reason: 'planned' } });
+    expect(frames.filter(({ event }) => event === 'inbox')).toEqual([]);
+  });
 });
 
 describe('a stream under which turns are removed', () => {

@@ -1,0 +1,2 @@
+ALTER TABLE `counter` ADD `removed_up_to` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+CREATE INDEX `inbox_done` ON `inbox` (`updated_position`) WHERE done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply');
