@@ -5,6 +5,7 @@ import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { forgetCommits } from './forget-commits';
 import { guardedReader } from './guarded-reader';
+import type { Lease } from './lease';
 import { migrate, type SchemaState, schemaState } from './migrate';
 import { firstLine, openError } from './open-error';
 import { openServer } from './open-server';
@@ -31,13 +32,8 @@ export interface Database {
    * @returns the way to stop
    */
   follow(onMove: () => void, pollMs: number): () => void;
-  /**
-   * Whether a piece of work is for this process to do now, of all that have the database open. Of those on one file, each
-   * does what it finds.
-   *
-   * @returns asks that anew each time
-   */
-  lease(work: string): () => Promise<boolean>;
+  /** @returns one of its own for each who asks */
+  lease(work: string): Lease;
   /** Removes what the writing itself leaves behind. */
   tidy(): Promise<void>;
   /**

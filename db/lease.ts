@@ -18,7 +18,20 @@ const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + 
   ON CONFLICT (work) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
 
-export class Lease {
+const LET_GO = 'DELETE FROM leases WHERE work = ? AND holder = ?';
+
+/** Whose a piece of work is to do, of all that have the database open. */
+export interface Lease {
+  /** Whether it is for this one now. Takes the lease where it is free, and renews it. */
+  isHeld(): Promise<boolean>;
+  /** Others need not wait for the end of its term. */
+  letGo(): Promise<void>;
+}
+
+/** Of those on one file, each does what it finds. */
+export const NO_LEASE: Lease = { isHeld: async () => true, letGo: async () => {} };
+
+export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
   readonly #work: string;
   readonly #holder = crypto.randomUUID();
@@ -28,7 +41,6 @@ export class Lease {
     this.#work = work;
   }
 
-  /** Whether the work is for this one to do now. Takes the lease where it is free. */
   async isHeld(): Promise<boolean> {
     try {
       return await this.#look();
@@ -37,6 +49,10 @@ export class Lease {
       if (/^SQLITE_(BUSY|LOCKED)/.test(databaseErrorCode(error) ?? '')) return false;
       throw error;
     }
+  }
+
+  async letGo(): Promise<void> {
+    await this.#server.batch([{ sql: LET_GO, args: [this.#work, this.#holder] }], 'write');
   }
 
   async #look(): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { AppError } from '@/lib/protocol/errors';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { databaseErrorCode } from './database-error';
+import type { Lease } from './lease';
 
 /**
  * Work on a database that is for one of its processes to do, and for that one to do once at a time.
@@ -8,7 +9,7 @@ import { databaseErrorCode } from './database-error';
  * Failure: it is said once, until something works again. Whatever was not done is left for the next time.
  */
 export class LeasedWork {
-  readonly #isOurs: () => Promise<boolean>;
+  readonly #lease: Lease;
   readonly #failure: string;
   readonly #onClosed: () => void;
   readonly #busy = new Set<string>();
@@ -16,12 +17,12 @@ export class LeasedWork {
   #isClosed = false;
 
   /**
-   * @param isOurs whether it is for this process to do
+   * @param lease says whether it is for this process to do
    * @param failure what to say of a failure, in front of it
    * @param onClosed called when the database turns out to be closed: nothing is left to work on
    */
-  constructor(options: { isOurs: () => Promise<boolean>; failure: string; onClosed: () => void }) {
-    this.#isOurs = options.isOurs;
+  constructor(options: { lease: Lease; failure: string; onClosed: () => void }) {
+    this.#lease = options.lease;
     this.#failure = options.failure;
     this.#onClosed = options.onClosed;
   }
@@ -35,7 +36,7 @@ export class LeasedWork {
     if (this.#busy.has(kind) || this.#isClosed) return;
     this.#busy.add(kind);
     isDue()
-      .then((due) => due && this.#isOurs())
+      .then((due) => due && this.#lease.isHeld())
       .then((isOurs) => (isOurs ? work() : undefined))
       .then(() => {
         this.#isFailing = false;

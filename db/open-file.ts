@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Damage } from './damage';
 import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
+import { NO_LEASE } from './lease';
 import { noteFiles, setAsideForeignLog } from './left-behind-log';
 import { LocalConnection } from './local-connection';
 import { LocalReader } from './local-reader';
@@ -65,7 +66,7 @@ export async function openFile(name: string): Promise<Opened> {
     transactions: writer,
     writesTo,
     follow: atIntervals,
-    lease: () => async () => true,
+    lease: () => NO_LEASE,
     file,
     path,
     checkpoint,

@@ -2,7 +2,7 @@ import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
 import { CommitTrain } from './commit-train';
 import { followCounter, listenUrlOf } from './follow-counter';
-import { Lease } from './lease';
+import { ServerLease } from './lease';
 import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
 import { NEWEST_MIGRATION } from './migrate';
 import type { Opened } from './opened';
@@ -60,10 +60,7 @@ export async function openServer(options: DatabaseOptions): Promise<Opened> {
     transactions: client,
     writesTo: (damage) => new OptimisticWrites(server, { hasLines: !isAlone, version: NEWEST_MIGRATION }, damage),
     follow: (onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove),
-    lease: (work) => {
-      const lease = new Lease(server, work);
-      return () => lease.isHeld();
-    },
+    lease: (work) => new ServerLease(server, work),
     file: null,
     path: null,
     checkpoint: async () => {},

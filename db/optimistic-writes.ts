@@ -73,6 +73,10 @@ export class OptimisticWrites implements Writes {
     this.#damage = damage;
   }
 
+  get atOnce(): number {
+    return this.#limits.atOnce;
+  }
+
   run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: AboutJob = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
     const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;

@@ -71,6 +71,7 @@ const UNMARK = 'RELEASE job';
 const RETRY_SOON = { 'retry-after': '1' };
 
 export class WriteQueue implements Writes {
+  readonly atOnce = 1;
   readonly #source: TransactionSource;
   readonly #limits: WriteQueueLimits;
   readonly #damage: Damage | null;

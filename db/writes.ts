@@ -17,6 +17,8 @@ export interface Writes {
   run<T>(job: WriteJob<T>, about?: AboutJob): Promise<T>;
   /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
+  /** How many jobs get on beside each other. */
+  readonly atOnce: number;
   /** How many jobs wait or run, and the bytes behind them. */
   readonly load: { jobs: number; bytes: number };
   /** Finishes the waiting jobs and accepts no more. */

@@ -1,6 +1,8 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
+import type { Lease } from '@/db/lease';
+import { pause } from '@/db/next-turn';
 import { isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
 import type { AboutJob } from '@/db/writes';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
@@ -27,6 +29,10 @@ const POLL_MS = 1000;
 /** How often to renew the term of the runners that listen here: three times per term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
+/** How long to wait for another process that does what is due, and how often to look whether it has. */
+const MOST_WAIT_MS = 10_000;
+const LOOK_AGAIN_MS = 250;
+
 /** How often to look up when the newest record came. */
 const NEWEST_EVERY_MS = 10_000;
 
@@ -45,8 +51,7 @@ export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #rows: RowSweep;
-  /** Whether what is due is for this process to do. */
-  readonly #isSweeper: () => Promise<boolean>;
+  readonly #lease: Lease;
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #replyOverdueMs: number;
@@ -79,7 +84,7 @@ export class CommandHub {
     this.#openStreams = streams;
     this.#replyOverdueMs = replyOverdueMs;
     this.#database = database;
-    this.#isSweeper = database.lease('sweep');
+    this.#lease = database.lease('sweep');
     this.#rows = new RowSweep(database.reader);
     this.#now = now;
     this.#clock = new ClockWatch(now, steady);
@@ -192,13 +197,23 @@ export class CommandHub {
   }
 
   /**
-   * As `sweep`, after a look whether anything is due. For who is about to show it, where nobody has looked since the last
-   * request.
+   * As `sweep`, if anything is due and nobody else is at it; otherwise waits until that is done. For who is about to show
+   * it, where nobody has looked since the last request.
    */
   async sweepDue(): Promise<void> {
-    const hour = await this.#hour();
-    const { rows } = await this.#database.reader.execute(isAnyDue(this.#sweeps(hour).map(({ due }) => due)));
-    if (Number(rows[0]?.is_any_due) === 1) await this.sweep();
+    const due = isAnyDue(this.#sweeps(await this.#hour()).map(({ due }) => due));
+    const isDue = async () => Number((await this.#database.reader.execute(due)).rows[0]?.is_any_due) === 1;
+    const since = this.#steady();
+    while (await isDue()) {
+      if (await this.#lease.isHeld()) {
+        // if it can't be let go, its term runs out
+        await this.sweep().finally(() => this.#lease.letGo().catch(() => {}));
+        return;
+      }
+      // whoever is at it goes on, and what can't be worked on stays due
+      if (this.#steady() - since > MOST_WAIT_MS) return;
+      await pause(LOOK_AGAIN_MS);
+    }
   }
 
   #sweeps(hour: Hour): RowWork[] {
@@ -287,7 +302,7 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#isSweeper())) await this.sweep();
+      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#lease.isHeld())) await this.sweep();
       this.#failing.delete('look');
     } catch (error) {
       this.#failed('look', error);

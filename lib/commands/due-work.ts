@@ -1,5 +1,5 @@
 import type { Database } from '@/db/client';
-import type { RowChoice, RowSweep, RowWork } from '@/db/row-sweep';
+import { type DueRows, type RowChoice, type RowSweep, type RowWork, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/writes';
 import { forgottenAttachments, removeAttachments } from './attachment-rows';
 import { expiredLevels, expireLevels } from './desire-level';
@@ -28,8 +28,21 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
   const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
     return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
   };
-  const tellAll = written((transaction, choice) => tellAbsence(transaction, now, choice));
-  const tellSilent = written((transaction, choice) => tellSilence(transaction, now, choice));
+  /** Half of what gets on is left to others. A server may be far away: no agent has to wait for the answers of another. */
+  const atOnce = Math.ceil(database.writes.atOnce / 2);
+  const tellAll = async (due: DueRows, choice: RowChoice, tell: typeof tellAbsence) => {
+    const { rows: agents } = await database.reader.execute(selectDue(due, choice, due.key, atOnce));
+    const told = await Promise.allSettled(
+      agents.map((row) => {
+        const id = String(row[due.key]);
+        const whose = { only: id, except: [] };
+        return database.writes.run((transaction) => tell(transaction, now, whose), { keys: [`agent:${id}`] });
+      }),
+    );
+    const failed = told.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+    return told.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0);
+  };
   /** One agent's sessions; one by one if they can't be told together. */
   const tellSessions = async (agent: RowChoice, tell: typeof tellAbsence) => {
     const agentId = agent.only ?? '';
@@ -72,12 +85,14 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
     {
       kind: 'the missed runner of',
       due: missedRunners(now),
-      work: (choice) => (choice.only === null ? tellAll(choice) : tellSessions(choice, tellAbsence)),
+      work: (choice) =>
+        choice.only === null ? tellAll(missedRunners(now), choice, tellAbsence) : tellSessions(choice, tellAbsence),
     },
     {
       kind: 'the silent agent',
       due: silentAgents(now),
-      work: (choice) => (choice.only === null ? tellSilent(choice) : tellSessions(choice, tellSilence)),
+      work: (choice) =>
+        choice.only === null ? tellAll(silentAgents(now), choice, tellSilence) : tellSessions(choice, tellSilence),
     },
     {
       kind: 'what was asked in the session',

@@ -32,14 +32,8 @@ const SEEN_AT = 'ifnull(seen_at, last_event_at)';
 const RUNNER = shapeOf(runners);
 const AWAY = shapeOf(sessions, 'id', 'state', 'body');
 
-interface Missed {
-  /** No runner is there now. */
-  isAway: boolean;
-  /** The position at which it was missed. */
-  missedPosition: number;
-  /** The position at which the present or last process first connected. */
-  firstConnectedPosition: number;
-}
+/** Nothing has come from it since the runner was missed, or only a last breath. */
+const MISSED = `(seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4)`;
 
 /** The runners that have been missed for long enough. */
 export function missedRunners(now: number): DueRows {
@@ -69,32 +63,32 @@ export async function tellAbsence(
   const since = missedAt ?? now;
   // no position was noted when it was missed: nothing has come from it since
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
-  const [missed, agents] = await transaction.batch([
+  const isAway = runner.aliveUntil === null;
+  const known = [agentId, lastPosition, since, since + LAST_BREATH_MS];
+  const [missed, others, agents] = await transaction.batch([
     {
-      sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE}
-            AND (seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4) AND ${isChosen('id', 5)}
-            ORDER BY id LIMIT ${MAX_TOLD}`,
-      args: [agentId, lastPosition, since, since + LAST_BREATH_MS, ...choiceArgs(which)],
+      sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${MISSED}
+            AND ${isChosen('id', 5)} ORDER BY id LIMIT ${MAX_TOLD}`,
+      args: [...known, ...choiceArgs(which)],
+    },
+    {
+      sql: `SELECT 1 FROM sessions WHERE ${MISSABLE} AND NOT (${MISSED} AND ${isChosen('id', 5)})
+            AND (?7 OR (?8 > ?2 AND seen_position < ?8)) LIMIT 1`,
+      args: [...known, ...choiceArgs(which), isAway ? 1 : 0, firstConnectedPosition],
     },
     { sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [agentId] },
   ]);
-  if (missed === undefined || missed.rows.length === 0) {
-    // a single session says nothing about all of them
-    if (which.only !== null) return 0;
-    const isAway = runner.aliveUntil === null;
-    await settle(
-      transaction,
-      agentId,
-      { isAway, missedPosition: lastPosition, firstConnectedPosition },
-      firstConnectedAt,
-      now,
-    );
-    return 1;
-  }
+  const rows = missed?.rows ?? [];
   const goesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
   const position = missedPosition === null ? {} : { since_position: missedPosition };
-  const facts = missed.rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
+  const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
   await appendFacts(transaction, now, facts);
+  // a single session says nothing about all of them
+  if (which.only !== null) return rows.length;
+  if (rows.length === MAX_TOLD) return 1;
+  const again = (others?.rows.length ?? 0) > 0;
+  const at = isAway ? now : firstConnectedAt;
+  await settle(transaction, agentId, again ? { at, position: isAway ? null : firstConnectedPosition } : null);
   return 1;
 }
 
@@ -168,27 +162,22 @@ export async function tellSilence(
 /**
  * All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more; so are
  * those of a runner that came and went while there was still to be told of the one before it.
+ *
+ * @param again when and where those were missed, a position of null being this one; null if there are none
  */
 async function settle(
   transaction: WriteTransaction,
   agentId: string,
-  { isAway, missedPosition, firstConnectedPosition }: Missed,
-  firstConnectedAt: number,
-  now: number,
+  again: { at: number; position: number | null } | null,
 ): Promise<void> {
-  const since = isAway ? now : firstConnectedAt;
-  const { rows } = await transaction.execute({
-    sql: `SELECT 1 FROM sessions WHERE ${MISSABLE} AND (?2 OR (?3 > ?4 AND seen_position < ?3)) LIMIT 1`,
-    args: [agentId, isAway ? 1 : 0, firstConnectedPosition, missedPosition],
-  });
-  if (rows.length === 0) {
+  if (again === null) {
     await transaction.execute({ sql: 'UPDATE runners SET absence_due_at = NULL WHERE agent_id = ?', args: [agentId] });
     return;
   }
-  const position = isAway ? await takePosition(transaction) : firstConnectedPosition;
+  const position = again.position ?? (await takePosition(transaction));
   await transaction.execute({
     sql: 'UPDATE runners SET missed_at = ?, missed_position = ?, absence_due_at = ? WHERE agent_id = ?',
-    args: [since, position, since + RUNNER_GRACE_MS, agentId],
+    args: [again.at, position, again.at + RUNNER_GRACE_MS, agentId],
   });
 }
 

@@ -37,7 +37,7 @@ export class LogKeeper {
     this.#lasts = server.kind !== 'perRequest';
     this.#database = server.database;
     this.#work = new LeasedWork({
-      isOurs: server.database.lease('logs'),
+      lease: server.database.lease('logs'),
       failure: 'logs are neither indexed nor cut: ',
       onClosed: () => this.close(),
     });

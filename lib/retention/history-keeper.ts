@@ -39,7 +39,7 @@ export class HistoryKeeper {
     this.#now = server.now;
     this.#retention = retention;
     this.#work = new LeasedWork({
-      isOurs: server.database.lease('history'),
+      lease: server.database.lease('history'),
       failure: 'old turns are not removed: ',
       onClosed: () => this.close(),
     });

@@ -95,7 +95,7 @@ export async function doAllDue({
   webhooks,
   refusals,
 }: ServerParts): Promise<{ status: 'done' }> {
-  await commands.sweep();
+  await commands.sweepDue();
   await logs.indexAll();
   await logs.retain();
   await history.retain();
