@@ -36,6 +36,9 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_CANTOPEN: (name) =>
     `The database ${name} can't be opened. Check that its folder exists, that this user may write there, and that it may open more files ("ulimit -n").`,
   SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
+  // a libSQL server gives a transaction five seconds while another waits to write, and of a start only a migration takes longer
+  TRANSACTION_TIMEOUT: (name) =>
+    `The database ${name} was not brought up to date, and is as it was: that takes longer than the 5 s which its server allows while others write. Stop every Interlude that uses it, then run: npm run db:migrate`,
   SQLITE_FULL: full,
   ENOSPC: full,
   EDQUOT: (name) =>

@@ -141,9 +141,10 @@ describe('openDatabase', () => {
     ['EACCES', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
     ['EMFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
     ['ENFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
+    ['TRANSACTION_TIMEOUT', /x\.db was not brought up to date, and is as it was: .* Stop every Interlude that uses it/],
     ['SQLITE_CANTOPEN', /may write there, and that it may open more files/],
   ])('says of %s in one line where it was met and what to do', (code, words) => {
-    const cause = code.startsWith('SQLITE')
+    const cause = /^(SQLITE|TRANSACTION)/.test(code)
       ? new LibsqlError('failed', code)
       : Object.assign(new Error(code), { code });
     // met at once, or by a write that migrates
