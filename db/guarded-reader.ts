@@ -17,23 +17,36 @@ export function guardedReader(reader: Reader, damage: Damage): Reader {
       throw damage.failure(error);
     }
   };
-  const again = <Result>(read: () => Promise<Result>): Promise<Result> =>
-    guard(() =>
-      read().catch((error) => {
-        if (!DEAD_SOCKET.test(databaseErrorCode(error) ?? '')) throw error;
-        return read();
-      }),
-    );
+  const again = <Result>(read: () => Promise<Result>): Promise<Result> => guard(() => read().catch(onceMore(read)));
   return {
     execute: (statement) => again(() => reader.execute(statement)),
     batch: (statements, mode) => again(() => reader.batch(statements, mode)),
     transaction: async (mode) => {
-      const snapshot = await again(() => reader.transaction(mode));
+      let snapshot = await again(() => reader.transaction(mode));
+      let isBegun = false;
+      // A snapshot at a server begins with its first statement: until that is answered, another is as good.
+      const read = async <Result>(ask: () => Promise<Result>): Promise<Result> => {
+        if (isBegun) return await guard(ask);
+        isBegun = true;
+        const anew = async () => {
+          snapshot.close();
+          snapshot = await reader.transaction(mode);
+          return await ask();
+        };
+        return await guard(() => ask().catch(onceMore(anew)));
+      };
       return {
-        execute: (statement) => guard(() => snapshot.execute(statement)),
-        batch: (statements) => guard(() => snapshot.batch(statements)),
+        execute: (statement) => read(() => snapshot.execute(statement)),
+        batch: (statements) => read(() => snapshot.batch(statements)),
         close: () => snapshot.close(),
       };
     },
+  };
+}
+
+function onceMore<Result>(read: () => Promise<Result>): (error: unknown) => Promise<Result> {
+  return (error) => {
+    if (DEAD_SOCKET.test(databaseErrorCode(error) ?? '')) return read();
+    throw error;
   };
 }
