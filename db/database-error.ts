@@ -1,5 +1,6 @@
 import { LibsqlError } from '@libsql/client';
 import { AppError } from '@/lib/protocol/errors';
+import { RunAgain } from './writes';
 
 /**
  * What a database failure means. Only this file tells them apart.
@@ -41,6 +42,24 @@ export function databaseFault(error: unknown): DatabaseFault | null {
   if (DAMAGED.test(code)) return 'damaged';
   return REFUSED.test(code) ? 'refused' : 'soon';
 }
+
+/**
+ * Whether what was worked on is at fault: the database refuses a statement made of it, or our own code fails on it. Then it
+ * would fail every time. What the database, the machine or somebody else causes is over sooner or later.
+ */
+export function isInputsFault(error: unknown): boolean {
+  const fault = databaseFault(error);
+  if (fault !== null) return fault === 'refused';
+  if (!(error instanceof Error) || error instanceof RunAgain) return false;
+  if ('code' in error && error.code === 'unavailable') return false;
+  for (let link: unknown = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
+    if ('syscall' in link || OF_THE_MACHINE.test(`${link.name}: ${link.message}`)) return false;
+  }
+  return true;
+}
+
+/** Somebody gave it up, or memory is short. */
+const OF_THE_MACHINE = /^(Abort|Timeout)Error: |\ballocation failed$/;
 
 /** What SQLite reports both for a bad page and for one that the disk failed to read. A bad index has its own code. */
 const READ_FAILURES: readonly unknown[] = [11, 26];

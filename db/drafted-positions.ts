@@ -1,4 +1,5 @@
 import type { InStatement, InValue } from '@libsql/client';
+import { RunAgain } from './writes';
 
 /**
  * Positions of a transaction whose place in the order nobody knows before it commits.
@@ -30,7 +31,7 @@ const MOST_AHEAD = 1_024;
 const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 
 /** A number of the draft's kind that the draft has not taken: another draft must be made. */
-export class Lookalike extends Error {}
+export class Lookalike extends RunAgain {}
 
 export class DraftedPositions {
   /** The leading digits of its first block. */

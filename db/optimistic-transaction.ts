@@ -3,7 +3,7 @@ import { databaseErrorCode } from './database-error';
 import { DraftedPositions } from './drafted-positions';
 import { forbidden, isForbidden, requireAllowed } from './may-write';
 import type { ResultRows } from './reader';
-import type { WriteKey, WriteTransaction } from './writes';
+import { RunAgain, type WriteKey, type WriteTransaction } from './writes';
 
 /** What is asked of a server: all statements of a batch run without anybody in between. */
 export interface BatchServer {
@@ -13,10 +13,10 @@ export interface BatchServer {
 }
 
 /** It needs positions that are fixed, and its own are drafts. Nothing was written. */
-export class Unfixed extends Error {}
+export class Unfixed extends RunAgain {}
 
 /** Somebody has touched what this transaction read. Nothing was written. */
-export class Conflict extends Error {}
+export class Conflict extends RunAgain {}
 
 /**
  * A write transaction that holds no lock while its job thinks. Reads are answered at once; writes are collected, and sent
@@ -277,7 +277,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Whether nobody knows what became of a request. */
-const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|UND_ERR|UNREACHABLE|SERVER_ERROR|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)/;
+const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|UND_ERR|UNREACHABLE|SERVER_ERROR|HRANA_(CLOSED|WEBSOCKET|PROTO)_ERROR)/;
 
 export function isBroken(error: unknown): boolean {
   return BROKEN.test(databaseErrorCode(error) ?? '');

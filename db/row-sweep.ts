@@ -1,6 +1,6 @@
 import type { InStatement, InValue } from '@libsql/client';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { databaseFault } from './database-error';
+import { isInputsFault } from './database-error';
 import type { Reader } from './reader';
 
 /** Which of a sweep's rows to take: one of them, or all but some. */
@@ -73,7 +73,7 @@ export interface RowWork {
  * Work that falls due row by row and is done in bulk. A row that can't be worked on, whatever is wrong with it, holds
  * up no other: it is set aside, which is logged once, and left alone for the life of this process.
  *
- * Failure: an error of the database itself is passed on, and sets nothing aside.
+ * Failure: an error that is not a row's own, such as one of the database itself, is passed on, and sets nothing aside.
  */
 export class RowSweep {
   readonly #reader: Pick<Reader, 'execute'>;
@@ -91,7 +91,7 @@ export class RowSweep {
         while ((await work({ only: null, except: [...parked] })) > 0);
         return;
       } catch (error) {
-        if (!isRowsFault(error)) throw error;
+        if (!isInputsFault(error)) throw error;
         const before = parked.size;
         const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...parked] }));
         for (const row of rows) await this.#alone(kind, parked, String(row[due.key]), work);
@@ -106,15 +106,9 @@ export class RowSweep {
     try {
       while ((await work({ only: row, except: [] })) > 0);
     } catch (error) {
-      if (!isRowsFault(error)) throw error;
+      if (!isInputsFault(error)) throw error;
       parked.add(row);
       serverLog('warn', `${kind} ${JSON.stringify(row)} is left alone: it can't be worked on`, { error });
     }
   }
-}
-
-/** Whether the rows, or our code given these rows, are at fault: then it would fail every time. */
-function isRowsFault(error: unknown): boolean {
-  const fault = databaseFault(error);
-  return fault === 'refused' || (fault === null && (error as { code?: unknown } | null)?.code !== 'unavailable');
 }

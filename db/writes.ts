@@ -51,6 +51,9 @@ export interface AboutJob {
   keys?: readonly WriteKey[];
 }
 
+/** Ends a run of a job of which nothing was written, so that it begins anew. A job lets it pass. */
+export class RunAgain extends Error {}
+
 /** What a job may use: no commit, no rollback. */
 export interface WriteTransaction {
   /** How many rows were changed is asked with RETURNING. */

@@ -1,4 +1,4 @@
-import { databaseFault } from '@/db/database-error';
+import { isInputsFault } from '@/db/database-error';
 import { nextTurn } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/writes';
 import { cutText } from '@/lib/protocol/cut-text';
@@ -20,8 +20,7 @@ type Commit = (transaction: WriteTransaction, batch: Batch, gaps: number) => Pro
 
 /** Whether the records are at fault: they would be refused, or fail our own code, every time. */
 export function isRefusal(error: unknown): boolean {
-  const fault = databaseFault(error);
-  return fault === 'refused' || (fault === null && !(error instanceof AppError));
+  return !(error instanceof AppError) && isInputsFault(error);
 }
 
 /**

@@ -22,7 +22,7 @@ export async function temporaryDatabase(): Promise<TestDatabase> {
   const server = process.env.INTERLUDE_TEST_SERVERS?.split(' ')[Number(process.env.VITEST_POOL_ID) - 1];
   if (server !== undefined) {
     await empty(server);
-    return openAt(server);
+    return databaseAt(server);
   }
   const folder = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   return open(pathToFileURL(join(folder, 'interlude.db')).href, folder);
@@ -45,14 +45,15 @@ async function open(url: string, folder: string): Promise<TestDatabase> {
   };
 }
 
-async function openAt(url: string): Promise<TestDatabase> {
+/** The one of a libSQL server, migrated. */
+export async function databaseAt(url: string): Promise<TestDatabase> {
   const database = await openDatabase({ url, migrates: true });
   return {
     ...database,
     url,
     reopen: async () => {
       await database.close();
-      return openAt(url);
+      return databaseAt(url);
     },
     dispose: () => database.close(),
   };

@@ -26,10 +26,14 @@ export interface InProcessTarget extends IngestTarget {
 
 export const TEST_TOKEN = 'a-token-for-tests-0123456789';
 
-/** @param steady a clock that is never moved; unless given, time only goes by on the other, too */
+/**
+ * @param steady a clock that is never moved; unless given, time only goes by on the other, too
+ * @param open opens its database
+ */
 export async function inProcessTarget(
   now: () => number = Date.now,
   steady: () => number = now,
+  open: () => Promise<TestDatabase> = temporaryDatabase,
 ): Promise<InProcessTarget> {
   const handle = withErrors(async (request) => {
     const door = { settings: () => policy, credentials: async () => context.credentials, guesses: new Guesses() };
@@ -44,7 +48,7 @@ export async function inProcessTarget(
     steady,
     streamMaxMs: null,
   };
-  let database = await temporaryDatabase();
+  let database = await open();
   const all = () =>
     serverParts(
       { ...policy, database },

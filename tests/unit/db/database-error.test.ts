@@ -1,10 +1,11 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Client, createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
+import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
-import { databaseErrorCode, databaseFailure, databaseFault } from '@/db/database-error';
-import { guardedReader } from '@/db/guarded-reader';
+import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
+import { Conflict, Unfixed } from '@/db/optimistic-transaction';
+import { AppError } from '@/lib/protocol/errors';
 import { temporaryDatabase } from '../../support/database';
 
 const PAGE_BYTES = 4096;
@@ -53,32 +54,26 @@ describe('an error of the database', () => {
   });
 });
 
-describe('a read', () => {
-  const reading = (errors: unknown[]) => {
-    const execute = vi.fn(async () => {
-      const error = errors.shift();
-      if (error !== undefined) throw error;
-      return { rows: [] };
-    });
-    return { execute, reader: guardedReader({ execute } as unknown as Client, new Damage('x')) };
-  };
+describe('what was worked on', () => {
+  const ofTheMachine = Object.assign(new Error('EMFILE: too many open files'), { syscall: 'open', code: 'EMFILE' });
 
-  it('that met a dead socket is repeated once', async () => {
-    const { reader, execute } = reading([fetchFailed('ECONNRESET')]);
-    await expect(reader.execute('SELECT 1')).resolves.toEqual({ rows: [] });
-    expect(execute).toHaveBeenCalledTimes(2);
-  });
-
-  it('that meets nobody again is unavailable', async () => {
-    const { reader, execute } = reading([fetchFailed('ECONNRESET'), fetchFailed('ECONNREFUSED')]);
-    await expect(reader.execute('SELECT 1')).rejects.toMatchObject({ code: 'unavailable' });
-    expect(execute).toHaveBeenCalledTimes(2);
-  });
-
-  it('that can’t succeed is not repeated', async () => {
-    const { reader, execute } = reading([new LibsqlError('x', 'SQLITE_ERROR')]);
-    await expect(reader.execute('SELECT 1')).rejects.toMatchObject({ code: 'SQLITE_ERROR' });
-    expect(execute).toHaveBeenCalledTimes(1);
+  it.each([
+    [true, 'a statement is refused', new LibsqlError('unique', 'SQLITE_CONSTRAINT')],
+    [true, 'our own code fails on it', new TypeError('x is not a function')],
+    [true, 'it can’t be read', new SyntaxError('Unexpected end of JSON input')],
+    [true, 'it can’t be a statement’s argument', new RangeError('Only finite numbers can be passed as arguments')],
+    [false, 'the database is away', fetchFailed()],
+    [false, 'the database is away', new AppError('unavailable', 'away')],
+    [false, 'its answer is none', new LibsqlError('Expected array', 'HRANA_PROTO_ERROR')],
+    [false, 'the database is damaged', new LibsqlError('malformed', 'SQLITE_CORRUPT')],
+    [false, 'somebody came in between', new Conflict()],
+    [false, 'positions are to be fixed', new Unfixed()],
+    [false, 'the machine has run out of something', new Error('read', { cause: ofTheMachine })],
+    [false, 'memory is short', new RangeError('Array buffer allocation failed')],
+    [false, 'it was given up', AbortSignal.abort().reason],
+    [false, 'nothing is known', 'no error'],
+  ])('is at fault: %s, where %s', (isAtFault, _, error) => {
+    expect(isInputsFault(error)).toBe(isAtFault);
   });
 });
 

@@ -21,6 +21,9 @@ async function serverThat(answers: RequestListener) {
   return connection.server;
 }
 
+const PAGE = '<!doctype html><title>Please wait</title>';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
 const silent: [string, RequestListener][] = [
   ['says nothing', () => {}],
   [
@@ -41,16 +44,32 @@ const broken: [string, RequestListener][] = [
     },
   ],
   ['is behind a gateway that has lost it', (_, response) => response.writeHead(502).end('Bad Gateway')],
+  ['is behind a gateway that shows a page', (_, response) => response.setHeader('content-type', 'text/html').end(PAGE)],
+  ['is behind a gateway that calls its page JSON', (_, response) => response.writeHead(502, JSON_TYPE).end(PAGE)],
+  ['is behind a gateway whose JSON says nothing', (_, response) => response.writeHead(502, JSON_TYPE).end('null')],
+  ['answers nothing', (_, response) => response.writeHead(200, JSON_TYPE).end()],
+  ['has no content', (_, response) => response.writeHead(204).end()],
+  ['answers by half', (_, response) => response.writeHead(200, JSON_TYPE).end('{"baton":null,"base_url":')],
+  ['answers something else', (_, response) => response.writeHead(200, JSON_TYPE).end('{"status":"ok"}')],
+  ['answers a word', (_, response) => response.writeHead(200, JSON_TYPE).end('"ok"')],
 ];
 
 test.each(broken)('of a server that %s, nobody knows what it has done: it is asked again', async (_, answers) => {
   const server = await serverThat(answers);
-  const error = await server.batch(['SELECT 1'], 'write').then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  expect([databaseErrorCode(error), isBroken(error)]).toEqual([expect.any(String), true]);
-  expect(databaseFailure(error)).toMatchObject({ code: 'unavailable' });
+  const held = async () => (await server.transaction('write')).batch(['SELECT 1']);
+  for (const ask of [
+    () => server.batch(['SELECT 1'], 'write'),
+    () => server.batch(['SELECT 1'], 'read'),
+    () => server.trial(['SELECT 1']),
+    held,
+  ]) {
+    const error = await ask().then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect([databaseErrorCode(error), isBroken(error)]).toEqual([expect.any(String), true]);
+    expect(databaseFailure(error)).toMatchObject({ code: 'unavailable', headers: { 'retry-after': '1' } });
+  }
 });
 
 test.each(silent)('a server that %s is given up, as one that can’t be reached', async (_, answers) => {
