@@ -30,7 +30,7 @@ test('every table is one that something is removed from, or has a reason not to 
       .filter((file) => file.endsWith('.ts'))
       .map((file) => readFileSync(join(root, folder, file), 'utf8')),
   );
-  const tables = Object.values(schema)
+  const tables: string[] = Object.values(schema)
     .filter((value) => is(value, SQLiteTable))
     .map((table) => getTableName(table));
   expect(tables.length).toBeGreaterThan(30);
