@@ -28,7 +28,10 @@ export interface Database {
   /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
   /**
-   * Calls back after what other processes commit, also when there was nothing: soon on a server, every `pollMs` on a file.
+   * Calls back after what other processes commit, also when there was nothing: soon on a server, every `pollMs` on a file. On
+   * a server it is called once after it has begun, and however many follow, the server is asked once for all of them, and
+   * nothing while nobody does.
+   *
    * @returns the way to stop
    */
   follow(onMove: () => void, pollMs: number): () => void;

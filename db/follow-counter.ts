@@ -85,6 +85,34 @@ export function followCounter(
   }
 }
 
+/**
+ * One follower for all who want to hear, for as long as there are any.
+ *
+ * Ordering: who joins is called once for what came before, whether or not it was told to the others.
+ *
+ * @param start begins to follow, and calls back soon after. @returns how to stop that
+ */
+export function shareFollower(start: (onMove: () => void) => () => void): (onMove: () => void) => () => void {
+  const joined = new Set<() => void>();
+  let stop: (() => void) | null = null;
+  return (onMove) => {
+    // two who give the same function are two
+    const tell = () => onMove();
+    joined.add(tell);
+    const tellAll = () => {
+      for (const each of joined) each();
+    };
+    if (stop === null) stop = start(tellAll);
+    else queueMicrotask(() => joined.has(tell) && tell());
+    return () => {
+      joined.delete(tell);
+      if (joined.size > 0) return;
+      stop?.();
+      stop = null;
+    };
+  };
+}
+
 /** Where a server has its feed of the counter, if it has one. @param url as HTTP has it */
 export function listenUrlOf(url: string): string {
   const address = new URL(url);

@@ -1,7 +1,7 @@
 import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
 import { CommitTrain } from './commit-train';
-import { followCounter, listenUrlOf } from './follow-counter';
+import { followCounter, listenUrlOf, shareFollower } from './follow-counter';
 import { ServerLease } from './lease';
 import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
 import { NEWEST_MIGRATION } from './migrate';
@@ -59,7 +59,7 @@ export async function openServer(options: DatabaseOptions): Promise<Opened> {
     tail: client,
     transactions: client,
     writesTo: (damage) => new OptimisticWrites(server, { hasLines: !isAlone, version: NEWEST_MIGRATION }, damage),
-    follow: (onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove),
+    follow: shareFollower((onMove) => followCounter({ listenUrl: listenUrlOf(url), authToken, counter }, onMove)),
     lease: (work) => new ServerLease(server, work),
     file: null,
     path: null,

@@ -101,7 +101,6 @@ export class CommandHub {
     }, HEARTBEAT_MS);
     this.#renewal = setInterval(() => void this.#renew(), RENEW_MS);
     for (const timer of [this.#poll, this.#heartbeat, this.#renewal]) if (typeof timer === 'object') timer.unref?.();
-    this.#unfollow = this.#database.follow(() => void this.#hear(), POLL_MS);
     void this.#look();
   }
 
@@ -165,16 +164,21 @@ export class CommandHub {
     }
     const before = this.#streams.get(agentId);
     this.#streams.set(agentId, stream);
-    this.#endings.set(stream, this.#openStreams?.begin() ?? (() => {}));
+    const timer = maxMs === null ? undefined : setTimeout(() => stream.close('planned'), maxMs);
+    if (typeof timer === 'object') timer.unref?.();
+    const ended = this.#openStreams?.begin();
+    this.#endings.set(stream, () => {
+      clearTimeout(timer);
+      ended?.();
+    });
+    this.#followIfHeard();
     if (before !== undefined && before.runner.id !== runner.id) before.fence(runner);
     else before?.close('replaced');
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
-    if (maxMs !== null) {
-      const timer = setTimeout(() => stream.close('planned'), maxMs);
-      if (typeof timer === 'object') timer.unref?.();
-    }
     stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
+    // it may have been closed while the runner was connected
+    if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
     stream.wake();
     return stream.open;
@@ -183,7 +187,6 @@ export class CommandHub {
   /** Says `bye` to every runner, so that a server can stop without cutting one off. */
   close(): void {
     this.#isClosed = true;
-    this.#unfollow?.();
     clearInterval(this.#poll);
     clearInterval(this.#heartbeat);
     clearInterval(this.#renewal);
@@ -265,6 +268,7 @@ export class CommandHub {
 
   #disconnect(stream: CommandStream, isGone: boolean): void {
     if (this.#streams.get(stream.agentId) === stream) this.#streams.delete(stream.agentId);
+    this.#followIfHeard();
     // A runner that was sent away comes back at once; if it does not, its term runs out.
     if (!isGone) return;
     this.#database.writes
@@ -274,6 +278,16 @@ export class CommandHub {
       )
       .then(() => void this.#failing.delete('end'))
       .catch((error) => this.#failed('end', error));
+  }
+
+  /** What others commit matters here only to runners that listen. Each stream looks once itself after it has begun. */
+  #followIfHeard(): void {
+    if (this.#streams.size > 0) {
+      this.#unfollow ??= this.#database.follow(() => void this.#hear(), POLL_MS);
+      return;
+    }
+    this.#unfollow?.();
+    this.#unfollow = null;
   }
 
   async #look(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { followCounter, listenUrlOf } from '@/db/follow-counter';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { followCounter, listenUrlOf, shareFollower } from '@/db/follow-counter';
 import { serverAddress } from '@/db/server-address';
 
 /** A server's feed, and the counter beside it. */
@@ -58,6 +58,55 @@ test('a feed that ends is opened anew', async () => {
   await vi.waitUntil(() => feeds.length === 1);
   feeds[0]?.end();
   await vi.waitUntil(() => feeds.length === 2);
+});
+
+describe('a follower that is shared', () => {
+  /** Those that have begun and not stopped, in order. */
+  let running: (() => void)[];
+  let begun: number;
+  let follow: ReturnType<typeof shareFollower>;
+  beforeEach(() => {
+    running = [];
+    begun = 0;
+    follow = shareFollower((tell) => {
+      begun += 1;
+      running.push(tell);
+      return () => running.splice(running.indexOf(tell), 1);
+    });
+  });
+
+  test('is one for all, from the first who joins until the last leaves', () => {
+    expect(begun).toBe(0);
+    const leave = [follow(onMove), follow(onMove), follow(onMove)];
+    expect([begun, running.length]).toEqual([1, 1]);
+    leave[0]?.();
+    leave[0]?.();
+    leave[2]?.();
+    expect(running).toHaveLength(1);
+    onMove.mockClear();
+    running[0]?.();
+    expect(onMove).toHaveBeenCalledTimes(1);
+    leave[1]?.();
+    expect(running).toHaveLength(0);
+    leave[1]?.();
+    const last = follow(onMove);
+    leave[1]?.();
+    expect([begun, running.length]).toEqual([2, 1]);
+    last();
+    expect(running).toHaveLength(0);
+  });
+
+  test('wakes who joins later, unless they have left, and tells all of each move', async () => {
+    const [first, second, gone] = [vi.fn(), vi.fn(), vi.fn()];
+    follow(first);
+    running[0]?.();
+    follow(second);
+    follow(gone)();
+    await Promise.resolve();
+    expect([first, second, gone].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 0]);
+    running[0]?.();
+    expect([first, second, gone].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 0]);
+  });
 });
 
 test.each([

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FrameReader } from '../support/frames';
+import { type HeardLine, heardLine } from '../support/heard-line';
+import { ingest, record } from '../support/ingest-target';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { type InProcessServer, inProcessServer } from '../support/server-target';
+
+/** What instances ask of a libSQL server without a feed, and what they still hear of each other. */
+const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+const LOOKED_FOR_MS = 2_000;
+/** Four times a second, and some more on a slow machine that catches up. */
+const AT_MOST = 10;
+/** Writes read it, too, beside what else they need. */
+const COUNTER_ALONE = /\[\{"type":"execute","stmt":\{"sql":"SELECT position FROM counter"/;
+
+let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+let line: HeardLine;
+const ends: (() => Promise<unknown>)[] = [];
+beforeEach(async () => {
+  libsql = await startLibsqlServer();
+  ends.push(() => libsql.stop());
+  line = await heardLine(libsql.url);
+  ends.push(() => line.close());
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function instance(settings: Record<string, string> = {}, url = line.origin): Promise<InProcessServer> {
+  const target = await inProcessServer(url, settings);
+  ends.push(() => target.close());
+  return target;
+}
+
+async function listener(target: InProcessServer, agentId: string): Promise<FrameReader> {
+  const { body } = await target.get(`/api/v1/agents/${agentId}/commands`);
+  const reader = new FrameReader(body as ReadableStream<Uint8Array>);
+  await reader.until((frames) => frames.some(({ event }) => `${event}` === 'up-to-date'));
+  return reader;
+}
+
+/** How often the counter alone is looked up in a while. */
+async function looks(): Promise<number> {
+  const asked = () => line.asked(COUNTER_ALONE);
+  const before = asked();
+  await new Promise((resolve) => setTimeout(resolve, LOOKED_FOR_MS));
+  return asked() - before;
+}
+
+const marker = record(1, { agentId: 'a1', sessionId: 's1', event: { type: 'CUSTOM', name: 'marker', value: 0 } });
+const post = (target: InProcessServer, text: string) =>
+  target.send('/api/v1/sessions/s1/messages', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ text, clientId: text }),
+  });
+
+suites('the counter of a libSQL server without a feed', () => {
+  test('is looked at while anybody listens, once for all, and by nobody else', async () => {
+    const target = await instance();
+    await ingest(target, [marker], 1, 'a1');
+    expect(await looks()).toBe(0);
+    const runners = [await listener(target, 'a1'), await listener(target, 'a2')];
+    const pages = [await target.stream('topic=fleet'), await target.stream('topic=session:s1')];
+    for (const page of pages) await page.frame('up-to-date');
+    const shared = await looks();
+    expect(shared).toBeGreaterThan(1);
+    expect(shared).toBeLessThanOrEqual(AT_MOST);
+    for (const runner of runners) await runner.cancel();
+    expect(await looks()).toBeGreaterThan(1);
+    for (const page of pages) await page.cancel();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await looks()).toBe(0);
+  });
+
+  test('tells a runner of a command posted at another instance, also after the page that was there before it has gone', async () => {
+    const [near, far] = [await instance(), await instance({}, libsql.url)];
+    await ingest(near, [marker], 1, 'a1');
+    const page = await near.stream('topic=fleet');
+    await page.frame('up-to-date');
+    const runner = await listener(near, 'a1');
+    const commands = () => runner.frames.filter(({ event }) => `${event}` === 'command').length;
+    for (const [at, text] of ['one', 'two', 'three', 'four'].entries()) {
+      if (at === 2) await page.cancel();
+      const sentAt = performance.now();
+      expect((await post(far, text)).status).toBe(202);
+      await runner.until(() => commands() === at + 1);
+      expect(performance.now() - sentAt).toBeLessThan(1_000);
+    }
+    await runner.cancel();
+  });
+
+  test('is looked at once for a page where each request has a server of its own', async () => {
+    const target = await instance({ INTERLUDE_CONTEXT: 'per-request' });
+    const page = await target.stream('topic=fleet');
+    await page.frame('up-to-date');
+    const shared = await looks();
+    expect(shared).toBeGreaterThan(1);
+    expect(shared).toBeLessThanOrEqual(AT_MOST);
+    // history, logs and refusals are for the host's clock to have looked through
+    expect(line.asked(/FROM refusals/)).toBe(0);
+    expect(line.asked(/"value":"(history|logs)"/)).toBe(0);
+    await page.cancel();
+  });
+});

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { OpenStreams } from '@/lib/access/open-streams';
+import { readable } from '@/lib/access/stream-answer';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { FrameReader } from '../../support/frames';
+import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
+
+/** What a runner's stream leaves behind where nothing else runs. */
+const MAX_MS = 280_000;
+const BY = { whenOver: () => () => {}, scope: { kind: 'everything' as const } };
+
+let target: InProcessTarget;
+let hub: CommandHub;
+let following: number;
+beforeEach(async () => {
+  target = await inProcessTarget(Date.now);
+  await ingest(target, [marker(1)]);
+  following = 0;
+  const follow = () => {
+    following += 1;
+    return () => {
+      following -= 1;
+    };
+  };
+  const streams = new OpenStreams(
+    () => {},
+    () => {},
+  );
+  const database = { ...target.database, follow };
+  hub = new CommandHub({ database, now: Date.now, kind: 'perRequest', streams });
+});
+afterEach(async () => {
+  hub.close();
+  vi.useRealTimers();
+  await target.close();
+});
+
+async function listen(agentId: string, runnerId: string): Promise<FrameReader> {
+  const runner = { id: runnerId, startedAt: Date.now() };
+  const opener = await hub.open(agentId, runner, 0, new AbortController().signal, MAX_MS, BY);
+  const reader = new FrameReader(readable(opener));
+  await reader.until((frames) => frames.some(({ event }) => `${event}` === 'up-to-date'));
+  return reader;
+}
+
+describe('a runner’s stream that has ended', () => {
+  test('leaves no timer, however it ended', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const gone = await listen('a1', 'one');
+    expect(vi.getTimerCount()).toBe(1);
+    await gone.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+    const replaced = await listen('a1', 'one');
+    const latest = await listen('a1', 'one');
+    await replaced.end();
+    await latest.cancel();
+    // how long the first may take to read its bye
+    vi.advanceTimersByTime(10_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('has said bye in time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const reader = await listen('a1', 'one');
+    vi.advanceTimersByTime(MAX_MS);
+    const frames = await reader.end();
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
+  });
+});
+
+describe('what others commit', () => {
+  test('is followed once, while any runner listens', async () => {
+    hub.keep();
+    expect(following).toBe(0);
+    const one = await listen('a1', 'one');
+    const other = await listen('a2', 'two');
+    expect(following).toBe(1);
+    const again = await listen('a1', 'one');
+    await one.end();
+    await other.cancel();
+    expect(following).toBe(1);
+    await again.cancel();
+    expect(following).toBe(0);
+    await listen('a1', 'one');
+    expect(following).toBe(1);
+    hub.close();
+    expect(following).toBe(0);
+  });
+
+  test('is not followed for a stream that opened while the hub was closed', async () => {
+    const { signal } = new AbortController();
+    const opening = hub.open('a1', { id: 'one', startedAt: 1 }, 0, signal, MAX_MS, BY);
+    hub.close();
+    const frames = await new FrameReader(readable(await opening)).end();
+    expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'shutdown' } });
+    expect(following).toBe(0);
+  });
+});
