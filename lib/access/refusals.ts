@@ -27,7 +27,7 @@ const REFUSALS = new RowWriter(refusals);
  * Ordering: the first refusal of an action by a credential, for that reason, is an entry at once. Others are counted, and
  * one entry tells of them ten minutes later, and so on every ten minutes until there were none for as long.
  * Failure: the count is in the database, for all processes on it. What a process leaves untold when it ends or freezes is
- * told by the next that notes a refusal, or that starts.
+ * told by the next that notes a refusal, that starts, or that is asked to do what is due.
  */
 export class Refusals {
   readonly #database: Database;

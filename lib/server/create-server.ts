@@ -30,7 +30,7 @@ import { answerRoute } from './answer-route';
 import { type Found, findRoute } from './find-route';
 import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
-import { closeParts, keepParts, type ServerParts, serverParts } from './server-parts';
+import { closeParts, keepParts, keepStreamed, type ServerParts, serverParts } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
 const OPEN_AGAIN_MS = 5_000;
@@ -101,7 +101,7 @@ export class ProcessMemory {
  * Ordering: access is decided before anything is opened or read.
  * Failure: a database that can't be opened is tried again, by the next request and by `start`.
  *
- * @param kind of `perRequest`, it answers one request, and its timers run while a stream is open
+ * @param kind of `perRequest`, it answers one request, and what it streams is kept up to date while that is open
  */
 export function createServer(
   env: Record<string, string | undefined>,
@@ -164,7 +164,7 @@ export function createServer(
           ? {}
           : {
               streams: new OpenStreams(
-                () => keepParts(all),
+                () => keepStreamed(all),
                 () => void close(),
               ),
             }),

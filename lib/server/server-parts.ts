@@ -38,7 +38,7 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
 }
 
 /**
- * None of them does anything yet: streams open by themselves, and the rest begins with `keepParts`.
+ * None of them does anything yet: streams open by themselves, and the rest begins with `keepParts` or `keepStreamed`.
  *
  * @param watching who is told of the server's work, and how it is counted
  */
@@ -76,6 +76,15 @@ export function serverParts(
 /** From now on, what is due is done without being asked for. */
 export function keepParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
   for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
+}
+
+/**
+ * The same while a stream is open in a process that may freeze after it: only what those who look are to see of the time
+ * that passes, and what others are told of it. History, logs and refusals would still be at work when the stream has ended:
+ * `GET /cron` looks through them.
+ */
+export function keepStreamed({ commands, webhooks }: ServerParts): void {
+  for (const part of [commands, webhooks]) part.keep();
 }
 
 /** Says `bye` to every stream, and begins nothing more. */
