@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { connect } from 'node:http2';
 import { type RequestOptions, request } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -177,6 +179,33 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     await post(url, JSON.stringify(batch('h2', [1])));
     await expect.poll(() => came).toContain('event: session-event');
     expect(session.alpnProtocol).toBe('h2');
+  });
+
+  test('while two versions run, a page has its scripts, whichever instance has them', async () => {
+    const own = /\/_next\/static\/[^"]+\.js/.exec((await ask('/signed-out')).text)?.[0] ?? 'none';
+    const others = '/_next/static/chunks/of-another-version.js';
+    const otherPort = await ownPort();
+    // an instance that has this one script, and none of the first one's
+    const other = createServer(({ url: path }, response) => {
+      response.writeHead(path === others || path === '/readyz' ? 200 : 404).end(path);
+    }).listen(otherPort, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const hosts = [new URL(instances[0].url).host, `127.0.0.1:${otherPort}`] as [string, string];
+    for (const behind of [hosts, hosts.toReversed() as [string, string]]) {
+      const at = await ownPort();
+      const between = await start('program' in found ? found.program : '', { port: at, behind, certificate });
+      try {
+        for (let turn = 0; turn < 4; turn += 1) {
+          expect(await ask(others, { port: at })).toMatchObject({ status: 200, text: others });
+          const script = await ask(own, { port: at });
+          expect([script.status, script.headers['content-type']]).toEqual([200, expect.stringMatching(/javascript/)]);
+          expect((await ask('/_next/static/chunks/of-neither.js', { port: at })).status).toBe(404);
+        }
+      } finally {
+        await between.stop();
+      }
+    }
   });
 
   test('a restart of one instance after the other loses nothing, and nobody is refused', async () => {
