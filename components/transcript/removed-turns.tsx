@@ -2,7 +2,10 @@ import { CalendarDay } from '@/components/ui/calendar-day';
 import { useHydrated } from '@/components/ui/now';
 import type { RemovedHistory } from '@/lib/protocol/read-models';
 
-/** That the oldest turns are gone: how many, and on which day of the reader's calendar the last of them went. */
+/**
+ * That the oldest turns are gone: how many, and on which day of the reader's calendar the last of them went. On which
+ * days others went before is not kept.
+ */
 export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
   return (
@@ -10,7 +13,7 @@ export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHisto
       {countWords(turns)} removed
       {isDayKnown && (
         <>
-          {' on '}
+          {turns === 1 ? ' on ' : ' on or before '}
           <CalendarDay at={at} />
         </>
       )}

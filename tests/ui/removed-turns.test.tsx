@@ -26,10 +26,10 @@ const topOf = (fields: Parameters<typeof aTop>[0]) => render(aTop(fields)).conta
 
 describe('above the oldest turn that is left', () => {
   it.each([
-    [124, '124 older turns were removed on 12 Nov 2026'],
-    [12_400, '12,400 older turns were removed on 12 Nov 2026'],
+    [124, '124 older turns were removed on or before 12 Nov 2026'],
+    [12_400, '12,400 older turns were removed on or before 12 Nov 2026'],
     [1, '1 older turn was removed on 12 Nov 2026'],
-    [0, 'Older entries were removed on 12 Nov 2026'],
+    [0, 'Older entries were removed on or before 12 Nov 2026'],
   ])('it says that %i were removed, and when exactly', (turns, words) => {
     expect(topOf({ removed: removed(turns) })).toBe(words);
     const time = document.querySelector('time');
@@ -46,7 +46,7 @@ describe('above the oldest turn that is left', () => {
 
   it('it says what comes next where nothing is left', () => {
     expect(topOf({ removed: removed(3), empty: true })).toBe(
-      '3 older turns were removed on 12 Nov 2026. What the agent does next appears here.',
+      '3 older turns were removed on or before 12 Nov 2026. What the agent does next appears here.',
     );
   });
 
@@ -71,7 +71,7 @@ describe('above the oldest turn that is left', () => {
       { position: '8', occurredAt: AT, receivedAt: AT, event },
     ]);
     expect(turns.map(({ id }) => id)).toEqual(['r5']);
-    expect(topOf({ hasMore, removed })).toBe('9 older turns were removed on 12 Nov 2026');
+    expect(topOf({ hasMore, removed })).toBe('9 older turns were removed on or before 12 Nov 2026');
   });
 });
 
