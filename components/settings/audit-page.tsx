@@ -93,7 +93,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       {entries.length === 0 && !isLoading && error === null && (
         <p className="border-line border-t py-3 text-ink-3">
           {isFiltered
-            ? 'Nothing like this was done. Each value must be given in full, letter by letter.'
+            ? `${removed === null ? 'Nothing like this was done' : 'No entry that is left is like this'}. Each value must be given in full, letter by letter.`
             : 'Nothing has been done here yet: no message sent, nothing decided, nobody signed in.'}
         </p>
       )}

@@ -24,7 +24,7 @@ export function useAudit(query: string, first: { query: string; page: AuditPage 
   });
   return {
     entries: data?.pages.flatMap(({ entries }) => entries) ?? [],
-    /** What stood behind the last of them, once. */
+    /** The older entries that were removed, if any. */
     removed: data?.pages.at(-1)?.removed ?? null,
     hasMore: hasNextPage,
     more: () => void fetchNextPage(),
