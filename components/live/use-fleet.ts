@@ -51,11 +51,16 @@ interface Reading<Answer> {
   enabled?: boolean;
 }
 
+/** What a reading goes by among the queries. */
+export function readingKey(kind: Reading<unknown>['kind'], table: Held, of: string) {
+  return ['fleet', kind, table, of] as const;
+}
+
 /** Tells how the reading goes; what was read is in the store. */
 export function useReading<Answer>({ kind, table, of, load, take, enabled = true }: Reading<Answer>) {
   const { fleet } = useFleetStores();
   return useQuery({
-    queryKey: ['fleet', kind, table, of],
+    queryKey: readingKey(kind, table, of),
     queryFn: async ({ signal }) => {
       if (kind === 'list') fleet.hold(table, of);
       await takeOf(fleet, load(signal), (answer) => take(fleet, answer));

@@ -1,12 +1,12 @@
 'use client';
 
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
-import { takeOf, useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { readingKey, takeOf, useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
 import { foldTaskItems } from '@/lib/projections/transcript';
 import type { Position } from '@/lib/protocol/position';
@@ -28,19 +28,23 @@ export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: 
 }
 
 /**
- * Keeps the tasks that are left when some are removed with the session's oldest turns: a row that goes does not say so
- * itself.
+ * Reads the list again when some are removed with the session's oldest turns: the stream does not tell of a row that
+ * goes.
  */
 export function useTasksLeft(sessionId: string, removedUpTo: Position | undefined): void {
   const { fleet } = useFleetStores();
+  const queries = useQueryClient();
   const [first] = useState(removedUpTo);
   useQuery({
     queryKey: ['tasks left', sessionId, removedUpTo],
-    queryFn: ({ signal }) =>
-      takeOf(fleet, readTasks(sessionId, signal), (list) => {
+    queryFn: async ({ signal }) => {
+      // one that was asked for before the removal could come after this one, and bring back what is gone
+      await queries.cancelQueries({ queryKey: readingKey('list', 'tasks', sessionId) });
+      return await takeOf(fleet, readTasks(sessionId, signal), (list) => {
         fleet.drop('tasks', sessionId);
         fleet.takeTasks(sessionId, list);
-      }),
+      });
+    },
     enabled: removedUpTo !== first,
   });
 }
