@@ -52,8 +52,8 @@ export function useJumpTarget(options: {
       if (!stays && index === 0) virtualizer.scrollToOffset(0);
       else if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
       const element = await waitFor(() => document.getElementById(anchor));
-      if (!element) return false;
       if (own !== asked.current) return true;
+      if (!element) return false;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
       if (focus) element.focus({ preventScroll: true });
       setFlashed(anchor.startsWith('turn-') ? turn.id : null);
