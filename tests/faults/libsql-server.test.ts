@@ -107,7 +107,11 @@ suites('two dashboards on one libSQL server', () => {
       'all are killed': () => Promise.all([killed(first, second), libsql.restart()]),
       'one is frozen for longer than a transaction may last': () => frozen(first, 6_000),
       'one is frozen, and the other killed': () => Promise.all([frozen(first, 2_000), killed(second)]),
-      'a line loses requests and answers': () => lossy(near, () => near.lose({ requests: 0.1, answers: 0.1 })),
+      'a line loses requests and answers': async () => {
+        const before = near.lost;
+        await lossy(near, () => near.lose({ requests: 0.1, answers: 0.1 }));
+        expect(near.lost).toBeGreaterThan(before);
+      },
       'a line breaks anywhere': () => lossy(far, () => far.breakWithin(20_000)),
     };
     const names = Object.keys(faults);
