@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { Database } from '@/db/client';
 import { serverOf } from '@/lib/server/per-request-server';
 import { errorOf, ingest, record, sendEvents } from '../support/ingest-target';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { sharedServer } from './contract';
 import { describeInboxContract } from './inbox-contract';
@@ -39,55 +40,90 @@ async function migrateAsLater({ reader, writes }: Database): Promise<number> {
   return tables.length;
 }
 
-const folder = mkdtemp(join(tmpdir(), 'interlude-two-versions-'));
-const databaseUrl = folder.then((path) => `file:${join(path, 'interlude.db')}`);
-// behind the server that has it open: hooks run last to first
-afterAll(async () => rm(await folder, { recursive: true, force: true }));
+type Shared = Parameters<typeof describeInboxContract>[1];
 
-const shared = sharedServer(async (): Promise<InProcessServer> => {
-  const target = await inProcessServer(await databaseUrl);
-  expect(await migrateAsLater(target.database)).toBeGreaterThan(15);
-  return target;
-});
+interface Place {
+  url(): Promise<string>;
+  end(): Promise<void>;
+}
 
-const NAME = 'beside a newer version';
-describeIngestContract(NAME, shared);
-describeStreamContract(NAME, shared);
-describeReadModelsContract(NAME, shared);
-describeRequestsContract(NAME, shared);
-describeInboxContract(NAME, shared);
+function inFile(): Place {
+  const folder = mkdtemp(join(tmpdir(), 'interlude-two-versions-'));
+  return {
+    url: async () => `file:${join(await folder, 'interlude.db')}`,
+    end: async () => rm(await folder, { recursive: true, force: true }),
+  };
+}
 
-describe('a server that starts beside a newer version', () => {
-  const own = (seq: number) => record(seq, { agentId: 'beside', sessionId: 'beside', event: { type: 'X' } });
+function atServer(): Place {
+  let server: ReturnType<typeof startLibsqlServer> | undefined;
+  return {
+    async url() {
+      server ??= startLibsqlServer();
+      return (await server).url;
+    },
+    end: async () => (await server)?.stop(),
+  };
+}
 
-  test('goes on with what that one has migrated, until that one says that it may not', async () => {
-    const first = await shared();
-    const second = await inProcessServer(await databaseUrl);
-    expect(await ingest(second, [own(1)], 1, 'beside')).toMatchObject({ accepted: 1 });
-    expect(await ingest(first, [own(1), own(2)], 1, 'beside')).toMatchObject({ accepted: 1, duplicates: 1 });
-    expect((await second.get('/api/v1/sessions/beside')).status).toBe(200);
-    await second.close();
-    await first.database.writes.run((transaction) =>
-      transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
-    );
-    vi.spyOn(console, 'error').mockImplementation(() => {});
-    // who ran already when it was said, and who begins now
-    const late = await sendEvents(first, { producer: { id: 'beside', epoch: 1 }, records: [own(3)] });
-    expect({ status: late.status, ...(await errorOf(late)) }).toMatchObject({
-      status: 503,
-      message: expect.stringMatching(/Update this instance/),
-    });
-    expect((await first.get('/readyz')).status).toBe(503);
-    expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
-    const third = serverOf({ INTERLUDE_DATABASE_URL: await databaseUrl, INTERLUDE_TOKEN: first.token });
-    const asked = new Request('http://127.0.0.1/api/v1/sessions', {
-      headers: { authorization: `Bearer ${first.token}` },
-    });
-    const refused = await third.handle(asked);
-    expect(refused.status).toBe(503);
-    expect(refused.headers.get('retry-after')).toBe('5');
-    expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
-    await third.close();
-    vi.restoreAllMocks();
+/** The same wherever the database is; at a server, whatever commits in another way. */
+function besideNewer(where: string, place: Place, suites: readonly ((name: string, shared: Shared) => void)[]): void {
+  // behind the server that has it open: hooks run last to first
+  afterAll(() => place.end());
+  const shared = sharedServer(async (): Promise<InProcessServer> => {
+    const target = await inProcessServer(await place.url());
+    expect(await migrateAsLater(target.database)).toBeGreaterThan(15);
+    return target;
   });
-});
+  for (const suite of suites) suite(`beside a newer version, ${where}`, shared);
+
+  describe(`a server that starts beside a newer version, ${where}`, () => {
+    const own = (seq: number) => record(seq, { agentId: 'beside', sessionId: 'beside', event: { type: 'X' } });
+
+    test('goes on with what that one has migrated, until that one says that it may not', async () => {
+      const first = await shared();
+      const second = await inProcessServer(await place.url());
+      expect(await ingest(second, [own(1)], 1, 'beside')).toMatchObject({ accepted: 1 });
+      expect(await ingest(first, [own(1), own(2)], 1, 'beside')).toMatchObject({ accepted: 1, duplicates: 1 });
+      expect((await second.get('/api/v1/sessions/beside')).status).toBe(200);
+      await second.close();
+      await first.database.writes.run((transaction) =>
+        transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
+      );
+      vi.spyOn(console, 'error').mockImplementation(() => {});
+      // who ran already when it was said, and who begins now
+      const late = await sendEvents(first, { producer: { id: 'beside', epoch: 1 }, records: [own(3)] });
+      expect({ status: late.status, ...(await errorOf(late)) }).toMatchObject({
+        status: 503,
+        message: expect.stringMatching(/Update this instance/),
+      });
+      expect((await first.get('/readyz')).status).toBe(503);
+      expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
+      const third = serverOf({ INTERLUDE_DATABASE_URL: await place.url(), INTERLUDE_TOKEN: first.token });
+      const asked = new Request('http://127.0.0.1/api/v1/sessions', {
+        headers: { authorization: `Bearer ${first.token}` },
+      });
+      const refused = await third.handle(asked);
+      expect(refused.status).toBe(503);
+      expect(refused.headers.get('retry-after')).toBe('5');
+      expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
+      await third.close();
+      vi.restoreAllMocks();
+    });
+  });
+}
+
+besideNewer('in a file', inFile(), [
+  describeIngestContract,
+  describeStreamContract,
+  describeReadModelsContract,
+  describeRequestsContract,
+  describeInboxContract,
+]);
+if (!('missing' in ensureLibsqlServer())) {
+  besideNewer('at a libSQL server', atServer(), [
+    describeIngestContract,
+    describeStreamContract,
+    describeInboxContract,
+  ]);
+}
