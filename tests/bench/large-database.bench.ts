@@ -2,6 +2,7 @@ import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LocalConnection } from '@/db/local-connection';
+import { chunkId } from '@/db/log-chunks';
 import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { note, report } from './report';
@@ -19,8 +20,30 @@ const COPIES = 100;
 const LOADS = 15;
 const PER_REQUEST = 500;
 
-/** Tables whose rows are of an agent or a session. */
-const MULTIPLIED = ['producers', 'agents', 'sessions', 'producer_sessions', 'turns', 'tasks', 'obligations', 'events'];
+/** A page of the inbox at least, so that it shows as much of the few as of the many. */
+const FAILED_SESSIONS = 120;
+/** Of each agent, in whole chunks, so that no start has any to index. */
+const LOG_LINES = 1_024;
+
+/** Tables with rows of agents or sessions, and by what those are told from the dashboard's own. */
+const MULTIPLIED = {
+  producers: 'id',
+  agents: 'id',
+  sessions: 'id',
+  producer_sessions: 'session_id',
+  turns: 'session_id',
+  tasks: 'session_id',
+  obligations: 'session_id',
+  events: 'session_id',
+  inbox: 'agent_id',
+  insights: 'agent_id',
+  activity: 'agent_id',
+  agent_logs: 'agent_id',
+  log_components: 'agent_id',
+  log_lines: 'agent_id',
+  // by the agent's number in its id. What a search reads besides, no page does
+  log_chunks: null,
+};
 
 const PAGES = [
   '/',
@@ -39,6 +62,8 @@ const PAGES = [
 ];
 
 const TOKEN = 'a-token-for-benches-0123456789';
+/** Of pages, which a token alone does not open: what each server's sign-in gave. */
+const cookies = new Map<LiveServer, string>();
 const folder = await mkdtemp(join(tmpdir(), 'interlude-large-'));
 const [small, large] = [join(folder, 'small'), join(folder, 'large')];
 const servers: LiveServer[] = [];
@@ -65,6 +90,7 @@ try {
   const againAt = performance.now();
   await many.restart();
   report('5 M events: start after a kill', performance.now() - againAt, 'ms', { atMost: 3_000 });
+  for (const server of [few, many]) cookies.set(server, await signIn(server));
   for (const path of PAGES) {
     // in turns: whatever else the machine does meets both
     const times = { few: [] as number[], many: [] as number[] };
@@ -92,18 +118,77 @@ async function fill(server: LiveServer): Promise<void> {
     connection.close();
     return Number(rows[0]?.count);
   };
+  const send = async (agent: number, records: { seq: number }[]) => {
+    const response = await fetch(`${server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ producer: { id: `bench-${agent}`, epoch: 1 }, records }),
+    });
+    const answer = (await response.json()) as { rejected?: unknown[] };
+    if (!response.ok || answer.rejected?.length !== 0) throw new Error(JSON.stringify(answer));
+  };
+  let seq = 0;
   for (let sent = 0; sent % 20 !== 0 || (await count()) < EVENTS; sent += 1) {
     for (const [agent, source] of sources.entries()) {
-      const records = Array.from({ length: PER_REQUEST }, () => source.next().value as WorkRecord);
-      const response = await fetch(`${server.url}/api/v1/events`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ producer: { id: `bench-${agent}`, epoch: 1 }, records }),
-      });
-      if (!response.ok) throw new Error(await response.text());
-      await response.arrayBuffer();
+      await send(
+        agent,
+        Array.from({ length: PER_REQUEST }, () => source.next().value as WorkRecord),
+      );
     }
+    seq += PER_REQUEST;
   }
+  for (const agent of sources.keys()) {
+    const rest = [...failures(`bench-${agent}`), ...logLines(`bench-${agent}`)];
+    const records = rest.map((record, at) => ({ ...record, seq: seq + at + 1 }));
+    for (let at = 0; at < records.length; at += PER_REQUEST) await send(agent, records.slice(at, at + PER_REQUEST));
+  }
+  await untilIndexed();
+}
+
+/** Some of an agent's sessions break off: they need a person. */
+function failures(agentId: string) {
+  return Array.from({ length: FAILED_SESSIONS / AGENTS }, (_, at) => {
+    const sessionId = `${agentId}-s${SESSIONS_PER_AGENT - 1 - at}`;
+    const runId = `${sessionId}-broken`;
+    const of = { kind: 'event', agentId, sessionId, occurredAt: Date.now() };
+    return [
+      { ...of, event: { type: 'RUN_STARTED', threadId: sessionId, runId } },
+      { ...of, event: { type: 'RUN_ERROR', runId, message: 'The model does not answer.' } },
+    ];
+  }).flat();
+}
+
+/** What an agent logs, with a hook that dies now and then. */
+function logLines(agentId: string) {
+  return Array.from({ length: LOG_LINES }, (_, at) => {
+    const fails = at % 16 === 0;
+    const said = fails ? { insight: { signal: 'hook_fatal', source: 'Stop' } } : {};
+    const message = `${fails ? 'exit 3: could not read' : 'has read'} the input of call ${at}`;
+    const log = { level: fails ? 'fatal' : 'info', component: `hook:${at % 5}`, message, ...said };
+    return { kind: 'log', agentId, occurredAt: Date.now(), log };
+  });
+}
+
+async function untilIndexed(): Promise<void> {
+  const connection = new LocalConnection(join(small, 'interlude.db'), 5_000);
+  const left = async () => {
+    const { rows } = await connection.execute('SELECT sum(last_line - indexed_line) AS lines FROM agent_logs', 'loop');
+    return Number(rows[0]?.lines);
+  };
+  while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  connection.close();
+}
+
+async function signIn(server: LiveServer): Promise<string> {
+  const response = await fetch(`${server.url}/sign-in`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: server.url },
+    body: new URLSearchParams({ token: TOKEN }),
+    redirect: 'manual',
+  });
+  const [cookie = ''] = response.headers.getSetCookie();
+  if (response.status !== 303 || cookie === '') throw new Error(`the sign-in is answered with ${response.status}`);
+  return cookie.split(';')[0] ?? '';
 }
 
 /** Copies every row under other ids, at other positions. */
@@ -117,24 +202,27 @@ async function multiply(path: string): Promise<void> {
   const begunAt = performance.now();
   await run('BEGIN IMMEDIATE');
   // by table, so that each index grows in one go
-  for (const table of MULTIPLIED) {
+  for (const [table, owner] of Object.entries(MULTIPLIED)) {
     const columns = (await run(`SELECT name, type FROM pragma_table_info('${table}')`)).rows.filter(
       ({ name }) => !(table === 'sessions' && name === 'number'),
     );
     const values = columns.map(({ name, type }) => {
+      if (table === 'agent_logs' && name === 'number') return `number + k * ${AGENTS}`;
+      if (table === 'log_chunks' && name === 'id') return `id + k * ${chunkId(AGENTS, 0)}`;
       if (/position$/.test(String(name))) return `"${name}" + k * ${shift}`;
       return String(type).toLowerCase() === 'text' ? `replace("${name}", 'bench-', 'bench-' || k || '.')` : `"${name}"`;
     });
     const names = columns.map(({ name }) => `"${name}"`).join(', ');
     await run(`WITH RECURSIVE copies(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM copies WHERE k < ${COPIES - 1})
       INSERT INTO ${table} (${names}) SELECT ${values.join(', ')} FROM copies, ${table} AS original
-        WHERE ${/^(producers|agents|sessions)$/.test(table) ? 'id' : 'session_id'} LIKE 'bench-%' ORDER BY k, original.rowid`);
+        WHERE ${owner === null ? 'true' : `${owner} LIKE 'bench-%'`} ORDER BY k, original.rowid`);
   }
   await run(`UPDATE counter SET position = ${shift * COPIES}`);
   await run('COMMIT');
   await run('PRAGMA wal_checkpoint(TRUNCATE)');
   const [sum] = (
-    await run('SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM sessions) AS sessions')
+    await run(`SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM sessions) AS sessions,
+      (SELECT count(*) FROM inbox WHERE done_at IS NULL) AS items, (SELECT count(*) FROM log_lines) AS lines`)
   ).rows;
   connection.close();
   // no start waits for what the disk has still to write of this
@@ -143,13 +231,17 @@ async function multiply(path: string): Promise<void> {
   await file.close();
   note('5 M events: events', Number(sum?.events), '');
   note('5 M events: sessions', Number(sum?.sessions), '');
+  note('5 M events: open items of the inbox', Number(sum?.items), '');
+  note('5 M events: log lines', Number(sum?.lines), '');
   note('5 M events: to copy them', (performance.now() - begunAt) / 1_000, 's');
 }
 
 async function get(server: LiveServer, path: string): Promise<number> {
   const begunAt = performance.now();
-  const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  const isProgram = /^\/(api|metrics)/.test(path);
+  const headers: HeadersInit = isProgram ? { authorization: `Bearer ${TOKEN}` } : { cookie: cookies.get(server) ?? '' };
+  const response = await fetch(`${server.url}${path}`, { headers, redirect: 'manual' });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   await response.arrayBuffer();
   return performance.now() - begunAt;
 }
