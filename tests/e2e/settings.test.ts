@@ -269,6 +269,8 @@ test('the audit says at its end which entries were removed, and from where its c
   await press(page, 'Check the chain');
   const said = page.getByRole('status').filter({ hasText: 'The chain is whole' });
   await said.getByText(/^It begins with number \d+: older entries were removed by their age/).waitFor();
+  await page.getByLabel('Who').fill('Nobody');
+  await page.getByText('No entry that is left is like this.').waitFor();
   await page.close();
 });
 
