@@ -87,6 +87,7 @@ test('states narrow the list down to what the server has of them, one step back 
 
 test('all that is found can be reached, page by page, and is counted by the server', async () => {
   const page = await it.open('/?q=errand');
+  await live(page);
   await page.getByText(`of ${SESSIONS} sessions found`).waitFor();
   for (let more = 0; more < 2; more += 1) {
     const before = await rows(page).count();
@@ -100,6 +101,7 @@ test('all that is found can be reached, page by page, and is counted by the serv
 
 test('the sessions of one agent are listed by its name alone, until that is taken away', async () => {
   const page = await it.open('/?agent=crowd');
+  await live(page);
   await page.getByText(`of ${SESSIONS + 1} sessions found`).waitFor();
   expect((await ids(page)).includes('broken')).toBe(false);
   await page.getByRole('button', { name: 'Sessions of crowd only: show those of every agent' }).click();
