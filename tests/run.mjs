@@ -63,7 +63,9 @@ const STAGES = {
     const server = ensureLibsqlServer();
     if ('missing' in server)
       return Promise.resolve({ passed: 0, failed: 0, notes: [`not run against a libSQL server\n${server.missing}`] });
-    return vitest('property', { ...SHARED, config: 'tests/vitest.server.config.ts', report: 'property-server' });
+    // the config says which of them
+    const files = ['tests/property/', 'tests/unit/'];
+    return vitest('property', { ...SHARED, config: 'tests/vitest.server.config.ts', files, report: 'property-server' });
   },
   build: async () => {
     await buildWhatIsOld();
