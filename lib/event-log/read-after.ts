@@ -96,20 +96,25 @@ export interface Bounds {
   latest: number;
   /** The newest there is. */
   newest: number;
+  /** The newest change of a row of the fleet that has been removed; 0 where none is asked for. */
+  removedUpTo: number;
 }
 
 /** @param wanted retention removes the events of each session by itself, and rows of the fleet from all of it */
 export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: Wanted): Promise<Bounds> {
   const removed = {
-    sql: `SELECT max(removed_up_to) AS position FROM (
-      SELECT removed_up_to FROM json_each(?1) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value
-      UNION ALL SELECT removed_up_to FROM counter WHERE ?2)`,
-    args: [JSON.stringify(sessionIds), fleet ? 1 : 0],
+    sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
+    args: [JSON.stringify(sessionIds)],
   };
+  const ofFleet = { sql: 'SELECT removed_up_to AS position FROM counter WHERE ?', args: [fleet ? 1 : 0] };
   const own = scope.kind === 'everything' ? [] : [positionIn(scope)];
-  const found = await reader.batch(['SELECT position FROM counter', removed, ...own], 'read');
-  const [newest = 0, oldest = 0, latest = newest] = found.map(({ rows }) => Number(rows[0]?.position ?? 0));
-  return { oldest, latest, newest };
+  const found = await reader.batch(['SELECT position FROM counter', removed, ofFleet, ...own], 'read');
+  const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
+    Number(rows[0]?.position ?? 0),
+  );
+  // what was removed may be of others: whoever has all of their own misses nothing
+  const oldest = Math.max(cut, Math.min(removedUpTo, latest));
+  return { oldest, latest, newest, removedUpTo };
 }
 
 function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowLimits): RowStatement[] {

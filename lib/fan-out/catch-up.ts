@@ -27,7 +27,7 @@ const REPLICA_PAUSE_MS = 20;
  * Turns may be removed between two pages, and rows of the fleet. A reader that might have been told a part of them is
  * ended, and resumes.
  *
- * @param start where the reader stands, and the newest position when that could be resumed
+ * @param start where the reader stands, and what bounds there were when that could be resumed
  * @param client who is waiting: each page takes its turn among all heavy reads
  * @param redactor of a subscriber that is told no secrets
  *
@@ -38,16 +38,17 @@ export async function catchUp(
   database: Database,
   tailer: Tailer,
   wanted: Wanted,
-  start: Pick<Bounds, 'newest'> & { after: number },
+  start: Pick<Bounds, 'newest' | 'removedUpTo'> & { after: number },
   limits: RowLimits,
   client: string,
   redactor: RowRedactor | null = null,
 ): Promise<void> {
-  const { after, newest } = start;
+  const { after, newest, removedUpTo } = start;
   let position = after;
   let told = after;
   let replay = replayFrom(after);
-  let knownRemoved: number | null = null;
+  // where it begins, all that was removed by then has been dealt with
+  const knownRemoved = Math.max(after, removedUpTo);
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
     // A tick that is being read now does not know this subscriber's topics yet.
@@ -56,8 +57,6 @@ export async function catchUp(
     const mustReach = tailer.position;
     const page = await readAfter(database, wanted, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
-    // whoever begins at the beginning has been told nothing of what was gone by then
-    knownRemoved ??= after === 0 ? page.removedUpTo : after;
     const isMissed = wanted.fleet && page.removedUpTo > knownRemoved;
     if (isMissed || page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
       subscriber.close('planned');

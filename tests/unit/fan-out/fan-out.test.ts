@@ -160,10 +160,11 @@ describe('resuming', () => {
   });
 
   test('is a gap when the rows after the position are pruned', () => {
-    expect(resume(9, { oldest: 10, latest: 20, newest: 20 })).toMatchObject({ resume: 'gap', after: 20 });
-    expect(resume(10, { oldest: 10, latest: 20, newest: 20 })).toMatchObject({ resume: 'ok', after: 10 });
-    expect(resume(20, { oldest: 10, latest: 20, newest: 20 })).toMatchObject({ resume: 'ok', after: 20 });
-    expect(resume(21, { oldest: 10, latest: 20, newest: 20 })).toMatchObject({ resume: 'gap', after: 20 });
+    const bounds = { oldest: 10, latest: 20, newest: 20, removedUpTo: 0 };
+    expect(resume(9, bounds)).toMatchObject({ resume: 'gap', after: 20 });
+    expect(resume(10, bounds)).toMatchObject({ resume: 'ok', after: 10 });
+    expect(resume(20, bounds)).toMatchObject({ resume: 'ok', after: 20 });
+    expect(resume(21, bounds)).toMatchObject({ resume: 'gap', after: 20 });
   });
 });
 

@@ -152,6 +152,18 @@ describe('a stream of the fleet, of which something that ended was removed', () 
     expect([await hello(open), await hello(ended), await hello(0)]).toEqual(['gap', 'ok', 'ok']);
   });
 
+  test('is no gap for whoever sees others only, and has all that they did', async () => {
+    await turn('own', 's2');
+    await removed();
+    const scope = { kind: 'session' as const, sessionId: 's2' };
+    const first = await listenTo(fanOut, ['fleet'], { after: 1, scope });
+    await first.frame('up-to-date');
+    const { resume, position: at } = (await first.frame('hello')).data;
+    const again = await listenTo(fanOut, ['fleet'], { after: Number(at), scope });
+    await again.frame('up-to-date');
+    expect([resume, (await again.frame('hello')).data]).toEqual(['gap', { resume: 'ok', position: at }]);
+  });
+
   test('ends where it was removed while the stream was behind', async () => {
     fanOut = fanOutOver(server.target.database, { page: { rows: 1, bytes: 100_000 }, readAheadBytes: 1 });
     await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
