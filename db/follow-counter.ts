@@ -1,3 +1,4 @@
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { pauseIdly } from './next-turn';
 
 /**
@@ -97,7 +98,13 @@ export function shareFollower(start: (onMove: () => void) => () => void): (onMov
   let stop: (() => void) | null = null;
   return (onMove) => {
     // two who give the same function are two
-    const tell = () => onMove();
+    const tell = () => {
+      try {
+        onMove();
+      } catch (error) {
+        serverLog('error', 'a listener of the counter failed', { error });
+      }
+    };
     joined.add(tell);
     const tellAll = () => {
       for (const each of joined) each();

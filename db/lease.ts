@@ -18,18 +18,23 @@ const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + 
   ON CONFLICT (work) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
 
-const LET_GO = 'DELETE FROM leases WHERE work = ? AND holder = ?';
+/** Who holds what nobody does. Then `until` says when what was done last began. */
+const NOBODY = '';
+const LET_GO = `UPDATE leases SET holder = '${NOBODY}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
+const DONE = `SELECT ${NOW} - until AS begun_ms FROM leases WHERE work = ? AND holder = '${NOBODY}'`;
 
 /** Whose a piece of work is to do, of all that have the database open. */
 export interface Lease {
   /** Whether it is for this one now. Takes the lease where it is free, and renews it. */
   isHeld(): Promise<boolean>;
-  /** Others need not wait for the end of its term. */
-  letGo(): Promise<void>;
+  /** The work is done, and took so long: others need not wait for the end of the term. */
+  letGo(tookMs: number): Promise<void>;
+  /** How long ago that began which was done last, in milliseconds; null while somebody is at it, or if nobody was. */
+  doneSinceMs(): Promise<number | null>;
 }
 
 /** Of those on one file, each does what it finds. */
-export const NO_LEASE: Lease = { isHeld: async () => true, letGo: async () => {} };
+export const NO_LEASE: Lease = { isHeld: async () => true, letGo: async () => {}, doneSinceMs: async () => null };
 
 export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
@@ -51,8 +56,14 @@ export class ServerLease implements Lease {
     }
   }
 
-  async letGo(): Promise<void> {
-    await this.#server.batch([{ sql: LET_GO, args: [this.#work, this.#holder] }], 'write');
+  async letGo(tookMs: number): Promise<void> {
+    await this.#server.batch([{ sql: LET_GO, args: [this.#work, this.#holder, Math.ceil(tookMs)] }], 'write');
+  }
+
+  async doneSinceMs(): Promise<number | null> {
+    const [found] = await this.#server.batch([{ sql: DONE, args: [this.#work] }], 'read');
+    const row = found?.rows[0];
+    return row === undefined ? null : Number(row.begun_ms);
   }
 
   async #look(): Promise<boolean> {

@@ -30,7 +30,7 @@ const POLL_MS = 1000;
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
 /** How long to wait for another process that does what is due, and how often to look whether it has. */
-const MOST_WAIT_MS = 10_000;
+const MOST_WAIT_MS = 6_000;
 const LOOK_AGAIN_MS = 250;
 
 /** How often to look up when the newest record came. */
@@ -208,15 +208,19 @@ export class CommandHub {
     const isDue = async () => Number((await this.#database.reader.execute(due)).rows[0]?.is_any_due) === 1;
     const since = this.#steady();
     while (await isDue()) {
-      if (await this.#lease.isHeld()) {
-        // if it can't be let go, its term runs out
-        await this.sweep().finally(() => this.#lease.letGo().catch(() => {}));
-        return;
-      }
-      // whoever is at it goes on, and what can't be worked on stays due
+      if (await this.#lease.isHeld()) return this.#sweepAndLetGo();
       if (this.#steady() - since > MOST_WAIT_MS) return;
       await pause(LOOK_AGAIN_MS);
+      // what is due still, somebody has tried in vain since this was asked
+      const begunMs = await this.#lease.doneSinceMs();
+      if (begunMs !== null && begunMs <= this.#steady() - since) return;
     }
+  }
+
+  async #sweepAndLetGo(): Promise<void> {
+    const since = this.#steady();
+    // if it can't be let go, its term runs out
+    await this.sweep().finally(() => this.#lease.letGo(this.#steady() - since).catch(() => {}));
   }
 
   #sweeps(hour: Hour): RowWork[] {
@@ -316,7 +320,10 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#lease.isHeld())) await this.sweep();
+      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#lease.isHeld())) {
+        // where processes don't last, this one may be the next to freeze
+        await (this.#lasts ? this.sweep() : this.#sweepAndLetGo());
+      }
       this.#failing.delete('look');
     } catch (error) {
       this.#failed('look', error);

@@ -76,7 +76,8 @@ export class Broadcast {
    * @param whole up to there, nothing can have been removed before it was read
    * @returns how many subscribers got something
    */
-  async publish({ rows, upTo }: RowPage, from: number, whole: number): Promise<number> {
+  async publish({ rows, upTo, removedUpTo }: RowPage, from: number, whole: number): Promise<number> {
+    if (removedUpTo > whole) endAll(this.#audiencesByTopic.get('fleet') ?? new Set());
     const ticks = new Map<Audience, Tick>();
     const pace = new Pace();
     for (const row of rows) {
@@ -145,9 +146,9 @@ export class Broadcast {
 }
 
 /** They resume, and are told that there is a gap. */
-function endAll(audiences: ReadonlySet<Audience>, row: Row): void {
+function endAll(audiences: ReadonlySet<Audience>, row: Row | null = null): void {
   for (const { scope, subscribers } of [...audiences]) {
-    if (isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');
+    if (row === null || isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');
   }
 }
 

@@ -115,7 +115,7 @@ export class Tailer {
       if (page.complete) this.#whole = page.upTo;
       else this.#isAwake = true;
       this.#failing = false;
-      if (page.rows.length > 0) this.#chunkCount = await this.#publish(page, from, whole);
+      if (page.rows.length > 0 || page.removedUpTo > whole) this.#chunkCount = await this.#publish(page, from, whole);
     } catch (error) {
       if (stop !== this.#stop) return;
       // damage has been logged already

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
@@ -82,5 +82,20 @@ suites('many runners that go at once', () => {
     expect(left).toEqual(hubs.map(() => 0));
     expect(await told()).toBe(180);
     expect(line.requests - before).toBeLessThan(3 * ofOne);
+  });
+
+  test('hold up nobody where one of them can’t be told of: it is tried for all who ask at once', async () => {
+    await leave(3);
+    await near.writes.run((transaction) =>
+      transaction.execute(`UPDATE sessions SET body = '{' WHERE id = 'session of agent-${round}-1'`),
+    );
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const hubs = await Promise.all(Array.from({ length: 12 }, () => instance('perRequest')));
+    await Promise.all(hubs.map((hub) => hub.sweepDue()));
+    const tries = said.mock.calls.flat().filter((line) => /of the missed agent .* is left alone/.test(String(line)));
+    said.mockRestore();
+    expect(tries.length).toBeGreaterThan(0);
+    expect(tries.length).toBeLessThan(4);
+    expect(await told()).toBe(182);
   });
 });

@@ -164,6 +164,23 @@ describe('a stream of the fleet, of which something that ended was removed', () 
     expect([resume, (await again.frame('hello')).data]).toEqual(['gap', { resume: 'ok', position: at }]);
   });
 
+  test('ends where its process stood still meanwhile', async () => {
+    await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
+    const other = await openDatabase({ url: server.target.database.url });
+    ends.push(() => other.close());
+    fanOut = fanOutOver(other);
+    const reader = await listen(await position(), ['fleet']);
+    const log = await listen(await position(), ['logs:a1']);
+    await Promise.all([reader.frame('up-to-date'), log.frame('up-to-date')]);
+    await server.write([asks(CUSTOM.requestResolved, { outcome: 'allowed' })]);
+    await server.later(5);
+    await server.later(6);
+    await server.retain();
+    await insertRows(other, [{ log: 'awake' }]);
+    expect((await reader.end()).at(-1)).toEqual({ event: 'bye', data: { reason: 'planned' } });
+    await log.frame('log');
+  });
+
   test('ends where it was removed while the stream was behind', async () => {
     fanOut = fanOutOver(server.target.database, { page: { rows: 1, bytes: 100_000 }, readAheadBytes: 1 });
     await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
