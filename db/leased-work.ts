@@ -45,6 +45,10 @@ export class LeasedWork {
       .finally(() => this.#busy.delete(kind));
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Nothing begins any more. */
   close(): void {
     this.#isClosed = true;

@@ -61,6 +61,11 @@ export function isAnyDue(all: readonly DueRows[]): InStatement {
   return { sql: `SELECT ${exists.join(' OR ')} AS is_any_due`, args };
 }
 
+export async function hasDue(reader: Pick<Reader, 'execute'>, all: readonly DueRows[]): Promise<boolean> {
+  const { rows } = await reader.execute(isAnyDue(all));
+  return Number(rows[0]?.is_any_due) === 1;
+}
+
 export interface RowWork {
   /** What the rows are, for the log. */
   kind: string;

@@ -3,7 +3,7 @@ import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import type { Lease } from '@/db/lease';
 import { pause } from '@/db/next-turn';
-import { isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
+import { hasDue, isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
 import type { AboutJob } from '@/db/writes';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import { ClockWatch } from '@/lib/access/clock-watch';
@@ -204,10 +204,9 @@ export class CommandHub {
    * it, where nobody has looked since the last request.
    */
   async sweepDue(): Promise<void> {
-    const due = isAnyDue(this.#sweeps(await this.#hour()).map(({ due }) => due));
-    const isDue = async () => Number((await this.#database.reader.execute(due)).rows[0]?.is_any_due) === 1;
+    const due = this.#sweeps(await this.#hour()).map((work) => work.due);
     const since = this.#steady();
-    while (await isDue()) {
+    while (await hasDue(this.#database.reader, due)) {
       if (await this.#lease.isHeld()) return this.#sweepAndLetGo();
       if (this.#steady() - since > MOST_WAIT_MS) return;
       await pause(LOOK_AGAIN_MS);

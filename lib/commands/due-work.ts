@@ -32,16 +32,16 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
   const atOnce = Math.ceil(database.writes.atOnce / 2);
   const tellAll = async (due: DueRows, choice: RowChoice, tell: typeof tellAbsence) => {
     const { rows: agents } = await database.reader.execute(selectDue(due, choice, due.key, atOnce));
-    const told = await Promise.allSettled(
+    const outcomes = await Promise.allSettled(
       agents.map((row) => {
         const id = String(row[due.key]);
         const whose = { only: id, except: [] };
         return database.writes.run((transaction) => tell(transaction, now, whose), { keys: [`agent:${id}`] });
       }),
     );
-    const failed = told.find(({ status }) => status === 'rejected');
+    const failed = outcomes.find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;
-    return told.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0);
+    return outcomes.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0);
   };
   /** One agent's sessions; one by one if they can't be told together. */
   const tellSessions = async (agent: RowChoice, tell: typeof tellAbsence) => {
@@ -53,6 +53,11 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
     });
     return 0;
   };
+  const told = (kind: string, due: DueRows, tell: typeof tellAbsence): RowWork => ({
+    kind,
+    due,
+    work: (choice) => (choice.only === null ? tellAll(due, choice, tell) : tellSessions(choice, tell)),
+  });
   // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
   const requests: RowWork = {
     kind: 'what expired in the session',
@@ -82,18 +87,8 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
       due: silentRunners(now),
       work: written((transaction, choice) => disconnectSilent(transaction, now, choice, lasts)),
     },
-    {
-      kind: 'the missed runner of',
-      due: missedRunners(now),
-      work: (choice) =>
-        choice.only === null ? tellAll(missedRunners(now), choice, tellAbsence) : tellSessions(choice, tellAbsence),
-    },
-    {
-      kind: 'the silent agent',
-      due: silentAgents(now),
-      work: (choice) =>
-        choice.only === null ? tellAll(silentAgents(now), choice, tellSilence) : tellSessions(choice, tellSilence),
-    },
+    told('the missed runner of', missedRunners(now), tellAbsence),
+    told('the silent agent', silentAgents(now), tellSilence),
     {
       kind: 'what was asked in the session',
       due: forsakenSessions(now),

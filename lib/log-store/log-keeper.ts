@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
-import { ALL_DUE, isAnyDue, RowSweep, selectDue } from '@/db/row-sweep';
+import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/access/clock-trust';
 import type { ServerContext } from '@/lib/access/server-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
@@ -31,7 +31,6 @@ export class LogKeeper {
   #soon: ReturnType<typeof setTimeout> | undefined;
   readonly #rows: RowSweep;
   readonly #work: LeasedWork;
-  #isClosed = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: Retention) {
     this.#lasts = server.kind !== 'perRequest';
@@ -49,7 +48,7 @@ export class LogKeeper {
 
   /** Begins, unless it has begun. */
   keep(): void {
-    if (this.#unlisten !== null || this.#isClosed) return;
+    if (this.#unlisten !== null || this.#work.isClosed) return;
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
     const retain = () => this.#work.begin('removing', () => this.retain());
     this.#timers = [setInterval(() => this.#lookSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
@@ -60,7 +59,6 @@ export class LogKeeper {
 
   /** Stops. A running slice is finished. */
   close(): void {
-    this.#isClosed = true;
     this.#work.close();
     this.#unlisten?.();
     clearTimeout(this.#soon);
@@ -74,7 +72,7 @@ export class LogKeeper {
       kind: 'the index of the log of',
       due: UNINDEXED_LOGS,
       work: async (choice) => {
-        if (this.#isClosed) return 0;
+        if (this.#work.isClosed) return 0;
         let indexed = 0;
         for (const backlog of await chunkBacklogs(reader, choice)) {
           await paced(async () => {
@@ -103,7 +101,7 @@ export class LogKeeper {
       kind: 'the old end of the log of',
       due: overdue,
       work: async (choice) => {
-        if (this.#isClosed) return 0;
+        if (this.#work.isClosed) return 0;
         let removed = 0;
         const { rows } = await reader.execute(selectDue(overdue, choice, overdue.key, ALL_DUE));
         for (const agentId of rows.map((row) => String(row.agent_id))) {
@@ -117,22 +115,17 @@ export class LogKeeper {
   }
 
   #lookSoon(): void {
-    if (this.#soon !== undefined || this.#isClosed) return;
+    if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
       // a running slice finds what is left to do by itself
       this.#work.begin(
         'indexing',
         () => this.indexAll(),
-        () => this.#isIndexDue(),
+        () => hasDue(this.#database.reader, [UNINDEXED_LOGS]),
       );
     }, INDEX_AFTER_MS);
     unref(this.#soon);
-  }
-
-  async #isIndexDue(): Promise<boolean> {
-    const { rows } = await this.#database.reader.execute(isAnyDue([UNINDEXED_LOGS]));
-    return Number(rows[0]?.is_any_due) === 1;
   }
 }
 

@@ -31,7 +31,6 @@ export class HistoryKeeper {
   readonly #work: LeasedWork;
   #timer: ReturnType<typeof setInterval> | null = null;
   #isTooLarge = false;
-  #isClosed = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
     this.#lasts = server.kind !== 'perRequest';
@@ -49,7 +48,7 @@ export class HistoryKeeper {
 
   /** Begins, unless it has begun. */
   keep(): void {
-    if (this.#timer !== null || this.#isClosed) return;
+    if (this.#timer !== null || this.#work.isClosed) return;
     const look = () => this.#work.begin('removing', () => this.retain());
     this.#timer = setInterval(look, RETENTION_EVERY_MS);
     (this.#timer as { unref?: () => void }).unref?.();
@@ -58,7 +57,6 @@ export class HistoryKeeper {
 
   /** Stops. A running slice is finished. */
   close(): void {
-    this.#isClosed = true;
     this.#work.close();
     if (this.#timer !== null) clearInterval(this.#timer);
   }
@@ -75,7 +73,7 @@ export class HistoryKeeper {
     // the same time for all slices, even if the clock is moved meanwhile
     const now = this.#now();
     const slices: Paced = async (slice) => {
-      if (!this.#isClosed) await paced(slice);
+      if (!this.#work.isClosed) await paced(slice);
     };
     const remove = async (limits: Limits) => {
       await removeHistory(this.#database, this.#rows, limits, now, slices);
@@ -84,7 +82,7 @@ export class HistoryKeeper {
     };
     await remove(await limitsByAge(this.#database, this.#retention, now));
     await removeAudit(this.#database, now - this.#retention.auditMs, now, slices);
-    const isSmall = this.#isClosed || (await removeBySize(this.#database, this.#retention, now, remove));
+    const isSmall = this.#work.isClosed || (await removeBySize(this.#database, this.#retention, now, remove));
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
