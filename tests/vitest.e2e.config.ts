@@ -14,6 +14,7 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
+    globalSetup: 'tests/support/shared-dashboards.ts',
     setupFiles: ['tests/support/patient-waits.ts'],
     maxWorkers: 2,
   },

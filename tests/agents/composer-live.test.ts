@@ -5,13 +5,13 @@ import { claudeStage, quick } from '../support/claude-stage';
 import { HOLD, letGo } from '../support/held-task';
 import { messages, said, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** Somebody at the browser, the real runner, the real Claude Code. Only the model behind Claude Code is scripted. */
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(() => it.close());
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { firstPaint } from './first-paint';
 import { longSession } from './long-session';
 import { type MainThread, traceMainThread } from './main-thread';
@@ -15,7 +15,7 @@ const SCROLLED_TURNS = 3_000;
 const DELTAS_PER_SECOND = 500;
 const STREAMED_MS = 8_000;
 
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   // tsx marks functions with a helper that pages do not have
   await it.context.addInitScript('globalThis.__name ??= (value) => value');

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { firstPaint } from './first-paint';
 import { traceMainThread } from './main-thread';
 import { note, report } from './report';
@@ -14,7 +14,7 @@ const CHANGES_PER_SECOND = 200;
 const CHANGING_MS = 10_000;
 const PAINT_RUNS = 5;
 
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   // tsx marks functions with a helper that pages do not have
   await it.context.addInitScript('globalThis.__name ??= (value) => value');

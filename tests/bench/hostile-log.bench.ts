@@ -2,7 +2,7 @@ import { twoLetters } from '../support/hostile-batches';
 import { hostileTexts } from '../support/hostile-texts';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { traceMainThread } from './main-thread';
 import { note, report } from './report';
 
@@ -39,7 +39,7 @@ const CASES: Case[] = [
   { name: 'hostile texts', query: '', lines: hostileTexts(LINE).map(({ text }) => ({ message: text })) },
 ];
 
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   await it.context.addInitScript(
     () => void localStorage.setItem('interlude:log-settings', JSON.stringify({ wraps: true, dims: true })),

@@ -1,12 +1,12 @@
 import { EventWriter } from '../support/event-writer';
 import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { traceMainThread } from './main-thread';
 import { note, report } from './report';
 
 /** Pages of sessions that were made to hold up whoever renders them, and what they cost the server and the browser. */
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   const agent = new EventWriter(it.server, 'hostile');
   const ids: string[] = [];

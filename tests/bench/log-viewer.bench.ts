@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { firstPaint } from './first-paint';
 import { type MainThread, traceMainThread } from './main-thread';
 import { note, report } from './report';
@@ -13,7 +13,7 @@ const OPEN_RUNS = 5;
 const LINES_PER_SECOND = 2_000;
 const TAILED_MS = 8_000;
 
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   // tsx marks functions with a helper that pages do not have
   await it.context.addInitScript('globalThis.__name ??= (value) => value');

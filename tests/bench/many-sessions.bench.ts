@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { note, report } from './report';
 
 /** The start page with 20,000 open sessions: what a load costs, what it leaves, and what an agent waits beside it. */
@@ -17,7 +17,7 @@ const SEARCHES = {
   'several words, of one agent': 'q=it+takes+answer&agent=fleet-500',
 };
 
-const it: Visit = await visit();
+const it: OwnVisit = await visitOwn();
 try {
   const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   for (let from = 0; from < SESSIONS; from += 500) {

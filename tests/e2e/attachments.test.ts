@@ -6,12 +6,12 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(() => it.close());
 

@@ -5,14 +5,14 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** A fleet of a thousand agents before an operator. */
 const AGENTS = 1_000;
-let it: Visit;
+let it: OwnVisit;
 
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   const records = Array.from({ length: AGENTS }, (_, at) => ({
     seq: at + 1,
     kind: 'status',

@@ -64,7 +64,7 @@ test('an edit unfolds to what it changes, in colour and by signs; a list of thin
     .poll(async () => (await items.allTextContents()).map((text) => text.trim()))
     .toEqual(['done: Read', 'in progress: Run the tests']);
   expect(it.complaints).toEqual([]);
-  await page.close();
+  await it.leave(page);
 });
 
 test('a call that waits for a person neither turns nor ticks; when its time is over nothing is offered any more', async () => {
@@ -106,7 +106,7 @@ test('a call that waits for a person neither turns nor ticks; when its time is o
   await press(pinned.getByRole('button', { name: 'Dismiss' }));
   await pinned.waitFor({ state: 'detached' });
   expect(it.complaints).toEqual([]);
-  await page.close();
+  await it.leave(page);
 });
 
 test('a call waits without a spinner where it is asked apart from it; the clocks are the server’s, whatever the browser’s says', async () => {
@@ -154,5 +154,5 @@ test('how long a task took stays on one line beside a long name', async () => {
     .first();
   expect(await time.evaluate((element) => element.getClientRects().length)).toBe(1);
   expect((await time.boundingBox())?.height).toBeLessThan(24);
-  await page.close();
+  await it.leave(page);
 });

@@ -7,7 +7,7 @@ import type { SessionSummary } from '@/lib/protocol/read-models';
 import { type CliRun, runShell, startShell } from '../support/cli';
 import { startLiveServer } from '../support/live-server';
 import { tempDir } from '../support/temp-dir';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /**
  * What the first page, the README and the terminal say to paste, pasted into a shell that has nothing of ours in its
@@ -16,13 +16,13 @@ import { type Visit, visit } from '../support/visit';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-let it: Visit;
+let it: OwnVisit;
 let token: string;
 let home: string;
 const running: CliRun[] = [];
 beforeAll(async () => {
   // without a token in its environment it makes one, as for a new user
-  it = await visit({ signedIn: false, env: { INTERLUDE_TOKEN: '' } });
+  it = await visitOwn({ signedIn: false, env: { INTERLUDE_TOKEN: '' } });
   token = (await readFile(join(it.server.dataDir, 'token'), 'utf8')).trim();
   const sdk = join(it.server.dataDir, 'agents/node_modules/@anthropic-ai/claude-agent-sdk');
   await mkdir(sdk, { recursive: true });

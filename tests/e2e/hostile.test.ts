@@ -7,12 +7,12 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
-let it: Visit;
+let it: OwnVisit;
 let listener: Server;
 const reached: string[] = [];
 /** What agents write is hostile. Whatever of this acted would call `harm`, or reach the listener that nobody may reach. */
@@ -55,7 +55,7 @@ beforeAll(async () => {
     '\u202egnp.exe\u202c \u2066\u2067turned\u2069',
     `{{constructor.constructor("harm()")()}} ${'$'}{harm()} __proto__`,
   ];
-  it = await visit();
+  it = await visitOwn();
 });
 beforeEach(() => {
   it.complaints.length = 0;

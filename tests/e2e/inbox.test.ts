@@ -9,10 +9,10 @@ import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** What needs a person, before two of them in browsers of their own. */
-let it: Visit;
+let it: OwnVisit;
 let other: ChromiumProfile;
 let agent: EventWriter;
 
@@ -29,7 +29,7 @@ const answered = (requestId: string): AgUiEvent => ({
 });
 
 beforeAll(async () => {
-  it = await visit({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
+  it = await visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
   other = await openProfile();
   agent = new EventWriter(it.server, 'builder');
   await agent.write('asks', [

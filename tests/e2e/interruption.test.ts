@@ -4,14 +4,14 @@ import { EventWriter } from '../support/event-writer';
 import { startReplay } from '../support/play-recording';
 import { assistantTexts } from '../support/read-recording';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** High enough to lay out a whole recording at once. */
 const WINDOW = { width: 1280, height: 6_000 };
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit({ chromium: { viewport: WINDOW } });
+  it = await visitOwn({ chromium: { viewport: WINDOW } });
 });
 afterAll(() => it.close());
 
@@ -86,7 +86,7 @@ test('an open page outlives the power cut of its server, and misses nothing that
 });
 
 /** The words on the page, however they are set: markdown and line breaks apart. */
-async function wordsOf(page: Awaited<ReturnType<Visit['open']>>): Promise<string> {
+async function wordsOf(page: Awaited<ReturnType<OwnVisit['open']>>): Promise<string> {
   const texts = await transcriptOf(page).allInnerTexts();
   return wordsIn(texts.join('\n')).join(' ');
 }

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   agent = new EventWriter(it.server, 'keyed');
   const turns = Array.from({ length: 25 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}\n\nand more`));
   const work = [

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** A session whose newest turn is too much to come with its page, which asks for it by itself. */
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, at) => [`k${at}`, at]));
   const calls = ['c1', 'c2', 'c3', 'c4', 'c5'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
   const work = [...calls, ...message('m1', 'All of it is set.')];

@@ -11,7 +11,7 @@ import { press } from '../support/press';
 import { rowFaults } from '../support/row-faults';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /**
  * Every page at five widths, of content nobody would draw a page for: no text is cut off, printed over or moved. A page
@@ -59,9 +59,9 @@ const AGENT_ROWS = 'main [role=row] a[href^="/agents/"]';
 /** Less of a name, and nobody knows whose row it is. */
 const READABLE_PX = 56;
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   await playRecording(it.server, 'demo/test-run');
   await playRecording(it.server, 'demo/research');
   const agent = new EventWriter(it.server, LONG_NAME);

@@ -5,19 +5,19 @@ import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { playRecording } from '../support/play-recording';
 import { live, shownTurns, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const recordings = ['', 'demo/'].flatMap((folder) =>
   readdirSync(new URL(`../fixtures/recordings/${folder}`, import.meta.url))
     .filter((file) => file.endsWith('.jsonl'))
     .map((file) => `${folder}${file.replace(/\.jsonl$/, '')}`),
 );
-let it: Visit;
+let it: OwnVisit;
 /** The tab that goes from session to session. */
 let watched: Page;
 beforeAll(async () => {
   // high enough to lay out a whole recording at once, and coarse, since nobody looks at the picture
-  it = await visit({ chromium: { viewport: { width: 1280, height: 5_000 }, deviceScaleFactor: 0.2 } });
+  it = await visitOwn({ chromium: { viewport: { width: 1280, height: 5_000 }, deviceScaleFactor: 0.2 } });
   watched = await it.open('/');
 });
 afterAll(async () => {

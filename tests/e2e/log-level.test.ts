@@ -5,12 +5,12 @@ import { barriersInBothThemes } from '../support/barriers';
 import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** The level turned by hand, in a browser, of runners that run. */
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(async () => {
   await it.close();

@@ -4,9 +4,9 @@ import type { LogPage } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { LogWriter, type WrittenLine } from '../support/log-writer';
 import { isFocused, live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 let busy: LogWriter;
 const now = Date.now();
 
@@ -34,7 +34,7 @@ const SPECIAL: Record<number, WrittenLine> = {
 };
 
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   await new LogWriter(it.server, 'storyteller').write(STORY.map((line, at) => ({ ...line, ...SPECIAL[at] })));
   busy = new LogWriter(it.server, 'busy');
   await busy.numbered(300);

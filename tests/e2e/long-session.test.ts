@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const TURNS = 300;
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   const turns = Array.from({ length: TURNS }, (_, at) =>
     userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
   );
@@ -167,7 +167,7 @@ test('a wheel turned upwards passes every turn in order, down to the first', asy
   await page.close();
 });
 
-type Page = Awaited<ReturnType<Visit['open']>>;
+type Page = Awaited<ReturnType<OwnVisit['open']>>;
 
 async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> {
   let over = false;

@@ -6,12 +6,12 @@ import { type CliRun, startCli } from '../support/cli';
 import { expectWithin } from '../support/pace';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 let demo: CliRun | null = null;
 beforeAll(async () => {
-  it = await visit({ signedIn: false });
+  it = await visitOwn({ signedIn: false });
 });
 afterAll(async () => {
   demo?.process.kill('SIGINT');

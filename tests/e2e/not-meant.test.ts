@@ -6,12 +6,12 @@ import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(() => it.close());
 

@@ -6,7 +6,7 @@ import { press } from '../support/press';
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { badgeOf, live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** A server that is silent: it takes connections, and nothing comes. */
 
@@ -27,10 +27,10 @@ const MOVED_CLOCK = `
 
 const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
 
-let it: Visit;
+let it: OwnVisit;
 let line: SwallowingProxy;
 beforeAll(async () => {
-  it = await visit({
+  it = await visitOwn({
     chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
     origin: async (server) => {

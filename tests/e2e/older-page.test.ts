@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { live, shownTurns } from '../support/transcript-page';
 import { message, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
   // high enough that older turns are asked for at once
-  it = await visit({ chromium: { viewport: { width: 1024, height: 6_000 } } });
+  it = await visitOwn({ chromium: { viewport: { width: 1024, height: 6_000 } } });
 });
 afterAll(async () => {
   expect(it.complaints).toEqual([]);

@@ -4,12 +4,12 @@ import { EventWriter } from '../support/event-writer';
 import { countStreams, type StreamCounter } from '../support/stream-counter';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 let streams: StreamCounter;
 beforeAll(async () => {
-  it = await visit({
+  it = await visitOwn({
     origin: async (server) => {
       streams = await countStreams(server.url);
       return streams.origin;

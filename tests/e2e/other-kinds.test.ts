@@ -7,11 +7,11 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, toolCall } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { requestOpened, requestResolved, WireRunner } from '../support/wire-runner';
 
 /** What agents of other kinds tell and offer: answers of their own, plans, edits with results, ends nobody told. */
-let it: Visit;
+let it: OwnVisit;
 let agent: EventWriter;
 let runner: WireRunner;
 
@@ -84,7 +84,7 @@ const woken = (type: 'RUN_STARTED' | 'RUN_FINISHED', runId: string, taskId: stri
 });
 
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   agent = new EventWriter(it.server, 'other');
   for (const session of ['work', 'asks', 'slash', 'ends']) await agent.status(session, STATUS);
   runner = await WireRunner.connect(it.server, 'other');

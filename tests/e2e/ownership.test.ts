@@ -6,11 +6,11 @@ import { EventWriter } from '../support/event-writer';
 import { press, pressUntil } from '../support/press';
 import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(async () => {
   await it.close();

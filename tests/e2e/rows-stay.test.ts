@@ -4,12 +4,12 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   agent = new EventWriter(it.server, 'many');
   for (const id of ['one', 'two', 'three', 'four']) await agent.write(id, userTurn('r1', `Session ${id}`, 'Done.'));
 });

@@ -8,7 +8,7 @@ import { comesWithin } from '../support/pace';
 import { press, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
 /** What an operator sees of a session whose runner is gone. */
@@ -16,9 +16,9 @@ import { WireRunner } from '../support/wire-runner';
 /** Pictures are kept only where somebody asks for them. */
 const PICTURES = process.env.INTERLUDE_TEST_PICTURES;
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(async () => {
   await it.close();

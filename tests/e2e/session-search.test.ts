@@ -4,15 +4,15 @@ import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** More than two pages of the list. */
 const SESSIONS = 230;
 
-let it: Visit;
+let it: OwnVisit;
 let crowd: EventWriter;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   crowd = new EventWriter(it.server, 'crowd');
   await crowd.write('first-of-all', userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'));
   await crowd.writeMany(

@@ -3,13 +3,13 @@ import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** How a session stands, why, and what people make of it, in a browser and by keyboard. */
-let it: Visit;
+let it: OwnVisit;
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   agent = new EventWriter(it.server, 'builder');
   await agent.write('failed', [
     ...userTurn('r1', 'Mend the login test', 'Trying.'),

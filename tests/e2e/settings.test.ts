@@ -14,13 +14,13 @@ import { expectWithin } from '../support/pace';
 import { removeAuditLater } from '../support/remove-turns';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const VIEWER = `ils_${'v'.repeat(43)}`;
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } });
+  it = await visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } });
   await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
 });
 afterAll(async () => {

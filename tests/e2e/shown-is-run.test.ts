@@ -9,12 +9,12 @@ import { LogWriter } from '../support/log-writer';
 import { press, pressUntil, takesPresses } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
 beforeEach(() => {

@@ -4,11 +4,11 @@ import { type AddressInfo, isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SignInCode } from '@/lib/protocol/access';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit({ signedIn: false, env: { HOST: '0.0.0.0' } });
+  it = await visitOwn({ signedIn: false, env: { HOST: '0.0.0.0' } });
 });
 afterAll(() => it.close());
 

@@ -19,19 +19,19 @@ import { rawRequest } from '../support/raw-request';
 import { tempDir } from '../support/temp-dir';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
 /** Two parts, the second of which means something else to a pattern than to an address. */
 const BASE = '/tools/inter.lude';
 
-let it: Visit;
+let it: OwnVisit;
 /** Where browsers on this machine have it. */
 let pages = '';
 beforeAll(async () => {
   // there may be no build yet
   await buildWhatIsOld(BASE);
-  it = await visit({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
+  it = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
   pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
 }, 2 * TEST_MS);
 afterAll(() => it.close());
@@ -276,7 +276,7 @@ test('somebody who signs in with the identity provider comes back beneath the pa
     { id: 'interlude', secret: 'the secret of interlude', publicUrl },
   ]);
   onTestFinished(() => identity.stop());
-  const team = await visit({
+  const team = await visitOwn({
     port,
     signedIn: false,
     env: {

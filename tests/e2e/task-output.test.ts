@@ -6,12 +6,12 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** What a task writes while it runs, before an operator. */
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
 });
 afterAll(async () => {
   await it.close();

@@ -7,17 +7,17 @@ import { LogWriter } from '../support/log-writer';
 import { adaptRecording } from '../support/read-recording';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const TURNS = 200;
 /** The turns of the long session begin this far apart, and run for half of it. */
 const EVERY_MS = 2_000;
 const TICK_MS = 400;
 
-let it: Visit;
+let it: OwnVisit;
 let beganAt = 0;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   const told = adaptRecording('demo/deploy-watch', 'recorded').flatMap(({ at, events }) =>
     events.map((event) => ({ at, event })),
   );

@@ -5,7 +5,7 @@ import { EventWriter } from '../support/event-writer';
 import { playRecording } from '../support/play-recording';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const PAGES: Record<string, string> = {
   'the start page': '/',
@@ -28,9 +28,9 @@ const line = '${'code '.repeat(60)}';
 | ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
 `;
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   await playRecording(it.server, 'demo/test-run');
   await playRecording(it.server, 'demo/research');
   const wide = 'w'.repeat(200);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { type OwnVisit, visitOwn } from '../support/visit';
 
 const HEBREW = 'שלום! הבדיקות עברו, אבל `npm run build` נכשל. ראו את **היומן**.';
 const ARABIC = 'نجحت الاختبارات كلها (12 من 12)، لكن `deploy.sh` فشل!';
@@ -19,9 +19,9 @@ const RTL_TABLE = '| בדיקה | תוצאה |\n|---|---|\n| יחידה | עבר
 const LINE = 'x1y2 '.repeat(10_000);
 const RUN = 'abcdefghij'.repeat(5_000);
 
-let it: Visit;
+let it: OwnVisit;
 beforeAll(async () => {
-  it = await visit();
+  it = await visitOwn();
   const agent = new EventWriter(it.server, 'agent-words');
   const turn = userTurn('r1', `${HEBREW}\nand a line in English (with an end).\n${ARABIC}`, [
     ...message('a1', `${HEBREW}\n\n- ${ARABIC}\n- ${HEBREW}\n\n> ${ARABIC}\n\n${RTL_TABLE}`),

@@ -19,6 +19,9 @@ const ARGS = [
   '--disable-sync',
 ];
 
+/** The window that a tab has unless its test sets another. */
+export const WINDOW = { width: 1280, height: 800 };
+
 /** One for all tests of this process, which Playwright ends with it. */
 let browser: Promise<Browser> | null = null;
 
@@ -32,7 +35,7 @@ export async function openProfile(options: Parameters<Browser['newContext']>[0] 
   // a test may have ended it
   if (!running.isConnected()) browser = launch();
   // What moves takes a fifth of a processor for each tab, and none of it is looked at.
-  const still = { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' as const };
+  const still = { viewport: WINDOW, reducedMotion: 'reduce' as const };
   const context = await (await browser).newContext({ ...still, ...options });
   context.setDefaultTimeout(WAIT_MS);
   return { context, close: () => context.close() };

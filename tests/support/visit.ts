@@ -1,32 +1,77 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { type ChromiumProfile, openProfile } from './chromium';
+import { inject } from 'vitest';
+import { type ChromiumProfile, openProfile, WINDOW } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
+import type { SharedDashboard } from './shared-dashboards';
 
-/** A dashboard as a user starts it, and a browser before it. */
-export interface Visit {
-  server: LiveServer;
+/** A dashboard started with `npm start`, and a browser on it. */
+export interface Visit<Server = SharedDashboard> {
+  server: Server;
   context: BrowserContext;
   /**
-   * What no page may ever give rise to: an error on its console (a breach of the content policy is one), an exception
-   * nobody caught, a dialog, a crash, a request to another
-   * host, or out of the path that the server is beneath.
+   * Errors that no page may cause: console errors (including breaches of the content policy), uncaught exceptions,
+   * dialogs, crashes, and requests to another host or outside the server's base path.
    */
   complaints: string[];
-  /** A new tab at this path. The browser is signed in, unless it was asked not to be. */
+  /** Shows the path by an in-app link in the tab that `leave` gave back last; without one, loads it in a new tab. */
   open(path: string): Promise<Page>;
-  /** GET of a read model, below /api/v1, with the bearer token. */
+  /** Loads the path in a new tab, as a bookmark does. */
+  load(path: string): Promise<Page>;
+  /** Gives a tab back for the next `open`, with its window, media and routes reset. */
+  leave(page: Page): Promise<void>;
+  /** GET of a read model below /api/v1, with the bearer token. */
   read<Body>(path: string): Promise<Body>;
   close(): Promise<void>;
 }
 
+export type OwnVisit = Visit<LiveServer>;
+
 export interface VisitOptions extends LiveServerOptions {
   chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
-  /** Where the browser finds the server, when something stands in between. */
+  /** The address the browser uses, where a proxy is in front of the server. */
   origin?: (server: LiveServer) => Promise<string>;
 }
 
-export async function visit(options: VisitOptions = {}): Promise<Visit> {
+/** The context of this worker, and the tab that is kept open on the dashboard. */
+let shared: Promise<{ context: BrowserContext; complaints: string[]; spare: { page: Page | null } }> | null = null;
+
+/**
+ * The dashboard and the signed-in browser that all files of this worker share, so that a page costs a link and not a
+ * start. Every agent and session needs an id that no other file uses, and lists also show what other files wrote.
+ */
+export async function visit(): Promise<Visit> {
+  const server = inject('dashboards')[Number(process.env.VITEST_POOL_ID) - 1];
+  if (server === undefined) throw new Error('no shared dashboard for this worker: is the globalSetup missing?');
+  shared ??= openShared(server);
+  const { context, complaints, spare } = await shared;
+  complaints.length = 0;
+  const own = tabs(context, server.url, spare);
+  return {
+    server,
+    context,
+    complaints,
+    ...own,
+    read: (path) => readModel(server, path),
+    close: async () => {
+      const last = own.opened.at(-1) ?? spare.page;
+      // Settings and drafts of this file are not the next one's.
+      if (last && !last.isClosed()) await last.evaluate(() => localStorage.clear()).catch(() => {});
+      await own.closeAll();
+    },
+  };
+}
+
+async function openShared(server: SharedDashboard) {
+  const { context } = await openProfile();
+  const complaints: string[] = [];
+  listen(context, server.url, complaints);
+  await signIn(context, server.url, server.token);
+  return { context, complaints, spare: { page: null } };
+}
+
+/** A dashboard and a browser of this file's own. */
+export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
   const { chromium, signedIn = true, origin: originOf, ...serverOptions } = options;
   const server = await startLiveServer(serverOptions);
   let browser: ChromiumProfile;
@@ -45,17 +90,58 @@ export async function visit(options: VisitOptions = {}): Promise<Visit> {
     server,
     context,
     complaints,
-    async open(path) {
-      const page = await context.newPage();
-      await page.goto(`${origin}${path}`);
-      return page;
-    },
+    ...tabs(context, origin, { page: null }, chromium?.viewport ?? WINDOW),
     read: (path) => readModel(server, path),
     async close() {
       await browser.close();
       await server.stop();
     },
   };
+}
+
+/** `spare.page` is the tab that waits for the next `open`. */
+function tabs(context: BrowserContext, origin: string, spare: { page: Page | null }, window = WINDOW) {
+  const opened: Page[] = [];
+  const load = async (path: string): Promise<Page> => {
+    const page = await context.newPage();
+    opened.push(page);
+    await page.goto(`${origin}${path}`);
+    return page;
+  };
+  return {
+    opened,
+    load,
+    async open(path: string): Promise<Page> {
+      const { page } = spare;
+      spare.page = null;
+      if (page === null || page.isClosed()) return load(path);
+      const target = `${origin}${path}`;
+      // A link to the page that is shown already would keep what the last test did to it.
+      if (page.url() === target) await page.goto(target);
+      else await follow(page, target);
+      return page;
+    },
+    async leave(page: Page): Promise<void> {
+      await page.unrouteAll();
+      await page.setViewportSize(window);
+      await page.emulateMedia({ colorScheme: null, reducedMotion: 'reduce' });
+      await page.mouse.move(0, 0);
+      if (spare.page !== null && spare.page !== page) await spare.page.close();
+      spare.page = page;
+    },
+    async closeAll(): Promise<void> {
+      for (const page of opened.splice(0)) if (page !== spare.page) await page.close();
+    },
+  };
+}
+
+/** Follows an in-app link. Resolves once the page has changed, whose URL changes with its content. */
+async function follow(page: Page, target: string): Promise<void> {
+  await page.evaluate((href) => {
+    const { router } = (window as unknown as { next: { router: { push(href: string): void } } }).next;
+    router.push(href);
+  }, target);
+  await page.waitForURL(target);
 }
 
 export async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {

@@ -1,0 +1,24 @@
+import type { TestProject } from 'vitest/node';
+import { type LiveServer, startLiveServer } from './live-server';
+
+/** A dashboard that the browser tests of one worker share. */
+export type SharedDashboard = Pick<LiveServer, 'url' | 'token' | 'dataDir' | 'databaseUrl'>;
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** One for each worker, by `VITEST_POOL_ID - 1`. */
+    dashboards: SharedDashboard[];
+  }
+}
+
+/** Starts a dashboard for each worker. @returns stops them */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const servers = await Promise.all(Array.from({ length: Number(project.config.maxWorkers) }, () => startLiveServer()));
+  project.provide(
+    'dashboards',
+    servers.map(({ url, token, dataDir, databaseUrl }) => ({ url, token, dataDir, databaseUrl })),
+  );
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+}
