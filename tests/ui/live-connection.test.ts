@@ -92,6 +92,20 @@ describe('LiveConnection', () => {
     expect(states).toEqual(['live']);
   });
 
+  it('gives a later reader each kept frame once after the stream has repeated some', async () => {
+    connection.subscribe('session:s', '10', reader());
+    await settle();
+    stream(0).accept().send(eventFrame('s', 11), eventFrame('s', 12));
+    await settle();
+    connection.subscribe('session:t', '4', reader());
+    await settle();
+    stream(1).accept().send(eventFrame('s', 11), eventFrame('s', 12), eventFrame('s', 13));
+    await settle();
+    const later = reader();
+    connection.subscribe('session:s', '10', later);
+    expect(later.positions).toEqual(['11', '12', '13']);
+  });
+
   it('leaves no hole when a topic is asked for again from before what is kept, while frames still arrive', async () => {
     const first = reader();
     connection.subscribe('session:s', '10', first);

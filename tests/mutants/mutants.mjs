@@ -1,0 +1,4 @@
+import { LIVE } from './live.mjs';
+
+/** @type {readonly import('./mutant.mjs').Mutant[]} */
+export const MUTANTS = [...LIVE];

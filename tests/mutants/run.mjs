@@ -1,0 +1,207 @@
+/**
+ * `npm run test:mutants [-- name…]`: runs each mutant against the test that must fail because of it. A mutant is killed
+ * if one of that file's tests fails while the file's unmutated run passes. The last line is the sum.
+ *
+ * Failure: a mutant that survives, is never loaded, or keeps its test file from running at all fails the run, and so
+ * does an entry that no longer fits its source file.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { root } from '../../lib/launch/root.mjs';
+import { giveUp, LaunchError, say } from '../../lib/launch/say.mjs';
+import { staleness } from './mutant.mjs';
+import { MUTANTS } from './mutants.mjs';
+
+/** How long tests wait for a condition, in milliseconds: most mutants make one that never comes true. */
+const WAIT_MS = 5_000;
+
+/** A run that has not ended by then is killed. */
+const RUN_LIMIT_MS = 120_000;
+
+const AT_ONCE = Math.min(availableParallelism(), 2);
+
+/** @typedef {import('./mutant.mjs').Mutant} Mutant */
+
+/**
+ * The part of vitest's JSON report that is read.
+ *
+ * @typedef {object} FileReport
+ * @property {string} name absolute path
+ * @property {string} status
+ * @property {string} message
+ * @property {number} startTime
+ * @property {number} endTime
+ * @property {{ fullName: string, status: string }[]} assertionResults
+ */
+
+const folder = mkdtempSync(join(tmpdir(), 'interlude-mutants-'));
+
+/** @param {string[]} names */
+async function run(names) {
+  const unknown = names.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
+  if (unknown !== undefined) throw new LaunchError(`there is no mutant "${unknown}"`, 2);
+  const chosen = MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));
+  const beganAt = performance.now();
+  /** @type {string[]} */
+  const failures = [];
+  /** @type {(mutant: Mutant, why: string) => void} */
+  const fail = ({ name, file, test }, why) => failures.push(`${name}: ${why} (${file}, ${test})`);
+
+  const current = chosen.filter((mutant) => {
+    const why = staleness(mutant);
+    if (why !== null) fail(mutant, `stale: ${why}`);
+    return why === null;
+  });
+  const tests = [...new Set(current.map(({ test }) => test))];
+  const sound = tests.length === 0 ? new Map() : await unmutated(tests);
+  const runnable = current.filter((mutant) => {
+    const known = sound.get(mutant.test);
+    if (known?.isSound !== true) fail(mutant, 'its test fails without the mutant');
+    return known?.isSound === true;
+  });
+  // the longest first, so that no worker ends long after the others
+  const queue = runnable.sort((a, b) => sound.get(b.test).ms - sound.get(a.test).ms);
+  let passed = 0;
+  const work = async () => {
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+      const startedAt = performance.now();
+      const { killedBy, why } = await verdictOn(mutant);
+      const took = `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+      if (killedBy === undefined) fail(mutant, why ?? 'survived');
+      else passed += 1;
+      say(killedBy === undefined ? `FAILED  ${mutant.name}: ${why}  ${took}` : `killed  ${mutant.name}  ${took}`);
+      if (killedBy !== undefined) say(`          by ${mutant.test} > ${killedBy}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+
+  for (const failure of failures) say(`FAILED  ${failure}`);
+  const wall = ((performance.now() - beganAt) / 1_000).toFixed(0);
+  say(`${passed} of ${chosen.length} mutants killed in ${wall} s, ${childrenCpuSeconds().toFixed(0)} CPU-seconds`);
+  say(`${passed} passed, ${failures.length} failed`);
+  process.exitCode = failures.length === 0 ? 0 : 1;
+}
+
+/**
+ * Runs the test files without a mutant: one that fails by itself proves nothing.
+ *
+ * @param {string[]} tests
+ * @returns {Promise<Map<string, { isSound: boolean, ms: number }>>}
+ */
+async function unmutated(tests) {
+  const { files, output } = await vitest(tests, 'unmutated', AT_ONCE, {});
+  const sound = new Map(
+    files.map(({ name, status, assertionResults, startTime, endTime }) => {
+      const isSound = status === 'passed' && assertionResults.some((test) => test.status === 'passed');
+      return [relative(root, name), { isSound, ms: endTime - startTime }];
+    }),
+  );
+  const broken = tests.filter((test) => sound.get(test)?.isSound !== true);
+  if (broken.length > 0) say(`${output}\nfailed without a mutant: ${broken.join(', ')}`);
+  else say(`${tests.length} test files pass without a mutant`);
+  return sound;
+}
+
+let runs = 0;
+
+/**
+ * @param {Mutant} mutant
+ * @returns {Promise<{ killedBy?: string, why?: string }>}
+ */
+async function verdictOn({ name, test }) {
+  runs += 1;
+  const loaded = join(folder, `loaded-${runs}`);
+  const env = { INTERLUDE_MUTANT: name, INTERLUDE_MUTANT_LOADED: loaded };
+  const { files, output } = await vitest([test], `mutant-${runs}`, 1, env);
+  const [file] = files;
+  if (file === undefined) return { why: `vitest did not report: ${output.trim().split('\n').at(-1)}` };
+  if (!existsSync(loaded)) return { why: 'never loaded by its test' };
+  const killer = file.assertionResults.find(({ status }) => status === 'failed');
+  if (killer !== undefined) return { killedBy: killer.fullName };
+  if (file.status !== 'passed') return { why: `its test file did not run: ${file.message.split('\n')[0]}` };
+  return { why: 'survived' };
+}
+
+/**
+ * @param {string[]} files
+ * @param {string} name of the report
+ * @param {number} workers
+ * @param {Record<string, string>} env
+ * @returns {Promise<{ files: FileReport[], output: string }>} no files if vitest ended without a report
+ */
+async function vitest(files, name, workers, env) {
+  const report = join(folder, `${name}.json`);
+  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files];
+  args.push('--config', 'tests/mutants/vitest.config.ts', `--maxWorkers=${workers}`);
+  if (env.INTERLUDE_MUTANT !== undefined) args.push('--bail=1');
+  args.push('--reporter=json', `--outputFile=${report}`);
+  const output = await outputOf(args, { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), ...env });
+  if (!existsSync(report)) return { files: [], output };
+  /** @type {{ testResults: FileReport[] }} */
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
+  return { files: testResults, output };
+}
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+
+/**
+ * @param {string[]} args
+ * @param {Record<string, string>} env
+ * @returns {Promise<string>}
+ */
+function outputOf(args, env) {
+  return new Promise((resolve, reject) => {
+    // a group of its own, so that everything a test has started ends with it
+    const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, detached: true });
+    running.add(child);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+    const limit = setTimeout(() => kill(child), RUN_LIMIT_MS);
+    child.once('error', reject);
+    child.once('exit', () => {
+      clearTimeout(limit);
+      running.delete(child);
+      kill(child);
+      resolve(output);
+    });
+  });
+}
+
+/** @param {import('node:child_process').ChildProcess} child */
+function kill({ pid }) {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // the whole group has ended
+  }
+}
+
+/** CPU time of all children that have ended, in seconds; NaN where /proc is missing. */
+function childrenCpuSeconds() {
+  try {
+    // fields 16 and 17 in hundredths of a second, counted behind the command's name
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[13]) + Number(fields[14])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    for (const child of running) kill(child);
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(130);
+  });
+}
+
+try {
+  await run(process.argv.slice(2));
+} catch (error) {
+  giveUp(error);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
