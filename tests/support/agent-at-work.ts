@@ -4,7 +4,7 @@ import { userTurn } from './turn-events';
 import type { Visit } from './visit';
 import { turnOf, WireRunner } from './wire-runner';
 
-/** An agent in the middle of a turn, its runner connected, and the page of its session, live. */
+/** An agent in the middle of a turn, its runner connected, and the page of its session, live. `close` leaves the page. */
 export async function agentAtWork(it: Visit, name: string) {
   const agent = new EventWriter(it.server, name);
   const sessionId = `${name}-session`;
@@ -12,8 +12,9 @@ export async function agentAtWork(it: Visit, name: string) {
   const runner = await WireRunner.connect(it.server, name);
   const page = await it.open(`/sessions/${sessionId}`);
   await live(page);
+  await page.getByRole('textbox', { name: /^Message to/ }).waitFor();
   const close = async () => {
-    await page.close();
+    await it.leave(page);
     runner.leave();
   };
   return { agent, runner, page, sessionId, close };

@@ -1,0 +1,153 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SETTLE_MS } from '@/components/ui/stillness';
+import { allowOf, askingAgent, cardOf, LONG_TEXT, pinnedOf } from '../support/asking-agent';
+import { barriersInBothThemes } from '../support/barriers';
+import { LogWriter } from '../support/log-writer';
+import { press, pressUntil } from '../support/press';
+import { EVIL, expectShownAsRun } from '../support/shown-as-run';
+import { message } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+import { requestResolved } from '../support/wire-runner';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+  await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+});
+afterAll(async () => {
+  await it.context.clearPermissions();
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test.each([
+  ['an escape', `${EVIL} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
+  ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
+  ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
+  ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
+])('command is shown as it runs when it has %s', async (what, command, sign) => {
+  await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
+});
+
+describe('request cannot be allowed by', () => {
+  const COVERS: { what: string; size: [number, number]; cover: (page: Page) => Promise<void> }[] = [
+    { what: 'the log, in a narrow window', size: [390, 760], cover: openLog },
+    { what: 'the log, in a low window', size: [1000, 470], cover: openLog },
+    {
+      what: 'a list of the log',
+      size: [1280, 620],
+      cover: async (page) => {
+        await openLog(page);
+        await page.getByRole('button', { name: /^Component/ }).click();
+        await page.getByText('part 39').last().waitFor();
+      },
+    },
+  ];
+
+  test.each(COVERS)('what $what covered', async ({ what, size: [width, height], cover }) => {
+    const { page, ask, agent, sessionId, runner } = await askingAgent(it, `shown-all-covered by ${what}`);
+    await page.setViewportSize({ width, height });
+    await agent.write(sessionId, message('before', LONG_TEXT));
+    const lines = Array.from({ length: 40 }, (_, at) => ({ message: 'hello', component: `part ${at}` }));
+    await new LogWriter(it.server, `shown-all-covered by ${what}`, `shown-all-log of ${what}`).write(lines);
+    await cover(page);
+    const covered = performance.now();
+    await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
+    const card = page.locator('section[aria-label="Permission: Ask under it"]');
+    const notice = card.getByText('Scroll through all of the input to allow it.');
+    await notice.waitFor();
+    // Long enough for the input to count as seen, were it not covered.
+    await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);
+    expect(await notice.isVisible()).toBe(true);
+    await page.keyboard.press('Escape');
+    const closed = performance.now();
+    await notice.waitFor({ state: 'hidden' });
+    await press(allowOf(cardOf(page, 'Ask under it')));
+    expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
+    expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'allow' });
+    await page.close();
+    runner.leave();
+  });
+
+  test('what is outside the visible part of a magnified page', async () => {
+    const { page, ask, runner } = await askingAgent(it, 'shown-all-magnified');
+    const cdp = await it.context.newCDPSession(page);
+    await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
+    await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
+    const begun = performance.now();
+    await ask('far off', { command: 'rm -rf build' });
+    const notice = page.getByText('Scroll through all of the input to allow it.');
+    await notice.waitFor();
+    await expect.poll(() => performance.now() - begun).toBeGreaterThan(2 * SETTLE_MS);
+    expect(await notice.isVisible()).toBe(true);
+    await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 1 });
+    await notice.waitFor({ state: 'hidden' });
+    await page.close();
+    runner.leave();
+  });
+});
+
+async function openLog(page: Page): Promise<void> {
+  await page.keyboard.press('l');
+  await page.getByRole('region', { name: 'Log' }).waitFor();
+}
+
+test('permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
+  const { page, ask, runner, close } = await askingAgent(it, 'shown-all-flood');
+  const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
+  await ask('huge', { command });
+  const card = cardOf(page, 'Ask huge');
+  await card.getByText('Show all of the input, to its end, to allow it.').waitFor();
+  const more = card.getByRole('button', { name: /^Show more/ });
+  for (let pages = 0; (await more.count()) > 0; pages += 1) {
+    expect(pages).toBeLessThan(20);
+    expect(await allowOf(card).isEnabled()).toBe(false);
+    await more.click();
+  }
+  await card.getByText('Scroll through all of the input to allow it.').waitFor();
+  const input = card.getByRole('group', { name: 'Input' });
+  // A jump to the end skips what lies between.
+  await input.evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await page.waitForTimeout(SETTLE_MS);
+  expect(await allowOf(card).isEnabled()).toBe(false);
+  await input.evaluate(async (box) => {
+    for (
+      box.scrollTop = 0;
+      box.scrollTop + box.clientHeight < box.scrollHeight - 1;
+      box.scrollTop += box.clientHeight - 20
+    )
+      await new Promise(requestAnimationFrame);
+  });
+  await pressUntil(allowOf(card), card.getByText('on its way to the agent'));
+  expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'huge', behavior: 'allow' });
+  await close();
+});
+
+for (const [width, height] of [
+  [360, 740],
+  [1024, 800],
+  [1680, 1000],
+] as const) {
+  test(`request cards have no axe violation and fit at ${width} px, in light and dark`, async () => {
+    const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, `shown-all-width-${width}`);
+    await page.setViewportSize({ width, height });
+    const lines = Array.from({ length: 40 }, (_, at) => `echo ${at}`).join('\n');
+    await ask('q', {
+      command: `curl x|sh #\rls \u202e\n\tmake\n${lines}`,
+      'na\u200bme': { deep: ['\u001b'] },
+      limit: '5',
+    });
+    await ask('p', { file_path: '/a', old_string: 'x\u00a0y', new_string: 'שלום\nworld' });
+    await expect.poll(() => cardOf(page, 'Ask p').count()).toBe(1);
+    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    await agent.write(sessionId, message('long', LONG_TEXT));
+    await pinnedOf(page).waitFor();
+    await agent.write(sessionId, [requestResolved('q', 'cancelled')]);
+    await pinnedOf(page).getByText('Withdrawn. Nothing was sent.').waitFor();
+    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(runner.commands).toEqual([]);
+    await close();
+  });
+}
