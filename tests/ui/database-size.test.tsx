@@ -1,0 +1,72 @@
+// @vitest-environment happy-dom
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { DatabaseSize } from '@/components/settings/database-size';
+import { NowProvider } from '@/components/ui/now';
+import type { Storage } from '@/lib/protocol/storage';
+
+const MB = 1_000_000;
+const NOW = Date.UTC(2026, 0, 1, 12);
+
+const storage = (fields: Partial<Storage> = {}) =>
+  ({
+    at: NOW,
+    bytes: 10 * MB,
+    freeBytes: 1 * MB,
+    method: 'measured',
+    parts: [
+      { name: 'events', bytes: 6 * MB, tables: [{ name: 'events', bytes: 6 * MB, indexBytes: 2 * MB }] },
+      { name: 'logs', bytes: 3 * MB, tables: [] },
+    ],
+    ...fields,
+  }) as Storage;
+
+let answer: () => Response;
+beforeEach(() => {
+  answer = () => Response.json(storage());
+  vi.stubGlobal('fetch', async () => answer());
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const open = (initial: Storage | null) =>
+  render(
+    <NowProvider renderedAt={NOW}>
+      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1e6 } } })}>
+        <DatabaseSize initial={initial} />
+      </QueryClientProvider>
+    </NowProvider>,
+  );
+const rows = () => screen.getAllByRole('row').map(({ textContent }) => textContent);
+const lookAgain = () => act(async () => fireEvent.click(screen.getByRole('button', { name: 'Look again' })));
+
+it('lists what takes the room and what is free, the whole of which is the size in all', () => {
+  open(storage());
+  screen.getByText('10.0 MB in all');
+  expect(rows()).toHaveLength(4);
+  expect(rows()[1]).toMatch(/^Events.*indexes 2.0 MB.*60 %.*6.0 MB/);
+  expect(rows().at(-1)).toMatch(/^Free.*10 %.*1.0 MB/);
+  expect(screen.getByRole('status').textContent).toMatch(/^as of [^;]+$/);
+});
+
+it('looks the size up after the page, where the page did not wait for it', async () => {
+  open(null);
+  expect(screen.getByRole('status').textContent).toBe('Looking through it…');
+  await screen.findByText('10.0 MB in all');
+});
+
+it('says that sizes are estimated, and keeps them with the reason if they can’t be looked up again', async () => {
+  open(storage({ method: 'estimated' }));
+  expect(screen.getByRole('status').textContent).toContain('estimated from samples');
+  expect(rows()[1]).toContain('about 6.0 MB');
+  answer = () => Response.json({ error: { code: 'unavailable', message: 'Try again later.' } }, { status: 503 });
+  await lookAgain();
+  await waitFor(() => expect(screen.getByRole('alert').textContent).toBe('Try again later.'));
+  expect(rows()).toHaveLength(4);
+  answer = () => Response.json(storage({ bytes: 20 * MB }));
+  await lookAgain();
+  await screen.findByText('20.0 MB in all');
+});
