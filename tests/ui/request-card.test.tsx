@@ -1,0 +1,203 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { useState } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { renderRequest } from '@/app/(console)/render-request';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { RequestBoardProvider } from '@/components/requests/request-board';
+import { NowProvider } from '@/components/ui/now';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { layOut, settle } from './laid-out';
+import { aRequest } from './rows';
+
+/** The bodies of the answers that were posted, with the request each names. */
+let posted: unknown[];
+beforeEach(() => {
+  vi.useFakeTimers();
+  layOut();
+  posted = [];
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    const { clientId: _, ...body } = JSON.parse(String(init.body));
+    posted.push({ request: url.split('/').at(-1), ...body });
+    return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+let show: (...items: RequestItem[]) => void;
+function Page({ first }: { first: RequestItem[] }) {
+  const [items, setItems] = useState(first);
+  show = (...next) => act(() => setItems(next));
+  return (
+    <>
+      <textarea aria-label="Elsewhere" />
+      {items.map((item) => (
+        <div key={item.position}>{renderRequest(item)}</div>
+      ))}
+    </>
+  );
+}
+
+/** Shows the requests in a transcript, without input unless they bring one, once they accept presses. */
+async function open(...items: RequestItem[]) {
+  const store = new ActionStore('s', () => {});
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <ActionsProvider store={store}>
+        <RequestBoardProvider>
+          <Page first={items} />
+        </RequestBoardProvider>
+      </ActionsProvider>
+    </NowProvider>,
+  );
+  await act(settle);
+}
+
+const permission = (fields: Partial<RequestItem> = {}) => aRequest({ input: null, title: 'Ask', ...fields });
+const question = (questions: object[], fields: Partial<RequestItem> = {}) =>
+  aRequest({ requestKind: 'question', toolName: null, title: 'Which one?', input: { questions }, ...fields });
+const card = (name = 'Permission: Ask') => screen.getByRole('region', { name });
+const button = (name: string | RegExp, at: HTMLElement = document.body) => within(at).getByRole('button', { name });
+const click = (element: HTMLElement) => act(async () => fireEvent.click(element));
+const key = (element: Element, name: string) => act(async () => fireEvent.keyDown(element, { key: name }));
+const focus = (element: HTMLElement) => act(async () => element.focus());
+
+describe('a request card', () => {
+  it('stays and offers nothing when its request goes while it has the focus, until the focus leaves', async () => {
+    await open(permission());
+    await focus(button('Allow'));
+    show(permission({ outcome: 'denied', resolvedAt: 2_000 }));
+    within(card()).getByText('Denied elsewhere. Nothing was sent.');
+    expect(document.activeElement).toBe(card());
+    await key(card(), 'Enter');
+    await key(card(), 'a');
+    await act(settle);
+    await key(card(), 'a');
+    expect(posted).toEqual([]);
+    await focus(screen.getByRole('textbox', { name: 'Elsewhere' }));
+    within(card()).getByText(/^Denied after/);
+    expect(screen.queryByText(/Nothing was sent/)).toBeNull();
+  });
+
+  it('ignores a click on Dismiss that was meant for Deny', async () => {
+    await open(permission());
+    await focus(card());
+    show(permission({ outcome: 'cancelled', resolvedAt: 2_000 }));
+    await click(button('Dismiss'));
+    within(card()).getByText('Withdrawn. Nothing was sent.');
+    await act(settle);
+    await click(button('Dismiss'));
+    expect(screen.queryByText('Withdrawn. Nothing was sent.')).toBeNull();
+    expect(posted).toEqual([]);
+  });
+
+  it('starts without a reason when its id is opened again for something else', async () => {
+    const first = permission({ id: 'q', position: '1', digest: 'd1' });
+    await open(first);
+    await click(button('Deny with a reason'));
+    fireEvent.change(screen.getByRole('textbox', { name: 'Reason for denying' }), { target: { value: 'not now' } });
+    const again = permission({ id: 'q', position: '2', digest: 'd2', title: 'Ask again' });
+    show({ ...first, outcome: 'cancelled' }, again);
+    const other = card('Permission: Ask again');
+    expect(within(other).queryByRole('textbox')).toBeNull();
+    await act(settle);
+    await click(button('Deny', other));
+    expect(posted).toEqual([{ request: 'q', behavior: 'deny', digest: 'd2' }]);
+  });
+
+  it('sends the reason with the denial, and keeps the request when Back is pressed', async () => {
+    await open(permission({ id: 'q' }));
+    await click(button('Deny with a reason'));
+    await click(button('Back'));
+    expect(posted).toEqual([]);
+    await click(button('Deny with a reason'));
+    const reason = screen.getByRole('textbox', { name: 'Reason for denying' });
+    fireEvent.change(reason, { target: { value: 'not there' } });
+    await key(reason, 'Enter');
+    expect(posted).toEqual([{ request: 'q', behavior: 'deny', message: 'not there', digest: 'd1' }]);
+    within(card()).getByText(/, on its way to the agent…$/);
+  });
+
+  it('says why an answer did not reach the agent, and can be answered again', async () => {
+    const answer = { commandId: 'c', behavior: 'deny', state: 'failed', reason: 'the agent has gone on' } as const;
+    await open(permission({ id: 'q', answer }));
+    within(card()).getByText('The answer did not reach the agent: the agent has gone on');
+    await focus(card());
+    await key(card(), 'd');
+    expect(posted).toMatchObject([{ request: 'q', behavior: 'deny' }]);
+  });
+});
+
+describe('a permission with the agent’s own answers', () => {
+  const options: RequestOption[] = [
+    { id: 'once', label: 'Yes, this once', kind: 'allow' },
+    { id: 'session', label: 'Yes, and don’t ask again for npm', kind: 'allow', isLasting: true },
+    { id: 'no', label: 'No, tell it what to do instead', kind: 'deny' },
+  ];
+
+  it('sends the answer that was pressed', async () => {
+    await open(permission({ id: 'p', options }));
+    const labels = screen.getAllByRole('button').map(({ textContent }) => textContent);
+    expect(labels.slice(0, 3)).toEqual([
+      'Yes, this oncea',
+      'Yes, and don’t ask again for npm · lasts',
+      'No, tell it what to do insteadd',
+    ]);
+    expect(screen.queryByRole('button', { name: /^(Allow|Deny)$/ })).toBeNull();
+    await click(button(/· lasts$/));
+    expect(posted).toMatchObject([{ request: 'p', behavior: 'allow', optionId: 'session' }]);
+  });
+
+  it.each([
+    ['a', { behavior: 'allow', optionId: 'once' }],
+    ['d', { behavior: 'deny', optionId: 'no' }],
+  ])('sends the matching answer on the key %s', async (name, body) => {
+    await open(permission({ id: 'p', options }));
+    await focus(card());
+    await key(card(), name);
+    expect(posted).toMatchObject([{ request: 'p', ...body }]);
+  });
+});
+
+describe('a question', () => {
+  it('sends the chosen options and the typed answer once every part is answered', async () => {
+    const options = (...labels: string[]) => labels.map((label) => ({ label }));
+    await open(
+      question([
+        { question: 'Which one?', header: 'Pick', options: options('A', 'B'), multiSelect: false },
+        { question: 'Which of them?', header: 'Some', options: options('X', 'Y'), multiSelect: true },
+      ]),
+    );
+    expect(button('Answer').hasAttribute('disabled')).toBe(true);
+    await click(screen.getByRole('radio', { name: 'B' }));
+    await click(screen.getByRole('checkbox', { name: 'X' }));
+    const own = screen.getAllByRole('textbox', { name: 'Another answer' }).at(-1) as HTMLElement;
+    fireEvent.change(own, { target: { value: 'and Z' } });
+    await click(button('Answer'));
+    expect(posted).toMatchObject([{ answers: { 'Which one?': 'B', 'Which of them?': ['X', 'and Z'] } }]);
+  });
+
+  const options = [{ label: 'Yes' }, { label: 'No' }];
+  const long = (times: number) => `${'May I go on? '.repeat(times)}And delete the production database?`;
+
+  it('is shown to its end when it is long', async () => {
+    await open(question([{ question: long(45), options }], { title: long(45) }));
+    const legend = document.querySelector('legend:not(.sr-only)');
+    expect(legend?.textContent).toContain('And delete the production database?');
+  });
+
+  it('cannot be answered when it is too long to be shown whole', async () => {
+    await open(question([{ question: long(1_000), options }], { title: long(1_000) }));
+    screen.getByText(/^This is too long to be shown whole\./);
+    await click(screen.getByRole('radio', { name: 'Yes' }));
+    expect(button('Answer').hasAttribute('disabled')).toBe(true);
+    fireEvent.submit(button('Answer'));
+    expect(posted).toEqual([]);
+  });
+});
