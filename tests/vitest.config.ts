@@ -13,7 +13,7 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
-    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts'],
+    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/property-scale.ts'],
     maxWorkers: 2,
   },
 });

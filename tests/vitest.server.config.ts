@@ -17,7 +17,7 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     globalSetup: 'tests/support/libsql-servers.ts',
-    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/brief-properties.ts'],
+    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/property-scale.ts'],
     maxWorkers: 2,
   },
 });
