@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createClient, type Row } from '@libsql/client';
 import { type Database, openDatabase } from '@/db/client';
+import { createMigratedFile } from './migrated-file';
 
 export interface TestDatabase extends Database {
   /** For another process or a second opening of the same file. */
@@ -25,7 +26,9 @@ export async function temporaryDatabase(): Promise<TestDatabase> {
     return databaseAt(server);
   }
   const folder = await mkdtemp(join(tmpdir(), 'interlude-test-'));
-  return open(pathToFileURL(join(folder, 'interlude.db')).href, folder);
+  const path = join(folder, 'interlude.db');
+  await createMigratedFile(path);
+  return open(pathToFileURL(path).href, folder);
 }
 
 async function open(url: string, folder: string): Promise<TestDatabase> {

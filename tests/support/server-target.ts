@@ -13,6 +13,7 @@ import { dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer } from './live-server';
+import { createMigratedFile } from './migrated-file';
 import { startNextServer } from './next-server';
 import { startWorkerd } from './workerd.mjs';
 
@@ -49,7 +50,8 @@ export async function inProcessServer(
 ): Promise<InProcessServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   const env = { ...settings, INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
-  if (databaseUrl !== undefined) await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
+  if (databaseUrl === undefined) await createMigratedFile(join(dataDir, 'interlude.db'));
+  else await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
   const server = serverOf(env);
   const { database } = await server.parts();
   const served = target('http://127.0.0.1:4319', TOKEN, {
