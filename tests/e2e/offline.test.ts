@@ -1,38 +1,18 @@
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
-import { comesWithin } from '../support/pace';
 import { press } from '../support/press';
+import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
-import { badgeOf, live, transcriptOf } from '../support/transcript-page';
+import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { type OwnVisit, visitOwn } from '../support/visit';
-
-/** A server that is silent: it takes connections, and nothing comes. */
-
-/** Within how long a page says that nothing comes any more. */
-const NOTICED_MS = 25_000;
-const HOUR_MS = 3_600_000;
-/** A server whose clock goes ahead by five hours, then back by ten, as it is told. */
-const MOVED_CLOCK = `
-  let by = 0;
-  const moves = [5, -10];
-  const Real = Date;
-  globalThis.Date = class extends Real {
-    constructor(...given) { given.length === 0 ? super(Real.now() + by) : super(...given); }
-    static now() { return Real.now() + by; }
-  };
-  process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
-`;
-
-const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
 
 let it: OwnVisit;
 let line: SwallowingProxy;
 beforeAll(async () => {
   it = await visitOwn({
     chromium: { reducedMotion: 'no-preference' },
-    env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
     origin: async (server) => {
       line = await swallowingProxy(server.url);
       return line.origin;
@@ -45,174 +25,71 @@ afterAll(async () => {
   expect(it.complaints).toEqual([]);
 });
 
-/** What moves for as long as something goes on. */
-function endlessAnimations(page: Page): Promise<string[]> {
-  return page.evaluate(() =>
-    document
-      .getAnimations()
-      .filter((one) => one.playState === 'running' && one.effect?.getComputedTiming().iterations === Infinity)
-      .map((one) => (one as CSSAnimation).animationName),
-  );
+/** The browser reports every request that the broken line fails. */
+function expectFailedRequests(): void {
+  const failed = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !failed.test(one)));
 }
 
-/** All that is read on the page, but for the badge. */
-function words(page: Page): Promise<string> {
-  return page.evaluate(() => {
-    const badges = [...document.querySelectorAll<HTMLElement>('[role="status"][aria-label="Connection"]')];
-    // biome-ignore lint/performance/useDomNodeTextContent: what is shown counts
-    return badges.reduce((text, badge) => text.replace(badge.innerText, ''), document.body.innerText);
-  });
-}
+const openTurn = (userMessageIds: string[]): AgUiEvent => ({
+  type: 'RUN_STARTED',
+  threadId: 's',
+  runId: 'open',
+  metadata: { interlude: { turn: 'user', userMessageIds } },
+});
 
-async function standsStill(page: Page): Promise<void> {
-  expect(await endlessAnimations(page)).toEqual([]);
-  const age = badgeOf(page).getByText(/^\d+ s ago$/);
-  expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
-  const [before, since] = [await words(page), await age.textContent()];
-  await expect.poll(() => age.textContent()).not.toBe(since);
-  expect(await words(page)).toBe(before);
-}
-
-test('while the server is silent every tab says so within 25 s and stands still, and goes on by itself after', async () => {
-  const agent = new EventWriter(it.server, 'frozen');
-  await agent.write('frozen-session', [
+test('every page stops its clocks while the connection is broken, keeps what is sent, and resumes without a gap', async () => {
+  const agent = new EventWriter(it.server, 'cut');
+  await agent.write('cut-session', [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
     ...message('u2', 'And run the tests', 'user'),
-    {
-      type: 'RUN_STARTED',
-      threadId: 's',
-      runId: 'second',
-      metadata: { interlude: { turn: 'user', userMessageIds: ['u2'] } },
-    },
+    openTurn(['u2']),
     { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"command":"npm test"}' },
     { type: 'TOOL_CALL_END', toolCallId: 'c1' },
     { type: 'TEXT_MESSAGE_START', messageId: 'a2', role: 'assistant' },
     { type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: 'Running them now' },
   ]);
-  const session = await it.open('/sessions/frozen-session');
+  const session = await it.load('/sessions/cut-session');
   await session.setViewportSize({ width: 1680, height: 900 });
-  const others = await Promise.all(
-    ['/', '/agents', '/agents/frozen', '/agents/frozen/logs'].map((path) => it.open(path)),
-  );
-  const pages = [session, ...others];
+  const pages = [session, await it.load('/'), await it.load('/agents/cut')];
   for (const page of pages) await live(page);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
 
-  process.kill(it.server.pid, 'SIGSTOP');
-  try {
-    await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
-    await Promise.all(pages.map(standsStill));
+  line.sever();
+  await Promise.all(pages.map(reconnecting));
+  await Promise.all(pages.map(standsStill));
+  const field = session.getByRole('textbox', { name: 'Message to cut' });
+  await field.fill('Are you there?');
+  await field.press('Enter');
+  await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
+  await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
+  await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
+  await session.getByText('The server can’t be reached').first().waitFor();
+  await agent.write('cut-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
 
-    const field = session.getByRole('textbox', { name: 'Message to frozen' });
-    await field.fill('Are you there?');
-    await field.press('Enter');
-    await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
-    await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
-    await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
-    await session.getByText('The server can’t be reached').first().waitFor();
-  } finally {
-    process.kill(it.server.pid, 'SIGCONT');
-  }
+  line.mend();
   for (const page of pages) await live(page);
-  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
-  const now = await words(session);
-  await expect.poll(() => words(session)).not.toBe(now);
-  await transcriptOf(session).getByText('Queued').waitFor();
-  await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
   await transcriptOf(session).getByText('Running them now, still').waitFor();
+  await transcriptOf(session).getByText('Queued').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
+  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
+  const now = await wordsOf(session);
+  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  for (const page of pages) await page.close();
+  expectFailedRequests();
 });
 
-test('a page whose own requests fail says so at once, whatever the tabs share, and is live again with the network', async () => {
-  await new EventWriter(it.server, 'cut-off').write('cut-off-session', [
-    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
-  ]);
-  const page = await it.open('/sessions/cut-off-session');
+test('a page without network says so though the shared connection still works, and is live again with it', async () => {
+  await new EventWriter(it.server, 'unplugged').write('unplugged-session', [openTurn([])]);
+  const page = await it.load('/sessions/unplugged-session');
   await live(page);
   await it.context.setOffline(true);
-  await comesWithin(5_000, reconnecting(page));
+  await reconnecting(page);
   expect(await endlessAnimations(page)).toEqual([]);
   await it.context.setOffline(false);
   await live(page);
   expect(await endlessAnimations(page)).toContain('breathe');
-  // The browser itself complains of the request that found no way.
-  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !one.includes('ERR_INTERNET_DISCONNECTED')));
-});
-
-/** A tab with a clock of its own, on which a test can move the hands. Its connection is its own, so as to go by the same. */
-async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
-  const page = await it.context.newPage();
-  await page.addInitScript(() => {
-    Reflect.deleteProperty(globalThis, 'SharedWorker');
-    const Real = Date;
-    const clock = { by: 0 };
-    const now = () => Real.now() + clock.by;
-    Object.assign(globalThis, { clock });
-    globalThis.Date = new Proxy(Real, {
-      construct: (target, given) => Reflect.construct(target, given.length === 0 ? [now()] : given),
-      get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
-    });
-  });
-  await page.goto(`${line.origin}${path}`);
-  const move = (by: number) =>
-    page.evaluate((ms) => {
-      (globalThis as unknown as { clock: { by: number } }).clock.by += ms;
-    }, by * HOUR_MS);
-  return { page, move };
-}
-
-test('a dead line is noticed though its connections stay open, and whatever is done to the browser’s clock meanwhile', async () => {
-  const agent = new EventWriter(it.server, 'dead-line');
-  await agent.write('dead-line-session', [
-    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
-  ]);
-  const tabs = await Promise.all(
-    [0, 5, -5].map(async (hours) => ({ hours, ...(await withOwnClock('/sessions/dead-line-session')) })),
-  );
-  for (const { page } of tabs) await live(page);
-  for (const { page } of tabs) await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
-  line.swallow();
-  await Promise.all(
-    tabs.map(async ({ page, move, hours }) => {
-      await move(hours);
-      await comesWithin(NOTICED_MS, reconnecting(page));
-      expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
-      // To a page it is as if it had slept, when its clock goes ahead.
-      if (hours <= 0) await standsStill(page);
-      else expect(await endlessAnimations(page)).toEqual([]);
-    }),
-  );
-  line.mend();
-  for (const { page } of tabs) await live(page);
-  await agent.write('dead-line-session', message('m', 'Here again'));
-  for (const { page } of tabs) {
-    await transcriptOf(page).getByText('Here again').waitFor();
-    expect(await endlessAnimations(page)).toContain('breathe');
-    await page.close();
-  }
-  // The browser itself complains of what was under way when the line was mended.
-  const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
-  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
-});
-
-test('the server’s clock that is moved while it is silent stops nothing, and no clock goes mad', async () => {
-  const agent = new EventWriter(it.server, 'moved');
-  await agent.write('moved-session', [
-    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
-  ]);
-  const page = await it.open('/sessions/moved-session');
-  for (const said of ['Hours ahead', 'Hours back']) {
-    await live(page);
-    process.kill(it.server.pid, 'SIGSTOP');
-    await comesWithin(NOTICED_MS, reconnecting(page));
-    await standsStill(page);
-    process.kill(it.server.pid, 'SIGUSR2');
-    process.kill(it.server.pid, 'SIGCONT');
-    await live(page);
-    await agent.write('moved-session', message(said, said));
-    await transcriptOf(page).getByText(said).waitFor();
-    expect(await endlessAnimations(page)).toContain('breathe');
-    expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
-  }
+  await page.close();
+  expectFailedRequests();
 });

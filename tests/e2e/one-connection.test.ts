@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { countStreams, type StreamCounter } from '../support/stream-counter';
@@ -22,43 +21,44 @@ afterAll(async () => {
   await it.close();
 });
 
-test('seven tabs share one stream, and every one of them is live', async () => {
-  const one = new EventWriter(it.server, 'agent-one');
-  const two = new EventWriter(it.server, 'agent-two');
-  await one.write('first', userTurn('r1', 'Hello', 'Here I am'));
-  await two.write('second', userTurn('r1', 'Hello', 'Me too'));
-  // HTTP/1.1 grants a browser six connections to a host: with one for each tab the seventh would wait for ever
-  const paths = ['/sessions/first', '/sessions/first', '/sessions/second', '/', '/agents', '/agents/agent-one'];
-  const pages = await Promise.all([...paths, '/sessions/second'].map((path) => it.open(path)));
-  for (const page of pages) await live(page);
+test('tabs share one stream, which outlives the tab that opened it', async () => {
+  const agent = new EventWriter(it.server, 'agent-one');
+  await agent.write('first', userTurn('r1', 'Hello', 'Here I am'));
+  await agent.write('second', userTurn('r1', 'Hello', 'Me too'));
+  const first = await it.load('/sessions/first');
+  await live(first);
+  const again = await it.load('/sessions/first');
+  const second = await it.load('/sessions/second');
+  const home = await it.load('/');
+  for (const page of [again, second, home]) await live(page);
   await expect.poll(() => streams.open).toBe(1);
 
-  await one.write('first', userTurn('r2', 'Go on', 'Said to every tab'));
-  await two.write('second', userTurn('r2', 'Go on', 'Said to the other tabs'));
-  const [first, again, second, home] = pages as [Page, Page, Page, Page];
+  await agent.write('first', userTurn('r2', 'Go on', 'Said to every tab'));
+  await agent.write('second', userTurn('r2', 'Go on', 'Said to the other tabs'));
   await transcriptOf(first).getByText('Said to every tab').waitFor();
   await transcriptOf(again).getByText('Said to every tab').waitFor();
   await transcriptOf(second).getByText('Said to the other tabs').waitFor();
   await home.getByRole('link').filter({ hasText: 'Said to every tab' }).waitFor();
   expect(streams.open).toBe(1);
 
-  // the tab that came first is closed: whoever holds the connection, the others go on
   await first.close();
-  await one.write('first', userTurn('r3', 'And now?', 'Still there'));
+  await agent.write('first', userTurn('r3', 'And now?', 'Still there'));
   await transcriptOf(again).getByText('Still there').waitFor();
   expect(streams.open).toBe(1);
-  await Promise.all(pages.slice(1).map((page) => page.close()));
+  for (const page of [again, second, home]) await page.close();
   await expect.poll(() => streams.open).toBe(0);
 });
 
-test('a walk through the pages of one tab needs one stream at a time', async () => {
-  const page = await it.open('/');
+test('one tab needs one stream at a time from page to page', async () => {
+  await new EventWriter(it.server, 'walked').write('walked', userTurn('r1', 'Hello', 'Walk with me'));
+  const page = await it.load('/');
   await live(page);
-  await page.getByRole('link', { name: /agent-one/ }).click();
-  await transcriptOf(page).getByText('Here I am').waitFor();
-  await page.getByRole('link', { name: 'agent-one', exact: true }).click();
-  await page.getByRole('heading', { name: 'agent-one', level: 1 }).waitFor();
+  await page.locator('[data-session-row="walked"]').click();
+  await transcriptOf(page).getByText('Walk with me').waitFor();
+  await page.getByRole('link', { name: 'walked', exact: true }).click();
+  await page.getByRole('heading', { name: 'walked', level: 1 }).waitFor();
   await page.goBack();
-  await transcriptOf(page).getByText('Here I am').waitFor();
+  await transcriptOf(page).getByText('Walk with me').waitFor();
   await expect.poll(() => streams.open).toBe(1);
+  await page.close();
 });

@@ -1,16 +1,14 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentDetail, Task } from '@/lib/protocol/read-models';
-import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { press, pressUntil } from '../support/press';
-import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { type Visit, visit } from '../support/visit';
 
-let it: OwnVisit;
+let it: Visit;
 beforeAll(async () => {
-  it = await visitOwn();
+  it = await visit();
 });
 afterAll(async () => {
   await it.close();
@@ -21,72 +19,75 @@ const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/s
 const agent = (id: string) => it.read<AgentDetail>(`/agents/${id}`);
 const card = (page: Page, name: string) => page.getByRole('group', { name: new RegExp(`^Task ${name}: `) }).first();
 
-test('a task’s card says which session reported its end, and the turn there whose task it was told of', async () => {
-  const writer = new EventWriter(it.server, 'agent-two');
-  await writer.write('owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
-  await writer.write('teller', userTurn('r1', 'Something else', 'Gladly'));
-  const owner = await it.open('/sessions/owner');
-  await live(owner);
+test('a task card links to the session that reported its end and to the turn that was told', async () => {
+  const writer = new EventWriter(it.server, 'ownership-two');
+  await writer.write('ownership-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
+  await writer.write('ownership-teller', userTurn('r1', 'Something else', 'Gladly'));
+  const owner = await it.open('/sessions/ownership-owner');
   await card(owner, 'Build').getByText('running').first().waitFor();
 
-  await writer.write('teller', [
+  await writer.write('ownership-teller', [
     taskEnded('t1', 'failed', { exit_code: 2, summary: 'No compiler' }),
     ...wokenTurn('r2', 't1', 'The build has failed, says the other one.'),
   ]);
   await card(owner, 'Build').getByText('exit 2').first().waitFor();
-  const reported = card(owner, 'Build').getByText(/^Reported by session teller$/);
-  await reported.waitFor();
-  await card(owner, 'Build').getByRole('link', { name: 'session teller' }).last().click();
+  await card(owner, 'Build')
+    .getByText(/^Reported by session ownership-teller$/)
+    .waitFor();
+  await card(owner, 'Build').getByRole('link', { name: 'session ownership-teller' }).last().click();
 
-  await owner.waitForURL(/\/sessions\/teller#turn-r2$/);
-  const turn = owner.getByRole('article', { name: 'Between-run turn: told of a task of session owner' });
+  await owner.waitForURL(/\/sessions\/ownership-teller#turn-r2$/);
+  const turn = owner.getByRole('article', { name: 'Between-run turn: told of a task of session ownership-owner' });
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
   await turn.getByText(/Tells of the task “Build” \(failed\)/).waitFor();
   expect(await owner.getByText('in quarantine').count()).toBe(0);
-  expect(await barriersInBothThemes(owner)).toEqual([]);
-  await turn.getByRole('link', { name: 'session owner' }).first().click();
-  await owner.waitForURL(/\/sessions\/owner$/);
-  await owner.close();
+  await turn.getByRole('link', { name: 'session ownership-owner' }).first().click();
+  await owner.waitForURL(/\/sessions\/ownership-owner$/);
+  await it.leave(owner);
 });
 
-test('what nothing proves the session of is assigned or discarded on the agent’s page, as it happens', async () => {
-  const writer = new EventWriter(it.server, 'agent-parks');
-  await writer.write('first', userTurn('r1', 'Watch the nightly', 'Gladly'));
-  await writer.write('second', userTurn('r1', 'Something else', 'Gladly'));
-  const list = await it.open('/agents');
-  const page = await it.open('/agents/agent-parks');
-  await live(page);
+test('records of a task without a known session are assigned or discarded on the agent’s open page', async () => {
+  const writer = new EventWriter(it.server, 'ownership-parks');
+  await writer.write('ownership-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
+  await writer.write('ownership-second', userTurn('r1', 'Something else', 'Gladly'));
+  const list = await it.open('/agents?q=ownership-parks');
+  const row = list.getByRole('row').filter({ hasText: 'ownership-parks' });
+  await row.waitFor();
+  const page = await it.load('/agents/ownership-parks');
   expect(await page.getByRole('heading', { name: /^Parked/ }).count()).toBe(0);
 
-  await writer.park('second', [
+  await writer.park('ownership-second', [
     { type: 'CUSTOM', name: 'task:progress', value: { task_id: 'nightly-1', summary: 'Half way' } },
     taskEnded('nightly-1', 'completed', { summary: 'All green' }),
     taskEnded('of-no-use', 'failed'),
   ]);
-  await list.getByText('3 parked').filter({ visible: true }).waitFor();
+  await row.getByText('3 parked').filter({ visible: true }).waitFor();
   await page.getByRole('heading', { name: 'Parked 3' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
 
-  await page.getByLabel('Session of task nightly-1').selectOption('first');
+  await page.getByLabel('Session of task nightly-1').selectOption('ownership-first');
   await press(page.getByRole('button', { name: 'Assign task nightly-1' }));
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
-  expect(await tasksOf('first')).toMatchObject([{ status: 'completed', assignedBy: 'operator', reportedBy: 'second' }]);
+  expect(await tasksOf('ownership-first')).toMatchObject([
+    { status: 'completed', assignedBy: 'operator', reportedBy: 'ownership-second' },
+  ]);
 
   const again = page.getByRole('button', { name: 'Press again: discard task of-no-use' });
   await pressUntil(page.getByRole('button', { name: 'Discard task of-no-use', exact: true }), again);
-  expect((await agent('agent-parks')).agent.parkedCount).toBe(1);
+  expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);
   await page.getByRole('heading', { name: /^Parked/ }).waitFor({ state: 'detached' });
-  await expect.poll(() => list.getByText(/parked/).count()).toBe(0);
+  await expect.poll(() => row.getByText(/\d parked/).count()).toBe(0);
   await page.getByText('task_of_no_session').first().click();
   await page.getByText(/^Discarded by operator/).waitFor();
+  await page.close();
+  await it.leave(list);
 
-  await page.goto(`${it.server.url}/sessions/first`);
-  await page.getByText(/of the task “nightly-1” was assigned to this session by operator/).waitFor();
-  await page
-    .getByText(/^reported by session second$/i)
+  const session = await it.open('/sessions/ownership-first');
+  await session.getByText(/of the task “nightly-1” was assigned to this session by operator/).waitFor();
+  await session
+    .getByText(/^reported by session ownership-second$/i)
     .first()
     .waitFor();
-  await Promise.all([page.close(), list.close()]);
+  await it.leave(session);
 });

@@ -1,11 +1,13 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Stands between a browser and a server, as a line does that can go dead: connections stay open, new ones are taken. */
+/** A line between a browser and a server that a test can break. */
 export interface SwallowingProxy {
   origin: string;
-  /** Nothing comes through, and nobody is told: no connection ends. */
+  /** Drops all data and keeps every connection open, new ones too. */
   swallow(): void;
-  /** New connections get through. Those that were there are known to nobody any more. */
+  /** Ends every connection, new ones too, as soon as it is open. */
+  sever(): void;
+  /** Lets new connections through, and ends those from before. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -14,6 +16,7 @@ export async function swallowingProxy(target: string): Promise<SwallowingProxy> 
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let isDead = false;
+  let isSevered = false;
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
@@ -28,6 +31,10 @@ export async function swallowingProxy(target: string): Promise<SwallowingProxy> 
     });
   };
   const server = createServer({ allowHalfOpen: true }, (near) => {
+    if (isSevered) {
+      near.destroy();
+      return;
+    }
     const far = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
     passOn(near, far);
     passOn(far, near);
@@ -38,8 +45,13 @@ export async function swallowingProxy(target: string): Promise<SwallowingProxy> 
     swallow() {
       isDead = true;
     },
+    sever() {
+      isSevered = true;
+      cut();
+    },
     mend() {
       isDead = false;
+      isSevered = false;
       cut();
     },
     close: () =>

@@ -7,7 +7,7 @@ import { expectWithin } from '../support/pace';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
-/** The bench holds these pages to 100 ms, on a machine with nothing else to do. Before, they took up to a minute. */
+/** The bench holds these pages to 100 ms on an idle machine. Before they were bounded they took up to a minute. */
 const LONGEST_MS = 1_500;
 
 let it: OwnVisit;
@@ -25,9 +25,9 @@ afterAll(async () => {
   expect(it.complaints).toEqual([]);
 });
 
-test('the pages of sessions made to hold up whoever renders them hold up nobody', async () => {
+test('the page of a hostile session holds up no other request', async () => {
   const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
-  // the first page of all also loads the code that renders it
+  // The first page also loads the code that renders it.
   await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();
   for (const id of ids) {
     const { longestMs } = await probeHealth(it.server.url, async () => {
@@ -39,11 +39,11 @@ test('the pages of sessions made to hold up whoever renders them hold up nobody'
   }
 });
 
-test('a turn of ten thousand answers shows its ends, and more when asked', async () => {
+test('a turn of ten thousand answers shows its ends, and 200 more at a press', async () => {
   const page = await it.open('/sessions/messages');
   await live(page);
   const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
-  // They come a few at a time.
+  // The page renders a few at a time.
   await expect.poll(() => answers.count()).toBeGreaterThanOrEqual(TURN_ROWS.head + TURN_ROWS.tail);
   const before = await answers.count();
   expect(before).toBeLessThan(300);
@@ -53,7 +53,7 @@ test('a turn of ten thousand answers shows its ends, and more when asked', async
   await page.close();
 });
 
-test('a link to the middle of a turn of thousands leads there', async () => {
+test('a link to an answer in the middle of a turn of thousands shows it', async () => {
   const page = await it.open('/sessions/messages#message-m9000');
   await page.getByRole('log', { name: 'Transcript' }).getByText('answer 9000', { exact: false }).waitFor();
   await page.close();

@@ -1,0 +1,52 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgentDetail } from '@/lib/protocol/read-models';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();
+const unseen = async (agentId: string) => (await it.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;
+
+test('a failed signal of any name marks its session, and other signals mark nothing', async () => {
+  const agent = new EventWriter(it.server, 'failures-signals');
+  await agent.write('failures-signalled', userTurn('r1', 'Hello', 'Here I am'));
+  const list = await it.open('/?agent=failures-signals');
+  await row(list, 'failures-signalled').waitFor();
+  const line = { level: 'info', component: 'context', message: 'two fifths are taken' };
+  const ratio = { signal: 'context_ratio', value: 0.4, source: 'context', sessionId: 'failures-signalled' };
+  await agent.log({ ...line, insight: ratio });
+  const hostile = { signal: '\u202Eevil\n', value: { a: '\u0000' }, outcome: 3, detail: '\u202Etxet' };
+  await agent.log({ ...line, insight: hostile });
+  const page = await it.load('/agents/failures-signals');
+  const signals = page.locator('section', { has: page.getByRole('heading', { name: 'Signals', exact: true }) });
+  await signals.getByText('context_ratio').first().waitFor();
+  expect(await signals.getByRole('listitem').count()).toBe(2);
+  expect(await page.getByRole('heading', { name: /^Failures/ }).count()).toBe(0);
+  const marks = row(list, 'failures-signalled').getByText(/failed|\d failures?$/);
+  expect(await marks.count()).toBe(0);
+
+  const message = 'record refused for good and set aside: seq 7, kind event, attempts 1, reason: too large';
+  const refused = { signal: 'outbox_poisoned', value: 7, outcome: 'failed', source: 'outbox' };
+  const insight = { ...refused, sessionId: 'failures-signalled' };
+  await agent.log({ level: 'fatal', component: 'outbox', message, insight });
+  await row(list, 'failures-signalled').getByText('1 failure').waitFor();
+  const failures = page.locator('section', { has: page.getByRole('heading', { name: /^Failures/ }) });
+  await failures.getByText(message).waitFor();
+  expect(await failures.textContent()).toContain('outbox_poisoned');
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await expect.poll(() => unseen('failures-signals')).toBe(0);
+  await row(list, 'failures-signalled').getByText('1 failure').waitFor({ state: 'detached' });
+  await page.close();
+  await it.leave(list);
+});

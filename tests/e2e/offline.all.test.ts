@@ -1,0 +1,171 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventWriter } from '../support/event-writer';
+import { comesWithin } from '../support/pace';
+import { press } from '../support/press';
+import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
+import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
+import { badgeOf, live, transcriptOf } from '../support/transcript-page';
+import { message, taskStarted, userTurn } from '../support/turn-events';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+/** A page notices within this time that a server accepts connections and sends nothing. */
+const NOTICED_MS = 25_000;
+const HOUR_MS = 3_600_000;
+/** Moves the server's clock five hours ahead at the first SIGUSR2, and ten hours back at the second. */
+const MOVED_CLOCK = `
+  let by = 0;
+  const moves = [5, -10];
+  const Real = Date;
+  globalThis.Date = class extends Real {
+    constructor(...given) { given.length === 0 ? super(Real.now() + by) : super(...given); }
+    static now() { return Real.now() + by; }
+  };
+  process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
+`;
+
+let it: OwnVisit;
+let line: SwallowingProxy;
+beforeAll(async () => {
+  it = await visitOwn({
+    chromium: { reducedMotion: 'no-preference' },
+    env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
+    origin: async (server) => {
+      line = await swallowingProxy(server.url);
+      return line.origin;
+    },
+  });
+});
+afterAll(async () => {
+  await it.close();
+  await line.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('every page says within 25 s that the server is silent, stops its clocks, and resumes by itself', async () => {
+  const agent = new EventWriter(it.server, 'frozen');
+  await agent.write('frozen-session', [
+    ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
+    ...message('u2', 'And run the tests', 'user'),
+    {
+      type: 'RUN_STARTED',
+      threadId: 's',
+      runId: 'second',
+      metadata: { interlude: { turn: 'user', userMessageIds: ['u2'] } },
+    },
+    { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
+    { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"command":"npm test"}' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+    { type: 'TEXT_MESSAGE_START', messageId: 'a2', role: 'assistant' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: 'Running them now' },
+  ]);
+  const session = await it.open('/sessions/frozen-session');
+  await session.setViewportSize({ width: 1680, height: 900 });
+  const others = await Promise.all(
+    ['/', '/agents', '/agents/frozen', '/agents/frozen/logs'].map((path) => it.open(path)),
+  );
+  const pages = [session, ...others];
+  for (const page of pages) await live(page);
+  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
+
+  process.kill(it.server.pid, 'SIGSTOP');
+  try {
+    await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
+    await Promise.all(pages.map(standsStill));
+
+    const field = session.getByRole('textbox', { name: 'Message to frozen' });
+    await field.fill('Are you there?');
+    await field.press('Enter');
+    await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
+    await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
+    await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
+    await session.getByText('The server can’t be reached').first().waitFor();
+  } finally {
+    process.kill(it.server.pid, 'SIGCONT');
+  }
+  for (const page of pages) await live(page);
+  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
+  const now = await wordsOf(session);
+  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  await transcriptOf(session).getByText('Queued').waitFor();
+  await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
+  await transcriptOf(session).getByText('Running them now, still').waitFor();
+  expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
+});
+
+/** A tab whose clock a test can move, with a connection of its own that goes by that clock. */
+async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
+  const page = await it.context.newPage();
+  await page.addInitScript(() => {
+    Reflect.deleteProperty(globalThis, 'SharedWorker');
+    const Real = Date;
+    const clock = { by: 0 };
+    const now = () => Real.now() + clock.by;
+    Object.assign(globalThis, { clock });
+    globalThis.Date = new Proxy(Real, {
+      construct: (target, given) => Reflect.construct(target, given.length === 0 ? [now()] : given),
+      get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+    });
+  });
+  await page.goto(`${line.origin}${path}`);
+  const move = (by: number) =>
+    page.evaluate((ms) => {
+      (globalThis as unknown as { clock: { by: number } }).clock.by += ms;
+    }, by * HOUR_MS);
+  return { page, move };
+}
+
+test('a page notices a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
+  const agent = new EventWriter(it.server, 'dead-line');
+  await agent.write('dead-line-session', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
+  ]);
+  const tabs = await Promise.all(
+    [0, 5, -5].map(async (hours) => ({ hours, ...(await withOwnClock('/sessions/dead-line-session')) })),
+  );
+  for (const { page } of tabs) await live(page);
+  for (const { page } of tabs) await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
+  line.swallow();
+  await Promise.all(
+    tabs.map(async ({ page, move, hours }) => {
+      await move(hours);
+      await comesWithin(NOTICED_MS, reconnecting(page));
+      expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
+      // A clock that jumps ahead looks to the page as if the machine had slept.
+      if (hours <= 0) await standsStill(page);
+      else expect(await endlessAnimations(page)).toEqual([]);
+    }),
+  );
+  line.mend();
+  for (const { page } of tabs) await live(page);
+  await agent.write('dead-line-session', message('m', 'Here again'));
+  for (const { page } of tabs) {
+    await transcriptOf(page).getByText('Here again').waitFor();
+    expect(await endlessAnimations(page)).toContain('breathe');
+    await page.close();
+  }
+  // The browser reports the requests that were under way when the line was mended.
+  const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
+});
+
+test('a page resumes with true clocks when the server’s clock was moved while it was silent', async () => {
+  const agent = new EventWriter(it.server, 'moved');
+  await agent.write('moved-session', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
+  ]);
+  const page = await it.open('/sessions/moved-session');
+  for (const said of ['Hours ahead', 'Hours back']) {
+    await live(page);
+    process.kill(it.server.pid, 'SIGSTOP');
+    await comesWithin(NOTICED_MS, reconnecting(page));
+    await standsStill(page);
+    process.kill(it.server.pid, 'SIGUSR2');
+    process.kill(it.server.pid, 'SIGCONT');
+    await live(page);
+    await agent.write('moved-session', message(said, said));
+    await transcriptOf(page).getByText(said).waitFor();
+    expect(await endlessAnimations(page)).toContain('breathe');
+    expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
+  }
+});

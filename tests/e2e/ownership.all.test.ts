@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('a turn that was told of another session’s task has no barrier axe knows of', async () => {
+  const writer = new EventWriter(it.server, 'owned-two');
+  await writer.write('owned-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
+  await writer.write('owned-teller', [
+    ...userTurn('r1', 'Something else', 'Gladly'),
+    taskEnded('t1', 'failed', { exit_code: 2, summary: 'No compiler' }),
+    ...wokenTurn('r2', 't1', 'The build has failed, says the other one.'),
+  ]);
+  const page = await it.open('/sessions/owned-teller');
+  await page.getByRole('article', { name: 'Between-run turn: told of a task of session owned-owner' }).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await it.leave(page);
+});
+
+test('an agent’s page with parked records has no barrier axe knows of', async () => {
+  const writer = new EventWriter(it.server, 'owned-parks');
+  await writer.write('owned-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
+  await writer.write('owned-second', userTurn('r1', 'Something else', 'Gladly'));
+  await writer.park('owned-second', [taskEnded('owned-nightly', 'completed', { summary: 'All green' })]);
+  const page = await it.open('/agents/owned-parks');
+  await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await it.leave(page);
+});

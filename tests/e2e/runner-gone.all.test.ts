@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { comesWithin } from '../support/pace';
+import { taskStarted, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+import { WireRunner } from '../support/wire-runner';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('a session says within 30 s that its runner has gone, fits every width, and has no barrier axe knows of', async () => {
+  const agent = new EventWriter(it.server, 'went');
+  const runner = await WireRunner.connect(it.server, 'went');
+  await agent.write('went-session', [
+    ...userTurn('first', 'Build it and watch the deploy', [taskStarted('t1', 'Watch the deploy')]),
+    { type: 'RUN_STARTED', threadId: 's', runId: 'second' },
+  ]);
+  const page = await it.open('/sessions/went-session');
+  await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
+  runner.leave();
+  const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
+  await comesWithin(30_000, note.waitFor());
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  for (const width of [360, 1024, 1680]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+  await it.leave(page);
+});
