@@ -11,6 +11,7 @@ import { RefusalsProvider } from '@/components/live/refusals';
 import { NowProvider } from '@/components/ui/now';
 import type { Attachment } from '@/lib/protocol/attachments';
 import { HeldRequest } from './held-request';
+import { layOut, settle } from './laid-out';
 import { aMessage, anAgent, aSession } from './rows';
 
 const attachmentOf = (name: string): Attachment => ({
@@ -41,6 +42,8 @@ beforeEach(() => {
 });
 afterEach(() => {
   cleanup();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
   localStorage.clear();
 });
@@ -242,6 +245,19 @@ describe('a message that was refused', () => {
     const line = { item: aMessage({ role: 'user' }), outgoing: refused, away: false, discard: () => {} };
     render(<DeliveryLine {...line} sendAgain={act} edit={act} />);
     expect(screen.getAllByRole('button').map(({ textContent }) => textContent)).toEqual(buttons);
+  });
+
+  it('accepts no click on “Try again” when the button has just appeared', async () => {
+    vi.useFakeTimers();
+    layOut();
+    const again = vi.fn();
+    const line = { item: aMessage({ role: 'user' }), outgoing: refused, away: false, edit: null, discard: null };
+    render(<DeliveryLine {...line} sendAgain={again} />);
+    fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(again).not.toHaveBeenCalled();
+    await act(settle);
+    fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(again).toHaveBeenCalledOnce();
   });
 
   it('comes back into the composer with all it carried, below what is begun', async () => {

@@ -8,7 +8,7 @@ import { CommandNames } from '@/components/composer/command-names';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { WakeSwitch } from '@/components/sessions/wake-switch';
-import { TaskWake } from '@/components/tasks/task-wake';
+import { TaskWake, wakeKey } from '@/components/tasks/task-wake';
 import { EditCount } from '@/components/transcript/edit-count';
 import { PlanLine } from '@/components/transcript/plan-line';
 import { ToolChanges } from '@/components/transcript/tool-changes';
@@ -19,10 +19,13 @@ import { NowProvider } from '@/components/ui/now';
 import { SentenceList } from '@/components/ui/sentence-list';
 import type { FileEdit } from '@/lib/protocol/ag-ui';
 import type { PlanItem, Task } from '@/lib/protocol/read-models';
+import { layOut, settle } from './laid-out';
 import { aCall, aTask, aTurn } from './rows';
 
 afterEach(() => {
   cleanup();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -155,6 +158,34 @@ describe('waking an agent for a task', () => {
   );
 });
 
+it('waking for a task is posted once, and offered again when the agent refuses it', async () => {
+  vi.useFakeTimers();
+  layOut();
+  const posted: string[] = [];
+  vi.stubGlobal('fetch', async (url: string) => {
+    posted.push(url);
+    return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+  });
+  const store = new ActionStore('s', () => {});
+  render(
+    <Page status={{ takes: ['task.wake'] }} stoppedAt={null} store={store}>
+      <TaskWake task={aTask({ id: 't/1', status: 'failed', endedAt: 2_000 })} />
+    </Page>,
+  );
+  const wake = () => screen.getByRole('button', { name: 'Wake the agent for Poll' });
+  fireEvent.click(wake());
+  expect(posted).toEqual([]);
+  await act(settle);
+  await act(async () => fireEvent.click(wake()));
+  expect(posted).toEqual(['/api/v1/sessions/s/tasks/t%2F1/wake']);
+  screen.getByText('Waking the agent…');
+  await act(async () => store.fail(wakeKey(aTask()), 'the agent is busy'));
+  screen.getByText(/^Not woken:/);
+  await act(settle);
+  await act(async () => fireEvent.click(wake()));
+  expect(posted).toHaveLength(2);
+});
+
 describe('the switch of waking', () => {
   let asked: unknown[];
   let answer: () => Response;
@@ -267,11 +298,16 @@ function Field({ onSend }: { onSend: () => void }) {
   );
 }
 
-function Page(props: { status: Record<string, unknown>; stoppedAt: number | null; children: ReactNode }) {
-  const { status, stoppedAt, children } = props;
+function Page(props: {
+  status: Record<string, unknown>;
+  stoppedAt: number | null;
+  store?: ActionStore;
+  children: ReactNode;
+}) {
+  const { status, stoppedAt, store = new ActionStore('s', () => {}), children } = props;
   return (
     <NowProvider renderedAt={100_000}>
-      <ActionsProvider store={new ActionStore('s', () => {})}>
+      <ActionsProvider store={store}>
         <LivenessProvider stoppedAt={stoppedAt} heardAt={null} why="Runner gone" isAway={false}>
           <RefusalsProvider status={status}>{children}</RefusalsProvider>
         </LivenessProvider>
