@@ -50,6 +50,7 @@ export const INBOX_ROW = shapeOf(
   'claim',
   'doneAt',
   'body',
+  'openedPosition',
   'updatedPosition',
 );
 const PRODUCER_ROW = shapeOf(producers);
@@ -105,8 +106,9 @@ export function obligationToRow(obligation: Obligation, updatedPosition: number)
 }
 
 export function inboxItemFromRow(row: Row): InboxItem {
-  const { body, updatedPosition, ...columns } = INBOX_ROW.read(row);
-  return { ...columns, ...body, updatedPosition: String(updatedPosition) };
+  const { body, openedPosition, updatedPosition, ...columns } = INBOX_ROW.read(row);
+  const positions = { openedPosition: String(openedPosition), updatedPosition: String(updatedPosition) };
+  return { ...columns, ...body, ...positions };
 }
 
 export function producerFromRow(row: Row): ProducerSummary {

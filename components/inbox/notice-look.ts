@@ -17,7 +17,7 @@ export interface Look {
 
 /** What comes up by time alone has no position of its own; and it may be told so much later: it has to settle first. */
 const SETTLING_MS = 15_000;
-/** What is older than any of these is known by its position. */
+/** Keys kept. Anything older is recognised by its position or its time. */
 const MOST_TOLD = 500;
 
 /**
@@ -32,10 +32,10 @@ export function nextLook(
 ): { look: Look; fresh: Notice[] } {
   const told = new Set(before?.told);
   const since = before !== null && comparePositions(before.upTo, upTo) <= 0 ? before : null;
-  const isFresh = ({ key, at, position }: Notice) =>
-    since !== null && !told.has(key) && (comparePositions(position, since.upTo) > 0 || at > since.at - SETTLING_MS);
-  const newestFirst =
-    standing.length <= MOST_TOLD ? standing : standing.toSorted((a, b) => comparePositions(b.position, a.position));
+  const cameUpAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: Look) =>
+    (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
+  const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && cameUpAfter(notice, since);
+  const newestFirst = standing.length <= MOST_TOLD ? standing : standing.toSorted((a, b) => b.at - a.at);
   const kept = newestFirst.filter(({ at }, place) => place < MOST_TOLD || at > now - 2 * SETTLING_MS);
   const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MOST_TOLD, kept.length));
   return { look: { at: now, upTo, told: keys }, fresh: standing.filter(isFresh) };

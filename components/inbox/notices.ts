@@ -50,9 +50,10 @@ export function isQuiet({ quiet }: NoticeSettings, time: string): boolean {
 export interface Notice {
   /** The same for the same thing: nobody is notified of it twice. */
   key: string;
+  /** Milliseconds since the epoch at which it came up, on the server's clock. */
   at: number;
-  /** Where that became known. */
-  position: Position;
+  /** Position at which it came up; null if only the time is known. */
+  position: Position | null;
   title: string;
   body: string;
   href: string;
@@ -77,7 +78,8 @@ export function standingNotices(
     found.push({
       key: `${id} ${since}`,
       at: since,
-      position: item.updatedPosition,
+      // absent from a server of an earlier version, during an upgrade
+      position: item.openedPosition ?? null,
       title,
       body: itemTitle(item),
       href: placeOf(item),
@@ -91,7 +93,8 @@ export function standingNotices(
     found.push({
       key: `finished ${id} ${stateSince}`,
       at: stateSince,
-      position: session.updatedPosition,
+      // `updatedPosition` moves with every change of the row, long after the session finished
+      position: null,
       title: `${nameText(agentId)}: ${plainWords(sessionTitle(session))}`,
       body: lastText === null ? 'It has finished.' : plainWords(lastText),
       href: `/sessions/${encodeURIComponent(id)}`,

@@ -47,7 +47,7 @@ export async function postMarks(
       shown.map(([id]) => id),
       scope,
     );
-    return { items: items.map(({ openedPosition: _, ...item }) => item), changed, position: String(rows[0]?.position) };
+    return { items, changed, position: String(rows[0]?.position) };
   });
 }
 
@@ -131,18 +131,13 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
   });
 }
 
-interface OpenedItem extends InboxItem {
-  /** Where it last came up. */
-  openedPosition: Position;
-}
-
 /** Those that are there, for whoever has the scope. */
-async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<OpenedItem[]> {
+async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<InboxItem[]> {
   const { rows } = await transaction.execute({
-    sql: `SELECT ${INBOX_ROW.columns('i')}, i.opened_position AS opened FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
+    sql: `SELECT ${INBOX_ROW.columns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
             AND ${sessionsIn(scope, 'i.session_id', 'i.agent_id')}
           ORDER BY wanted.key`,
     args: [JSON.stringify([...ids].map(columnText))],
   });
-  return rows.map((row) => ({ ...inboxItemFromRow(row), openedPosition: String(row.opened) }));
+  return rows.map(inboxItemFromRow);
 }

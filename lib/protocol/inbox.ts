@@ -49,6 +49,8 @@ export interface InboxItem extends InboxMarks {
   from: Sender | null;
   /** When it came up. When there is more of it, or it comes up again, this is later and all marks are gone. */
   since: number;
+  /** Position at which it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged. */
+  openedPosition: Position;
   updatedPosition: Position;
 }
 

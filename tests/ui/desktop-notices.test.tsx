@@ -157,6 +157,17 @@ it('what comes up while the connection is broken is told once it is whole again,
   await vi.waitFor(() => expect(told).toEqual(['Asked at 11']));
 });
 
+it('desktop notices skip a failure that comes back unchanged after its retry was not delivered', async () => {
+  const { stream } = await openPage('10', []);
+  stream.accept().send(upToDate('10'));
+  await looks();
+  const failure = { kind: 'failure', since: Date.now() - 60_000, openedPosition: '5' } as const;
+  stream.send(comesUp('11', failure), comesUp('12'));
+  await vi.waitFor(() => expect(told).toContain('Asked at 12'));
+  await looks();
+  expect(told).toEqual(['Asked at 12']);
+});
+
 it('what came up before the inbox was read is told after it, and nothing at the first visit of all', async () => {
   const late = { since: Date.now() - 600_000 };
   const first = await openPage('10', [

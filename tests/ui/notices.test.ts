@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { nextLook } from '@/components/inbox/notice-look';
 import { isQuiet, NO_NOTICES, type NoticeSettings, noticeSettings, standingNotices } from '@/components/inbox/notices';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { anInboxItem, aSession } from './rows';
@@ -32,6 +33,17 @@ it('are of a session that has finished, once its tasks have too, where that is w
   expect(finished({ runningTaskCount: 1 })).toBe(0);
   expect(finished({ state: 'working' })).toBe(0);
   expect(finished({ stateSince: NOW - 1_000 })).toBe(0);
+});
+
+it('nextLook passes over a session that finished before the last look and changed after it', () => {
+  const all: NoticeSettings = { ...ON, off: [] };
+  const before = { at: NOW, upTo: '10', told: [] };
+  const freshAfter = (stateSince: number) => {
+    const sessions = [aSession({ stateSince, updatedPosition: '12' })];
+    const now = NOW + 5_000;
+    return nextLook(before, standingNotices({ items: [], sessions }, all, now), now, '12').fresh.length;
+  };
+  expect([freshAfter(NOW - 60_000), freshAfter(NOW + 1_000)]).toEqual([0, 1]);
 });
 
 it('are quiet for some hours, over midnight too', () => {

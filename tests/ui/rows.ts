@@ -32,6 +32,7 @@ export function anInsight(fields: Partial<Insight> = {}): Insight {
   };
 }
 
+/** An item that has not changed since it came up, unless `fields` has an `openedPosition`. */
 export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
   return {
     id: 'i',
@@ -44,6 +45,7 @@ export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
     messageId: null,
     from: null,
     since: 1_000,
+    openedPosition: fields.updatedPosition ?? '1',
     updatedPosition: '1',
     seenAt: null,
     snoozedUntil: null,

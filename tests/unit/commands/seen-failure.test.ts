@@ -7,6 +7,7 @@ import { postMarks } from '@/lib/commands/mark-inbox';
 import { connectRunner, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import { postMessage } from '@/lib/commands/send-message';
 import { DELIVERING_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { comparePositions } from '@/lib/protocol/position';
 import { isSeen } from '@/lib/protocol/session-standing';
 import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -117,6 +118,22 @@ describe('a failure that nobody has seen', () => {
     now += 60_000;
     await isAwayAndBack();
     expect(await inbox()).toMatchObject([{ kind: 'failure', since: T0, claim: { by }, doneAt: null }]);
+  });
+
+  it('keeps since and openedPosition when its retry is not delivered within 60 s', async () => {
+    await fails('r1');
+    const [failure] = await inbox();
+    now += 1_000;
+    const request = new Request('http://localhost');
+    const body = { text: 'Try again', clientId: 'c1' };
+    await postMessage({ ids: { sessionId: 's1' }, body, request, ...byOwner }, target.context);
+    expect(await inbox()).toEqual([]);
+    now += DELIVERING_MS;
+    await write((transaction) => renewRunners(transaction, ['one'], now));
+    await sweep();
+    const [again] = await inbox();
+    expect(again).toEqual({ ...failure, updatedPosition: again?.updatedPosition });
+    expect(comparePositions(again?.updatedPosition ?? '', failure?.updatedPosition ?? '')).toBeGreaterThan(0);
   });
 
   it('is one thing, told in two ways: a turn that goes on for a moment after the agent reports it', async () => {

@@ -288,6 +288,7 @@ it('writes on one line whatever an agent calls itself', () => {
     kind: 'failure' as const,
     agentId: '<a|b>',
     since: 1,
+    openedPosition: '1',
     updatedPosition: '1',
     ...about,
     ...marks,
