@@ -1,4 +1,22 @@
+import { ACCESS } from './access.mjs';
+import { COMMANDS } from './commands.mjs';
+import { INGEST } from './ingest.mjs';
 import { LIVE } from './live.mjs';
+import { PAGE } from './page.mjs';
+import { REDACTION } from './redaction.mjs';
+import { RUNNER } from './runner.mjs';
+import { STATE } from './state.mjs';
+import { STORAGE } from './storage.mjs';
 
 /** @type {readonly import('./mutant.mjs').Mutant[]} */
-export const MUTANTS = [...LIVE];
+export const MUTANTS = [
+  ...INGEST,
+  ...LIVE,
+  ...STATE,
+  ...COMMANDS,
+  ...ACCESS,
+  ...REDACTION,
+  ...STORAGE,
+  ...RUNNER,
+  ...PAGE,
+];

@@ -137,7 +137,8 @@ async function vitest(files, name, workers, env) {
   args.push('--config', 'tests/mutants/vitest.config.ts', `--maxWorkers=${workers}`);
   if (env.INTERLUDE_MUTANT !== undefined) args.push('--bail=1');
   args.push('--reporter=json', `--outputFile=${report}`);
-  const output = await outputOf(args, { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), ...env });
+  const shared = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
+  const output = await outputOf(args, { ...shared, ...env });
   if (!existsSync(report)) return { files: [], output };
   /** @type {{ testResults: FileReport[] }} */
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'));

@@ -1,7 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Plugin } from 'vite';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type Plugin } from 'vitest/config';
 import { root } from '../../lib/launch/root.mjs';
 import base from '../vitest.config';
 import { mutate } from './mutant.mjs';
@@ -10,31 +9,40 @@ import { MUTANTS } from './mutants.mjs';
 /** A hung test ends after this many milliseconds, by its own waits (INTERLUDE_TEST_WAIT_MS) sooner. */
 const TEST_MS = 15_000;
 
-/**
- * Replaces the source of one file as it is loaded, so that other runs see the file on disk unchanged. Each load appends
- * a line to the file named by INTERLUDE_MUTANT_LOADED.
- */
-function mutantPlugin(name: string): Plugin {
+const {
+  /** The name of the mutant; without one, the source is as it is. */
+  INTERLUDE_MUTANT: name,
+  /** A file that gets a line each time the mutant is loaded. */
+  INTERLUDE_MUTANT_LOADED: loaded,
+  /** A folder for transformed modules, which all runs share. */
+  INTERLUDE_MUTANT_CACHE: cache,
+} = process.env;
+
+/** Replaces the source of one file as it is loaded, so that other runs see the file on disk unchanged. */
+function mutantPlugin(): Plugin {
   const mutant = MUTANTS.find((known) => known.name === name);
   if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
   const path = join(root, mutant.file);
+  const isMutated = (id: string) => id.split('?')[0] === path;
   return {
     name: 'interlude-mutant',
     enforce: 'pre',
+    // the other modules come from the cache that the run without this plugin has filled
+    api: { vitest: { experimental: { ignoreFsModuleCache: true } } },
+    configureVitest({ experimental_defineCacheKeyGenerator: define }) {
+      define(({ id }) => (isMutated(id) ? false : null));
+    },
     transform(source, id) {
-      if (id.split('?')[0] !== path) return;
-      const report = process.env.INTERLUDE_MUTANT_LOADED;
-      if (report) appendFileSync(report, `${name}\n`);
+      if (!isMutated(id)) return;
+      if (loaded) appendFileSync(loaded, `${name}\n`);
       return { code: mutate(mutant, source), map: null };
     },
   };
 }
 
-const name = process.env.INTERLUDE_MUTANT;
-
 export default defineConfig({
   ...base,
-  plugins: [...(base.plugins ?? []), ...(name ? [mutantPlugin(name)] : [])],
+  plugins: [...(base.plugins ?? []), ...(name ? [mutantPlugin()] : [])],
   test: {
     ...base.test,
     include: ['tests/**/*.test.ts', 'tests/**/*.test.tsx'],
@@ -42,5 +50,6 @@ export default defineConfig({
     isolate: false,
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
+    ...(cache ? { experimental: { fsModuleCache: true, fsModuleCachePath: cache } } : {}),
   },
 });

@@ -1,0 +1,114 @@
+// @vitest-environment happy-dom
+import { act, cleanup, renderHook } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { useTail } from '@/components/transcript/use-tail';
+import { useFollow } from '@/components/ui/use-follow';
+import { ScrollBox } from './scroll-box';
+
+let box: ScrollBox;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'requestAnimationFrame', 'cancelAnimationFrame'] });
+  box = new ScrollBox({ scrollHeight: 1_000, clientHeight: 200 });
+});
+afterEach(() => {
+  cleanup();
+  box.remove();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const later = () => vi.advanceTimersByTime(1_000);
+
+describe('a log', () => {
+  function followed(): boolean[] {
+    const told: boolean[] = [];
+    renderHook(() => useFollow(box.ref, (follows) => told.push(follows)));
+    return told;
+  }
+
+  const wheel = (deltaY: number) => box.element.dispatchEvent(new WheelEvent('wheel', { deltaY }));
+
+  it('stops following when the reader turns the wheel up', () => {
+    const told = followed();
+    wheel(-100);
+    expect(told).toEqual([false]);
+  });
+
+  it('stops following when the reader presses a key that leads up', () => {
+    const told = followed();
+    box.element.dispatchEvent(new KeyboardEvent('keydown', { key: 'PageUp' }));
+    expect(told).toEqual([false]);
+  });
+
+  it('follows on while lines push its end away', () => {
+    const told = followed();
+    later();
+    box.grow(5_000);
+    later();
+    expect(told).toEqual([]);
+  });
+
+  it('follows again when the reader scrolls back to its end', () => {
+    const told = followed();
+    wheel(-100);
+    box.scrollTo(400);
+    wheel(400);
+    box.scrollTo(800);
+    expect(told.at(-1)).toBe(true);
+  });
+
+  it('stops following when the browser scrolls up to what it has found', () => {
+    const told = followed();
+    later();
+    box.scrollTo(100);
+    later();
+    expect(told).toEqual([false]);
+  });
+
+  it('does not stop for a wheel turned up where nothing is above', () => {
+    const told = followed();
+    box.scrollTo(0);
+    told.length = 0;
+    wheel(-100);
+    expect(told).toEqual([]);
+  });
+});
+
+describe('a transcript', () => {
+  const tailed = () =>
+    renderHook(({ position }) => useTail(box.ref, position, false), { initialProps: { position: '5' } });
+
+  it('keeps its end in sight when its box becomes lower', () => {
+    const { result } = tailed();
+    box.resize(100);
+    expect(box.distance).toBe(0);
+    expect(result.current.leftAt).toBeNull();
+  });
+
+  it('moves nothing once the reader has scrolled up, and knows from where on things are new', () => {
+    const { result, rerender } = tailed();
+    act(() => box.scrollTo(300));
+    expect(result.current.leftAt).toBe('5');
+    rerender({ position: '9' });
+    box.resize(100);
+    expect(box.element.scrollTop).toBe(300);
+    expect(result.current.leftAt).toBe('5');
+  });
+
+  it('follows again when the reader scrolls back to its end', () => {
+    const { result } = tailed();
+    act(() => box.scrollTo(300));
+    act(() => box.scrollTo(800));
+    expect(result.current.leftAt).toBeNull();
+    box.resize(100);
+    expect(box.distance).toBe(0);
+  });
+
+  it('moves nothing while the reader holds something open', () => {
+    const { result } = tailed();
+    act(() => result.current.hold());
+    box.scrollHeight += 500;
+    box.resize(100);
+    expect(box.element.scrollTop).toBe(800);
+  });
+});

@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Reader } from '@/db/reader';
+import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { query, readTogether } from '@/lib/queries/read-together';
+import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { insertRows } from '../../support/insert-rows';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await temporaryDatabase();
+});
+afterEach(() => database.dispose());
+
+/** Reads the database, to which somebody else writes after each read. */
+const disturbed = (): Pick<Reader, 'batch'> => ({
+  batch: async (...asked) => {
+    const found = await database.reader.batch(...asked);
+    await insertRows(database, [{ session: 's1' }]);
+    return found;
+  },
+});
+
+const AGENT: Scope = { kind: 'agents', ids: ['a1'], prefixes: [] };
+
+test.each([
+  ['everything', EVERYTHING],
+  ['an agent', AGENT],
+])('reads the position in the snapshot of the rows, for a reader of %s', async (_, scope) => {
+  await insertRows(database, [{ session: 's1' }]);
+  const newest = query((row) => String(row.at), 'SELECT max(updated_position) AS at FROM sessions');
+  const { position, found } = await readTogether({ reader: disturbed(), scope }, [newest]);
+  expect(found).toEqual([[position]]);
+});
