@@ -10,6 +10,7 @@ import { uploadLists } from '@/components/composer/upload-lists';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { NowProvider } from '@/components/ui/now';
 import type { Attachment } from '@/lib/protocol/attachments';
+import type { AgentSummary } from '@/lib/protocol/read-models';
 import { HeldRequest } from './held-request';
 import { layOut, settle } from './laid-out';
 import { aMessage, anAgent, aSession } from './rows';
@@ -48,16 +49,18 @@ afterEach(() => {
   localStorage.clear();
 });
 
-function open(options: { status?: object; ended?: string | null } = {}) {
+function open(
+  options: { status?: object; ended?: string | null; agent?: Partial<AgentSummary>; texts?: string[] } = {},
+) {
   const handle = createRef<ComposerHandle>();
-  const composer = ({ status = TAKES_ALL, ended = null }: typeof options) => (
+  const composer = ({ status = TAKES_ALL, ended = null, agent = {}, texts = [] }: typeof options) => (
     <NowProvider renderedAt={1}>
       <RefusalsProvider status={status as Record<string, unknown>}>
         <Composer
           session={aSession({ id: sessionId })}
-          agent={anAgent()}
+          agent={anAgent(agent)}
           ended={ended}
-          sent={() => []}
+          sent={() => texts}
           quoteOf={() => null}
           onSend={(text, _, attachments) => sent.push([text, attachments.map(({ name }) => name)])}
           onLeave={() => {}}
@@ -95,6 +98,52 @@ async function ends(at: number, end: (request: HeldRequest) => void): Promise<vo
 }
 const done = (at: number) => ends(at, (request) => request.answer(201, attachmentOf(namesSent()[at] ?? '')));
 const WAITS = 'The message is sent once everything is attached.';
+
+describe('the composer', () => {
+  it('sends on Enter but not while an input method composes', () => {
+    const { field } = open();
+    write(field, 'Half a thou');
+    fireEvent.keyDown(field, { key: 'Enter', isComposing: true });
+    fireEvent.keyDown(field, { key: 'Enter', shiftKey: true });
+    expect([sent, field.value]).toEqual([[], 'Half a thou']);
+    press(field);
+    expect([sent, field.value]).toEqual([[['Half a thou', []]], '']);
+  });
+
+  it('brings back what was sent on ArrowUp and empties again on ArrowDown', () => {
+    const { field } = open({ texts: ['Latest', 'Begin'] });
+    const values = ['ArrowUp', 'ArrowUp', 'ArrowDown', 'ArrowDown'].map((key) => {
+      fireEvent.keyDown(field, { key });
+      return field.value;
+    });
+    expect(values).toEqual(['Latest', 'Begin', 'Latest', '']);
+    write(field, 'Begun');
+    fireEvent.keyDown(field, { key: 'ArrowUp' });
+    expect(field.value).toBe('Begun');
+  });
+
+  it('says that a message waits when the agent is away, and is disabled when the session has ended', () => {
+    const { field, change } = open({ agent: { connection: 'away', connectedSince: 1 } });
+    screen.getByText('The agent is away: the message waits.');
+    expect(field.disabled).toBe(false);
+    change({ ended: 'The agent of this session has ended.' });
+    screen.getByText('The agent of this session has ended.');
+    expect(field.disabled).toBe(true);
+    press(field);
+    expect(sent).toEqual([]);
+  });
+});
+
+it.each([
+  ['queued', false, 'Queued'],
+  ['queued', true, 'Queued: the agent is away, the message waits'],
+  ['delivered', false, 'Delivered'],
+  ['seen', false, 'Seen'],
+] as const)('delivery line of a %s message, away %s, says “%s”', (delivery, away, words) => {
+  const nothing = { outgoing: null, sendAgain: null, edit: null, discard: null };
+  render(<DeliveryLine item={aMessage({ role: 'user', delivery })} away={away} {...nothing} />);
+  expect(screen.getByText(words)).toBeTruthy();
+});
 
 /** A message that is to be sent, and waits for its picture. */
 async function waiting() {
