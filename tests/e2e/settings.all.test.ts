@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import { EventWriter } from '../support/event-writer';
+import { removeAuditLater } from '../support/remove-turns';
+import { live } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+let it: OwnVisit;
+beforeAll(async () => {
+  it = await visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } });
+  await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('the settings page says when an unused sign-in ends, and ends those of other browsers', async () => {
+  await it.context.request.get(`${it.server.url}/sign-in?token=${encodeURIComponent(it.server.token)}`, {
+    maxRedirects: 0,
+  });
+  const page = await it.open('/settings');
+  await live(page);
+  await page.getByText('it ends by itself after 8 hours without use').waitFor();
+  await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+  const sure = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
+  await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
+  await sure.click();
+  await page.getByText('this browser is the only one').waitFor();
+  await page.reload();
+  await live(page);
+  await it.leave(page);
+});
+
+test('the audit page says which entries were removed once their age is up', async () => {
+  const page = await it.open('/settings/audit');
+  await live(page);
+  await removeAuditLater(it.server, 3);
+  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByText(/^Entries up to number \d+ were removed by their age, the last on \d+ \w+ \d{4}\.$/).waitFor();
+  await page.getByRole('button', { name: 'Check the chain' }).click();
+  const checked = page.getByRole('status').filter({ hasText: 'The chain is whole' });
+  await checked.getByText(/^It begins with number \d+: older entries were removed by their age/).waitFor();
+  await it.leave(page);
+});
+
+test('the API page offers its OpenAPI document as a download', async () => {
+  const page = await it.open('/settings/api');
+  await live(page);
+  const saves = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'an OpenAPI 3.1 document' }).click();
+  const document = JSON.parse(await readFile(await (await saves).path(), 'utf8')) as OpenApiDocument;
+  expect(Object.keys(document.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
+  await it.leave(page);
+});
+
+test('on a phone a session’s menu signs out in two presses', async () => {
+  const page = await it.load('/sessions/work');
+  await page.setViewportSize({ width: 360, height: 800 });
+  await live(page);
+  await page.getByRole('button', { name: 'Arrange this session' }).click();
+  await page.getByRole('button', { name: 'Sign out of Interlude' }).click();
+  await page.waitForURL('**/signed-out?reason=ended');
+});
