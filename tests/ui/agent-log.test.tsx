@@ -1,0 +1,146 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { useSyncExternalStore } from 'react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LiveProvider } from '@/components/live/live-provider';
+import { AgentLog } from '@/components/logs/agent-log';
+import { filterOf, queryFromParams } from '@/components/logs/log-query';
+import { NowProvider } from '@/components/ui/now';
+import { matchesLine } from '@/lib/projections/log-filter';
+import { compileLogRegex } from '@/lib/projections/log-regex';
+import type { LogLine, LogPage } from '@/lib/protocol/read-models';
+import { scriptedFetch } from './scripted-stream';
+
+/** The address, as Next follows it: `history.replaceState` renders again whatever reads it. */
+const address = vi.hoisted(() => ({ listeners: new Set<() => void>() }));
+vi.mock('next/navigation', () => ({
+  useSearchParams: () => {
+    const search = useSyncExternalStore(
+      (listener) => {
+        address.listeners.add(listener);
+        return () => address.listeners.delete(listener);
+      },
+      () => location.search,
+    );
+    return new URLSearchParams(search);
+  },
+}));
+
+const NOW = 1_795_170_000_000;
+const aLine = (at: number, fields: Partial<LogLine> = {}): LogLine => ({
+  position: String(at),
+  line: at,
+  occurredAt: NOW + at * 1_000,
+  level: 'info',
+  component: at % 2 === 0 ? 'outbox' : 'mirror',
+  message: `line ${at}`,
+  ...fields,
+});
+
+/** What the server has stored. */
+let stored: LogLine[];
+/** The error that the server answers with; null for none. */
+let refusal: { status: number; message: string } | null;
+
+beforeEach(() => {
+  const stream = scriptedFetch();
+  stored = Array.from({ length: 20 }, (_, at) => aLine(at + 1));
+  refusal = null;
+  history.replaceState(null, '', '/agents/a/logs');
+  const replace = history.replaceState.bind(history);
+  vi.spyOn(history, 'replaceState').mockImplementation((...given) => {
+    replace(...given);
+    for (const listener of address.listeners) listener();
+  });
+  // rows are laid out in a box of some height only
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(1_000);
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const { pathname, searchParams } = new URL(url, 'http://interlude.test');
+    if (pathname.endsWith('/stream')) return stream.fetch(url, init);
+    if (refusal !== null) {
+      const { status, message } = refusal;
+      return Response.json({ error: { code: 'test', message } }, { status });
+    }
+    if (pathname.endsWith('/components')) {
+      return Response.json({ components: ['mirror', 'outbox'].map((name) => ({ name, lines: 10 })) });
+    }
+    return Response.json(pageOf(searchParams));
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+function pageOf(params: URLSearchParams): LogPage {
+  const query = queryFromParams(params);
+  const compiled = query.isRegex ? compileLogRegex(query.text) : null;
+  const filter = filterOf(query, compiled?.kind === 'compiled' ? compiled.regex : null);
+  const lines = stored.filter((line) => matchesLine(filter, line));
+  const log = { firstLine: 1, lastLine: stored.length, lines: stored.length, bytes: 100 };
+  return { position: '100', hasMore: false, hasNewer: false, lines, log };
+}
+
+function open(search = '') {
+  history.replaceState(null, '', `/agents/a/logs${search}`);
+  return render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <AgentLog agentId="a" />
+      </LiveProvider>
+    </NowProvider>,
+  );
+}
+const messages = () =>
+  [...document.querySelectorAll('[data-line]')].map((row) => /line \d+/.exec(row.textContent ?? '')?.[0]);
+
+test('shows the chosen components, and says them in the address', async () => {
+  open();
+  await screen.findByText('line 20');
+  fireEvent.click(screen.getByLabelText('Component'));
+  fireEvent.click(await screen.findByLabelText(/^outbox/));
+  await vi.waitFor(() => expect(messages()).toEqual(Array.from({ length: 10 }, (_, at) => `line ${(at + 1) * 2}`)));
+  expect(location.search).toBe('?component=outbox');
+});
+
+test('shows and offers for download what an address with a component and times asks for', async () => {
+  open(`?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`);
+  await screen.findByText('line 8');
+  expect(messages()).toEqual(['line 6', 'line 8']);
+  const download = screen.getByTitle('Download what is filtered');
+  expect(download.getAttribute('href')).toBe(
+    `/api/v1/agents/a/logs/download?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`,
+  );
+});
+
+test('takes the search for a regular expression once that is chosen, and says why one is refused', async () => {
+  open();
+  await screen.findByText('line 20');
+  fireEvent.click(screen.getByLabelText('Regular expression'));
+  const field = screen.getByLabelText('Search log');
+  fireEvent.change(field, { target: { value: '^line [12]$' } });
+  await screen.findByText('2 hits');
+  refusal = { status: 400, message: 'The regex is not valid.' };
+  fireEvent.change(field, { target: { value: 'line(' } });
+  expect((await screen.findByRole('alert')).textContent).toContain('The regex is not valid.');
+});
+
+test('offers another try after the log could not be loaded', async () => {
+  refusal = { status: 503, message: 'Busy. Wait.' };
+  open();
+  const alert = await screen.findByRole('alert');
+  expect(alert.textContent).toContain('Busy. Wait.');
+  refusal = null;
+  fireEvent.click(screen.getByText('Try again'));
+  await screen.findByText('line 20');
+  expect(screen.queryByRole('alert')).toBeNull();
+});
+
+test('says how lines get there while the agent has written nothing', async () => {
+  stored = [];
+  open();
+  await screen.findByText(/^This agent has not written a log line yet/);
+});
