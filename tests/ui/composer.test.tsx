@@ -243,6 +243,14 @@ describe('what is attached', () => {
     expect([namesSent(), screen.getAllByRole('listitem').length, field.value]).toEqual([['finder.png'], 1, '']);
   });
 
+  it('is nothing when it is pasted to an agent that takes none', () => {
+    const { field } = open({ status: {} });
+    pasted(['Files'], fileOf('shot.png'));
+    write(field, 'Only words');
+    press(field);
+    expect([sent, uploadLists.of(sessionId).uploads]).toEqual([[['Only words', []]], []]);
+  });
+
   it('leaves the focus where writing goes on when it is tried again', async () => {
     const { field } = open();
     await attach('a.png');
