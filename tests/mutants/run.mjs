@@ -17,8 +17,9 @@ import { MUTANTS } from './mutants.mjs';
 /** How long tests wait for a condition, in milliseconds: most mutants make one that never comes true. */
 const WAIT_MS = 5_000;
 
-/** A run that has not ended by then is killed. */
-const RUN_LIMIT_MS = 120_000;
+/** A run of one mutant, or of all tests without any, that has not ended by then is killed. */
+const MUTANT_LIMIT_MS = 120_000;
+const UNMUTATED_LIMIT_MS = 1_800_000;
 
 const AT_ONCE = Math.min(availableParallelism(), 2);
 
@@ -132,13 +133,14 @@ async function verdictOn({ name, test }) {
  * @returns {Promise<{ files: FileReport[], output: string }>} no files if vitest ended without a report
  */
 async function vitest(files, name, workers, env) {
+  const isMutated = env.INTERLUDE_MUTANT !== undefined;
   const report = join(folder, `${name}.json`);
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files];
   args.push('--config', 'tests/mutants/vitest.config.ts', `--maxWorkers=${workers}`);
-  if (env.INTERLUDE_MUTANT !== undefined) args.push('--bail=1');
+  if (isMutated) args.push('--bail=1');
   args.push('--reporter=json', `--outputFile=${report}`);
   const shared = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
-  const output = await outputOf(args, { ...shared, ...env });
+  const output = await outputOf(args, { ...shared, ...env }, isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS);
   if (!existsSync(report)) return { files: [], output };
   /** @type {{ testResults: FileReport[] }} */
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
@@ -151,16 +153,20 @@ const running = new Set();
 /**
  * @param {string[]} args
  * @param {Record<string, string>} env
- * @returns {Promise<string>}
+ * @param {number} limitMs
+ * @returns {Promise<string>} with a last line that says so if it took too long
  */
-function outputOf(args, env) {
+function outputOf(args, env, limitMs) {
   return new Promise((resolve, reject) => {
     // a group of its own, so that everything a test has started ends with it
     const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, detached: true });
     running.add(child);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-    const limit = setTimeout(() => kill(child), RUN_LIMIT_MS);
+    const limit = setTimeout(() => {
+      output += `\nit had not ended after ${limitMs / 1_000} s`;
+      kill(child);
+    }, limitMs);
     child.once('error', reject);
     child.once('exit', () => {
       clearTimeout(limit);
