@@ -63,8 +63,8 @@ test('each reply stands in the turn that caused it, once', () => {
   expect(text).toMatch(/"turn":"between-run","trigger":\{"kind":"unknown".*\n.*\n.*The poll has failed with code 3/);
 });
 
-test('a message, a screen and an error of 10 MB fit into records', () => {
-  const big = 'x\n'.repeat(5 * 1024 * 1024);
+test('AgentApiAdapter cuts a message, a screen and an error of 3 MB to fit into records', () => {
+  const big = 'x\n'.repeat(1.5 * 1024 * 1024);
   const event = (name: string, data: object) => heard(1, { event: name, data });
   const told = playRecorded('agentapi', [
     heard(0, { connection: 'opened' }),

@@ -25,16 +25,19 @@ afterEach(async () => {
   await target.close();
 });
 
-/** @param sentAt on the clock of the agent, whatever that says */
-const asks = (messageId: string, sentAt = now) =>
+const askAll = (messageIds: string[], sentAt = now) =>
   ingest(
     target,
-    [
-      { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
-      { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: `Which port, ${messageId}?` },
-      { type: 'TEXT_MESSAGE_END', messageId },
-    ].map((event) => record(++seq, { event, occurredAt: sentAt })),
+    messageIds
+      .flatMap((messageId) => [
+        { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: `Which port, ${messageId}?` },
+        { type: 'TEXT_MESSAGE_END', messageId },
+      ])
+      .map((event) => record(++seq, { event, occurredAt: sentAt })),
   );
+/** @param sentAt by the agent's clock, which may be wrong */
+const asks = (messageId: string, sentAt = now) => askAll([messageId], sentAt);
 /** Another instance each time, as after a restart. */
 async function passes(minutes: number, overdueMs = 15 * MINUTE_MS): Promise<void> {
   now += minutes * MINUTE_MS;
@@ -91,8 +94,8 @@ it('needs nobody any more once it is given or waived', async () => {
   expect(await overdue()).toEqual([]);
 });
 
-it('is told of hundreds at once, each once', async () => {
-  for (let at = 0; at < 250; at++) await asks(`u${at}`);
+it('is counted once for each of 250 messages that become overdue together', async () => {
+  await askAll(Array.from({ length: 250 }, (_, at) => `u${at}`));
   await passes(15);
   expect(await counts()).toEqual([250, 250, 250, 250]);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
 import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
@@ -23,7 +23,7 @@ afterEach(async () => {
 const AGENT = 'a1';
 const LONG = 'ab'.repeat(MAX_LOG_MESSAGE_BYTES / 2);
 const LINES = 17;
-/** So many that about half of them are indexed: the newest never are. */
+/** The newest lines are never indexed: half of this many are. */
 const MANY = 128;
 const RANGE = { direction: 'newer', edge: 0, newest: 1e9, limit: 1000, bytes: 1e9 } as const;
 
@@ -33,18 +33,18 @@ function filterBy(source: string): LogFilter {
   return { ...EVERY_LINE, regex: outcome.regex };
 }
 
-async function write(count: number): Promise<void> {
-  const writer = new LineWriter(target, AGENT);
+async function write(count: number, into = target): Promise<void> {
+  const writer = new LineWriter(into, AGENT);
   const lines = Array.from({ length: count }, () => ({ message: LONG }));
-  // what a request holds
+  // A request holds no more.
   for (let at = 0; at < count; at += 64) await writer.write(lines.slice(at, at + 64));
 }
 
-async function index(): Promise<void> {
+async function index({ database }: InProcessTarget): Promise<void> {
   for (;;) {
-    const [backlog] = await chunkBacklogs(target.database.reader);
+    const [backlog] = await chunkBacklogs(database.reader);
     if (backlog === undefined) return;
-    await chunkNextLines(target.database, backlog);
+    await chunkNextLines(database, backlog);
   }
 }
 
@@ -55,27 +55,6 @@ test('a search gives others a turn after each long line', async () => {
   expect(end).toBe('log');
   expect(turns()).toBeGreaterThanOrEqual(LINES);
 });
-
-for (const direction of ['newer', 'older'] as const) {
-  test(`a search for ${direction} lines whose time is over ends at the line it came to, and goes on from there`, async () => {
-    await write(MANY);
-    await index();
-    hurriedWork();
-    const filter = filterBy('^a');
-    let edge = direction === 'newer' ? 0 : 1e9;
-    const found: string[] = [];
-    for (let scans = 0; scans < 3 * MANY; scans += 1) {
-      const range = { ...RANGE, direction, edge, budgetMs: 200 };
-      const { lines, end, searchedTo } = await scanLog(target.database.reader, AGENT, filter, range);
-      expect(lines.length).toBeLessThanOrEqual(1);
-      found.push(...lines.map(({ position }) => position));
-      if (end === 'log') break;
-      edge = searchedTo;
-    }
-    expect(found).toHaveLength(MANY);
-    expect(new Set(found).size).toBe(MANY);
-  });
-}
 
 test('a slow answer of the database costs a page none of the lines that came with it', async () => {
   const writer = new LineWriter(target, AGENT);
@@ -99,17 +78,45 @@ test('a slow answer of the database costs a page none of the lines that came wit
   }
 });
 
-test('lines of chunks come in slices, as others do', async () => {
-  await write(MANY);
-  await index();
-  // so fast that it looks at more and more
-  vi.spyOn(performance, 'now').mockReturnValue(0);
-  const reads = vi.spyOn(target.database.reader, 'execute');
-  const filter = filterBy('^a');
-  const { lines } = await scanLog(target.database.reader, AGENT, filter, { ...RANGE, budgetMs: Infinity });
-  expect(lines).toHaveLength(MANY);
-  const slices = (await Promise.all(reads.mock.results.map(({ value }) => value))).map(({ rows }) => rows.length);
-  expect(slices.reduce((most, rows) => Math.max(most, rows), 0)).toBe(SLICE_BYTES / MAX_LOG_MESSAGE_BYTES);
+describe('a log of which half is indexed', () => {
+  let indexed: InProcessTarget;
+  beforeAll(async () => {
+    indexed = await inProcessTarget();
+    await write(MANY, indexed);
+    await index(indexed);
+  });
+  afterAll(() => indexed.close());
+
+  test.each(['newer', 'older'] as const)(
+    'a search for %s lines that runs out of time resumes behind the line it reached',
+    async (direction) => {
+      hurriedWork();
+      const filter = filterBy('^a');
+      let edge = direction === 'newer' ? 0 : 1e9;
+      const found: string[] = [];
+      for (let scans = 0; scans < 3 * MANY; scans += 1) {
+        const range = { ...RANGE, direction, edge, budgetMs: 200 };
+        const { lines, end, searchedTo } = await scanLog(indexed.database.reader, AGENT, filter, range);
+        expect(lines.length).toBeLessThanOrEqual(1);
+        found.push(...lines.map(({ position }) => position));
+        if (end === 'log') break;
+        edge = searchedTo;
+      }
+      expect(found).toHaveLength(MANY);
+      expect(new Set(found).size).toBe(MANY);
+    },
+  );
+
+  test('scanLog reads lines of chunks in slices of bounded size, as other lines', async () => {
+    // A clock that stands still makes every slice as large as it may be.
+    vi.spyOn(performance, 'now').mockReturnValue(0);
+    const reads = vi.spyOn(indexed.database.reader, 'execute');
+    const filter = filterBy('^a');
+    const { lines } = await scanLog(indexed.database.reader, AGENT, filter, { ...RANGE, budgetMs: Infinity });
+    expect(lines).toHaveLength(MANY);
+    const slices = (await Promise.all(reads.mock.results.map(({ value }) => value))).map(({ rows }) => rows.length);
+    expect(slices.reduce((most, rows) => Math.max(most, rows), 0)).toBe(SLICE_BYTES / MAX_LOG_MESSAGE_BYTES);
+  });
 });
 
 test('a download gives others a turn after each long line', async () => {

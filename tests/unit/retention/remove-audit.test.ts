@@ -14,13 +14,17 @@ const ENV = { INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_AUDIT_RETENTION_DAY
 const later = (days: number) => {
   server.now += days * DAY_MS;
 };
-const act = (action: string) =>
-  server.target.database.writes.run((transaction) =>
-    addEntry(transaction, {
-      ...{ at: server.now, actor: 'Ada', actorKind: 'human', role: 'operator', credentialId: 'c', action },
-      ...{ agentId: null, sessionId: null, target: '/x', digest: '', origin: '', result: 'done', times: 1 },
-    }),
-  );
+const actAll = (actions: string[]) =>
+  server.target.database.writes.run(async (transaction) => {
+    for (const action of actions) {
+      await addEntry(transaction, {
+        ...{ at: server.now, actor: 'Ada', actorKind: 'human', role: 'operator', credentialId: 'c', action },
+        ...{ agentId: null, sessionId: null, target: '/x', digest: '', origin: '', result: 'done', times: 1 },
+      });
+    }
+  });
+const act = (action: string) => actAll([action]);
+const actTimes = (times: number, name: string) => actAll(Array.from({ length: times }, (_, at) => `${name} ${at}`));
 const check = async () => (await server.ask('GET', '/audit/check')).answer as AuditCheck;
 const page = async () => (await server.ask('GET', '/audit?limit=200')).answer as AuditPage;
 const shown = async () => (await page()).entries.map(({ number, action }) => `${number} ${action}`).reverse();
@@ -72,8 +76,8 @@ describe('old entries of the audit', () => {
     expect((await check()).removed).toBeNull();
   });
 
-  test('go all, and the next one goes on behind them', async () => {
-    for (let at = 0; at < 1_100; at += 1) await act(`act ${at}`);
+  test('are all removed, and the next entry continues the chain', async () => {
+    await actTimes(1_100, 'act');
     later(500);
     await retain();
     expect(await shown()).toEqual([`1101 ${REMOVAL}`]);
@@ -111,8 +115,8 @@ describe('old entries of the audit', () => {
     expect(await shown()).toEqual(once);
   });
 
-  test('that were to go when a process ended go at the next look', async () => {
-    for (let at = 0; at < 700; at += 1) await act(`act ${at}`);
+  test('that a killed process left are removed by the next sweep', async () => {
+    await actTimes(700, 'act');
     later(500);
     await act('young');
     await server.change(`CREATE TRIGGER stuck BEFORE DELETE ON audit WHEN old.number = 600
@@ -125,10 +129,10 @@ describe('old entries of the audit', () => {
     expect(await check()).toMatchObject({ entries: 2, brokenAt: null, removed: { upTo: 700 } });
   });
 
-  test('may go while the chain is checked', async () => {
-    for (let at = 0; at < 1_300; at += 1) await act(`act ${at}`);
+  test('are removed while the chain is checked, and every check passes', async () => {
+    await actTimes(1_300, 'act');
     later(300);
-    for (let at = 0; at < 300; at += 1) await act(`young ${at}`);
+    await actTimes(300, 'young');
     later(150);
     const checks = Promise.all(
       Array.from({ length: 8 }, async (_, at) => {

@@ -119,11 +119,11 @@ describe('records in quarantine', () => {
     expect(await kept()).toEqual([]);
   });
 
-  test('go in slices, of however many sessions they are', async () => {
-    for (let at = 0; at < 70; at += 1) {
-      await server.write([{ type: 'CUSTOM', name: 'session:started', value: {} }], `n${at}`);
-      await spoils(`n${at}`);
-    }
+  test('are removed in slices across 70 sessions', async () => {
+    const sessions = Array.from({ length: 70 }, (_, at) => `n${at}`);
+    const event = { type: 'CUSTOM', name: 'session:started', value: {} };
+    await server.send(sessions.map((sessionId) => ({ kind: 'event', sessionId, event })));
+    await server.send(sessions.map((sessionId) => ({ kind: 'unheard of', sessionId })));
     await later(11);
     await server.retain();
     expect(await kept()).toEqual([]);

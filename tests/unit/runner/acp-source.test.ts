@@ -279,16 +279,6 @@ describe('an agent that dies', () => {
     await until(() => agent.of('session/new')).toHaveLength(2);
     await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(/does not know what was before/);
   });
-
-  test('five times within a minute is given up, with how it ended', async () => {
-    const { agent, around, gaveUp, until } = await live({ answer: () => null });
-    for (let start = 1; start <= 5; start++) {
-      await expect.poll(() => agent.starts, { interval: 5 }).toBe(start);
-      agent.hangUp();
-    }
-    await until(gaveUp).toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);
-    expect(custom(around.events, 'session:ended')).toHaveLength(1);
-  });
 });
 
 describe('setting up', () => {

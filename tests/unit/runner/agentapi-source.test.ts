@@ -359,19 +359,6 @@ describe('a choice on the screen', () => {
     expect(server.keys).toEqual([]);
   });
 
-  test('whose mark does not move is not confirmed', async () => {
-    const server = await resting();
-    const { say, requests, choose } = await attached({}, server);
-    await say('Clean up');
-    menu(server, 'Do you want to run rm -r build?', OPTIONS, () => {});
-    server.onKeys = () => {};
-    server.still();
-    await settled(requests).toHaveLength(1);
-    expect((await choose('3')).reason).toContain('nothing was confirmed');
-    expect(server.keys).not.toContain('\r');
-    expect(requests()).toHaveLength(1);
-  });
-
   test('is read off the last message where there is no stream of the screen', async () => {
     const server = await resting();
     server.hasScreen = false;

@@ -505,21 +505,6 @@ async function attachTo(server: CodexAppServer, threadId: string) {
   return server;
 }
 
-test('a child that answers nothing is started again, and given up in the end', async () => {
-  const server = new CodexAppServer();
-  server.silent.add('initialize');
-  let gaveUp = '';
-  const around = Object.assign(new MemorySurroundings(), {
-    gaveUp(why: string) {
-      gaveUp = why;
-    },
-  });
-  const source = ownSource(await server.program(), { around, answerWithinMs: 50 });
-  onTestFinished(() => source.close(0, 'the test is over'));
-  await source.start();
-  await settled(() => gaveUp).toContain('Codex ended 5 times');
-});
-
 test('a thread that can’t be resumed is given up at once, with the reason', async () => {
   const server = new CodexAppServer();
   let gaveUp = '';

@@ -3,10 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
 import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
-import { findKeys } from '@/lib/redaction/find-secrets';
 import { SECRET_SHAPES } from '@/lib/redaction/secret-shapes';
 import { Redactor } from '@/lib/runner/logger/redactor';
-import { expectWithin } from '../../support/pace';
 import { placedSecret, SECRETS_BY_KIND } from '../../support/secrets';
 
 const redact = (message: string) => {
@@ -211,103 +209,10 @@ describe('a message beyond what a line may hold', () => {
   });
 });
 
-/** Made to send a pattern back and forth: every beginning that is looked for, with all that keeps it from ending. */
-const hostile: [string, string][] = [
-  ...[...new Set(SECRET_SHAPES.map(({ hint }) => hint))].flatMap((hint): [string, string][] => [
-    [`${hint} again and again`, hint],
-    [`${hint} and letters`, `${hint}aA0`],
-    [`${hint} and its own end`, `${hint}${'a'.repeat(30)}.`],
-  ]),
-  ...[
-    '://',
-    '://a:',
-    '://a:b@',
-    ':',
-    '@',
-    '"',
-    "'",
-    '\\',
-    '\\"',
-    '=',
-    ' ',
-    '\n',
-    ' \n',
-    '\t',
-    '-',
-    '_',
-    '.',
-    'eyJ',
-    'eyJaaaaaaaaaa.',
-    'eyJaaaaaaaaaa.aaaaaaaaaa.',
-    'authorization',
-    'authorization:',
-    'Authorization: Bearer ',
-    'authorization: digest ',
-    'bearer ',
-    'cookie:',
-    'cookie: a=',
-    'token',
-    'token=',
-    'token: ',
-    'token="',
-    "token='",
-    'password=\\"',
-    'secret_',
-    'api_key',
-    'key=',
-    '&sig=',
-    '?key=',
-    ' --',
-    ' --token ',
-    ' --a-',
-    '-----BEGIN ',
-    '-----BEGIN RSA PRIVATE KEY-----',
-    '-----BEGIN PRIVATE KEY-----\n-----END ',
-    '-----',
-    '\x1b[',
-    '\x1b]',
-    '\x1b;a',
-    '\x9b;',
-    'A3TAAKIA',
-    '1234567890:AA',
-    'Q~',
-    '0Q~',
-    'aaa0Q~',
-    'a',
-    'A',
-    '0',
-    '漢',
-    '\u2028',
-    '\ud800',
-  ].map((text): [string, string] => [JSON.stringify(text), text]),
-];
-
 test('a private key is cut out to its own last line, whatever stands on the lines between', () => {
   const body = (letter: string) => `${letter.repeat(64)}\n`;
   const lines = ['# copied by hand\n', 'a word\n', 'and one more\n', 'then a fourth\n', '-----END CERTIFICATE-----\n'];
   const key = `-----BEGIN RSA PRIVATE KEY-----\n${body('a')}${lines.join('')}${body('b')}-----END RSA PRIVATE KEY-----`;
   const told = new Redactor().redact('test', `before\n${key}\nbehind`).text;
   expect(told).toMatch(/^before\n.{1,60}\nbehind$/);
-});
-
-test.each(hostile)('a hostile line takes no longer than any other: %s', (_name, unit) => {
-  const message = unit.repeat(Math.ceil(MAX_LOG_MESSAGE_BYTES / unit.length));
-  const redactor = new Redactor();
-  let fastest = Number.POSITIVE_INFINITY;
-  // the best of some: the machine may be busy with something else
-  for (let round = 0; round < 5 && fastest > 50; round += 1) {
-    const startedAt = performance.now();
-    redactor.redact('test', message);
-    fastest = Math.min(fastest, performance.now() - startedAt);
-  }
-  expectWithin(fastest, 250);
-});
-
-test('blank lines behind the first line of a key take no longer than others', () => {
-  for (const blank of [' ', '\n', '\t', '\r\n']) {
-    const text = `-----BEGIN RSA PRIVATE KEY-----\n${blank.repeat(32_000)}x`;
-    const startedAt = performance.now();
-    findKeys(text);
-    expectWithin(performance.now() - startedAt, 250);
-  }
 });

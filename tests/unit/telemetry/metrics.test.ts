@@ -3,8 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGauges } from '@/lib/telemetry/read-gauges';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
 import { busyAgent } from '../../support/busy-agent';
-import { ensureLibsqlServer, startLibsqlServer } from '../../support/libsql-server.mjs';
-import { inProcessServer } from '../../support/server-target';
 
 const MONITOR = 'a-token-for-whoever-watches-0123';
 
@@ -148,25 +146,6 @@ test('its readings walk along indexes, however many events there are', async () 
   // one row of each agent, runner or outbox may be read, and of nothing else
   const walks = plans.flat().filter((step) => /^SCAN (?!.*INDEX)/.test(step) && !/subquery|CONSTANT/.test(step));
   expect(walks.sort()).toEqual(['SCAN counter', 'SCAN producers', 'SCAN runners']);
-});
-
-const server = ensureLibsqlServer();
-describe.skipIf('missing' in server)('where a process does not last between requests', () => {
-  test('it tells how the fleet stands, and says that it counts nothing', async () => {
-    const libsql = await startLibsqlServer();
-    const settings = { INTERLUDE_CONTEXT: 'per-request', INTERLUDE_METRICS_TOKEN: MONITOR };
-    const target = await inProcessServer(libsql.url, settings);
-    try {
-      const response = await target.send('/metrics', { headers: { authorization: `Bearer ${MONITOR}` } });
-      const text = await response.text();
-      expect([response.status, seriesIn(text).get('interlude_agents')]).toEqual([200, 0]);
-      expect(text).toContain('# This process does not last between requests');
-      expect(text).not.toMatch(/interlude_(ingest|fanout|request|write)|process_cpu|subscribers/);
-    } finally {
-      await target.close();
-      await libsql.stop();
-    }
-  });
 });
 
 describe('the dashboard for Grafana', () => {

@@ -8,15 +8,15 @@ import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldObligations, foldSession, foldTasks, turnFromEvents } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
 
-/** Everything a batch is folded into, here and in the browser, of many events that are all about something else. */
+/** Events of a batch, each about another thing: folded into everything that the server and the browser keep. */
 const FEW = 500;
 const MANY = 16 * FEW;
 /**
- * Sixteen times the events cost sixteen times as much; what looks through all of them for each, 256 times. The distance to
- * both is for what the collector of garbage takes, which is more where other tests have filled the heap.
+ * Sixteen times the events take sixteen times as long, and a fold that scans all of them for each takes 256 times as long.
+ * The limit leaves room on both sides for garbage collection, which takes more where other tests have filled the heap.
  */
 const AT_MOST = 48;
-/** Of each, the fastest counts. What slows down the machine for a while is waited out; what looks through all never is. */
+/** The fastest round counts: a busy machine slows some of them down, a quadratic fold all of them. */
 const ROUNDS = 3;
 const MOST_ROUNDS = 9;
 
@@ -79,13 +79,13 @@ const STORIES: [string, (count: number) => AgUiEvent[][]][] = [
   ['notices', (count) => numbered(count, () => custom('interlude:notice', { text: 'look' }))],
 ];
 
-describe('what a batch costs', () => {
+describe('folding a batch', () => {
   it.each(STORIES)(
-    'grows with its events and no faster: %s',
+    'takes time linear in its events: %s',
     (_, tell) => {
       foldAll(tell(FEW));
       let [few, many] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-      // below a few milliseconds it is the clock that is measured
+      // The clock is too coarse for a few milliseconds.
       const growth = () => many / Math.max(few, 10);
       for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && growth() >= AT_MOST); round++) {
         few = Math.min(few, foldAll(tell(FEW)));
@@ -97,7 +97,7 @@ describe('what a batch costs', () => {
   );
 });
 
-/** @returns how long it took, in milliseconds of processor time */
+/** @returns milliseconds of processor time */
 function foldAll(story: AgUiEvent[][]): number {
   const owner = { sessionId: 's', agentId: 'a' };
   const entries = story
@@ -114,7 +114,7 @@ function foldAll(story: AgUiEvent[][]): number {
   return processorMs() - beganAt;
 }
 
-/** Of this process: what others take meanwhile does not count. */
+/** Processor time of this process, in milliseconds. */
 function processorMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

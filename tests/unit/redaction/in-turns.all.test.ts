@@ -1,0 +1,21 @@
+import { it } from 'vitest';
+import { Pace } from '@/db/next-turn';
+import { redactModel } from '@/lib/redaction/redact-model';
+import { longestHold } from '../../support/loop-probe';
+import { expectWithin } from '../../support/pace';
+
+const MIB = 1024 * 1024;
+const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length)).slice(0, MIB);
+
+it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[31mred\u001b[0m ', 'sk-', 'word'])(
+  'redactModel yields to others at least every 100 ms over a page full of %j',
+  async (unit) => {
+    const pace = new Pace();
+    const rest = () => (pace.isDue ? pace.rest() : null);
+    const model = { turns: [{ items: [{ text: filled(unit) }, { input: { command: filled(unit) } }] }] };
+    const hold = await longestHold(async () => {
+      await redactModel(model, rest);
+    });
+    expectWithin(hold, 100);
+  },
+);

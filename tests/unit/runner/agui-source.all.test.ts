@@ -1,0 +1,22 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { listening } from '../../support/agui-stage';
+
+test('AgUiSource refuses a message whose error answer never ends, after five seconds', async () => {
+  const server = createServer((request, response) => {
+    response.writeHead(request.method === 'POST' ? 500 : 404, { 'content-type': 'text/html' });
+    if (request.method === 'POST') response.write('<h1>Broken</h1>');
+    else response.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => server.closeAllConnections());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { say } = await listening({ url });
+  expect(await say('one')).toMatchObject({
+    state: 'failed',
+    reason: expect.stringContaining(`${url} answered 500: <h1>Broken</h1>`),
+  });
+});

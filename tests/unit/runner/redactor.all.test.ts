@@ -1,0 +1,99 @@
+import { test } from 'vitest';
+import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
+import { findKeys } from '@/lib/redaction/find-secrets';
+import { SECRET_SHAPES } from '@/lib/redaction/secret-shapes';
+import { Redactor } from '@/lib/runner/logger/redactor';
+import { expectWithin } from '../../support/pace';
+
+/** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */
+const hostile: [string, string][] = [
+  ...[...new Set(SECRET_SHAPES.map(({ hint }) => hint))].flatMap((hint): [string, string][] => [
+    [`${hint} again and again`, hint],
+    [`${hint} and letters`, `${hint}aA0`],
+    [`${hint} and its own end`, `${hint}${'a'.repeat(30)}.`],
+  ]),
+  ...[
+    '://',
+    '://a:',
+    '://a:b@',
+    ':',
+    '@',
+    '"',
+    "'",
+    '\\',
+    '\\"',
+    '=',
+    ' ',
+    '\n',
+    ' \n',
+    '\t',
+    '-',
+    '_',
+    '.',
+    'eyJ',
+    'eyJaaaaaaaaaa.',
+    'eyJaaaaaaaaaa.aaaaaaaaaa.',
+    'authorization',
+    'authorization:',
+    'Authorization: Bearer ',
+    'authorization: digest ',
+    'bearer ',
+    'cookie:',
+    'cookie: a=',
+    'token',
+    'token=',
+    'token: ',
+    'token="',
+    "token='",
+    'password=\\"',
+    'secret_',
+    'api_key',
+    'key=',
+    '&sig=',
+    '?key=',
+    ' --',
+    ' --token ',
+    ' --a-',
+    '-----BEGIN ',
+    '-----BEGIN RSA PRIVATE KEY-----',
+    '-----BEGIN PRIVATE KEY-----\n-----END ',
+    '-----',
+    '\x1b[',
+    '\x1b]',
+    '\x1b;a',
+    '\x9b;',
+    'A3TAAKIA',
+    '1234567890:AA',
+    'Q~',
+    '0Q~',
+    'aaa0Q~',
+    'a',
+    'A',
+    '0',
+    '漢',
+    '\u2028',
+    '\ud800',
+  ].map((text): [string, string] => [JSON.stringify(text), text]),
+];
+
+test.each(hostile)('redacts a line of %s as fast as any other', (_name, unit) => {
+  const message = unit.repeat(Math.ceil(MAX_LOG_MESSAGE_BYTES / unit.length));
+  const redactor = new Redactor();
+  let fastest = Number.POSITIVE_INFINITY;
+  // The fastest counts: the machine may be busy.
+  for (let round = 0; round < 5 && fastest > 50; round += 1) {
+    const startedAt = performance.now();
+    redactor.redact('test', message);
+    fastest = Math.min(fastest, performance.now() - startedAt);
+  }
+  expectWithin(fastest, 250);
+});
+
+test('searches 32,000 blank lines behind a key’s first line as fast as other text', () => {
+  for (const blank of [' ', '\n', '\t', '\r\n']) {
+    const text = `-----BEGIN RSA PRIVATE KEY-----\n${blank.repeat(32_000)}x`;
+    const startedAt = performance.now();
+    findKeys(text);
+    expectWithin(performance.now() - startedAt, 250);
+  }
+});

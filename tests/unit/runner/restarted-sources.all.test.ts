@@ -1,0 +1,53 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
+import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
+import { openProcess } from '@/lib/runner/sources/codex/codex-process';
+import { CodexSource } from '@/lib/runner/sources/codex/codex-source';
+import { PlayedAcpAgent } from '../../support/acp-agent';
+import { CodexAppServer } from '../../support/codex-app-server';
+import { MemorySurroundings } from '../../support/source-surroundings';
+
+function keepingReasons() {
+  const reasons: string[] = [];
+  const around = Object.assign(new MemorySurroundings(), { gaveUp: (why: string) => void reasons.push(why) });
+  return { around, reasons };
+}
+
+test('CodexSource gives up a child that answers nothing, after five starts', async () => {
+  const server = new CodexAppServer();
+  server.silent.add('initialize');
+  const { around, reasons } = keepingReasons();
+  const program = { command: await server.program(), cwd: process.cwd(), env: process.env };
+  const source = new CodexSource({
+    around,
+    own: { sessionId: 's', cwd: process.cwd(), params: {} },
+    open: (listener) => openProcess(program, listener),
+    answerWithinMs: 50,
+  });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  await expect.poll(() => reasons.join()).toContain('Codex ended 5 times');
+});
+
+test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
+  const agent = await PlayedAcpAgent.open({ answer: () => null });
+  const { around, reasons } = keepingReasons();
+  const source = new AcpSource({
+    surroundings: around,
+    memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
+    inHand: await MessagesInHand.recall(around, 's'),
+    command: agent.command,
+    env: { PATH: process.env.PATH },
+    answerWithinMs: 60_000,
+  });
+  onTestFinished(() => source.close(0, 'the test is over'));
+  await source.start();
+  for (let start = 1; start <= 5; start++) {
+    await expect.poll(() => agent.starts, { interval: 5 }).toBe(start);
+    agent.hangUp();
+  }
+  await expect
+    .poll(() => reasons.join())
+    .toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);
+  expect(around.events.filter(({ name }) => name === 'session:ended')).toHaveLength(1);
+});
