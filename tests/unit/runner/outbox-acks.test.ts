@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { FaultServer } from '../../support/fault-server';
+import { HurriedClock } from '../../support/hurried-clock';
+import { refusal } from '../../support/ledger';
+import { tempDir } from '../../support/temp-dir';
+
+let server: FaultServer;
+let notices: OutboxNotice[];
+let outbox: Outbox;
+
+beforeEach(async () => {
+  server = await FaultServer.start();
+  notices = [];
+  outbox = await Outbox.open(join(await tempDir(), 'outbox.db'), {
+    producerId: 'producer-1',
+    agentId: 'agent-1',
+    endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
+    clock: new HurriedClock(),
+    onNotice: (notice) => notices.push(notice),
+  });
+  onTestFinished(async () => void (await outbox.stop()));
+});
+afterEach(() => server.close());
+
+const lines = (count: number): OutgoingRecord[] =>
+  Array.from({ length: count }, (_, at) => ({
+    kind: 'log',
+    agentId: 'agent-1',
+    occurredAt: 1_795_000_000_000,
+    log: { level: 'info', component: 'test', message: `line ${at + 1}` },
+  }));
+
+const acked = (ackedSeq: number) => ({
+  kind: 'answer' as const,
+  status: 200,
+  body: { ackedSeq, accepted: 1, duplicates: 0, rejected: [], position: '1' },
+});
+const sent = () => server.requests.map(({ seqs }) => seqs);
+
+test('sends again what the server has not acknowledged', async () => {
+  server.behaviour = ({ seqs }) => acked(Math.min((seqs[0] ?? 0) + 1, seqs.at(-1) ?? 0));
+  await outbox.enqueue(lines(5));
+  await outbox.idle();
+  expect(sent()).toEqual([[1, 2, 3, 4, 5], [3, 4, 5], [5]]);
+});
+
+test('keeps nothing that is acknowledged', async () => {
+  await outbox.enqueue(lines(3));
+  await outbox.idle();
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect(sent()).toEqual([[1, 2, 3], [4]]);
+  expect(await outbox.facts()).toMatchObject({ depth: 0, oldestAgeMs: null });
+});
+
+test('keeps all of it when the server acknowledges less than was sent before', async () => {
+  await outbox.enqueue(lines(2));
+  await outbox.idle();
+  server.script(acked(1));
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect(sent()).toEqual([[1, 2], [3], [3]]);
+});
+
+test('declares what the server has lost, and sends the rest as a new epoch', async () => {
+  await outbox.enqueue(lines(2));
+  await outbox.idle();
+  const { epoch } = outbox.status.producer;
+  server.ledger.forget();
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect(notices).toMatchObject([{ kind: 'lost-by-server', count: 2 }]);
+  expect(server.ledger.records.slice(2)).toMatchObject([
+    { seq: 1, kind: 'lost', lost: { count: 2, reason: 'lost-by-server' } },
+    { seq: 2, kind: 'log' },
+  ]);
+  expect(outbox.status.producer.epoch).toBeGreaterThan(epoch);
+});
+
+test('sends as new what it has numbered like records that the server has', async () => {
+  server.script(acked(7));
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect(notices).toMatchObject([{ kind: 'rewound' }]);
+  expect(server.ledger.messages).toEqual(['line 1']);
+});
+
+test('sets a record aside that the server refuses, and declares it lost in its place', async () => {
+  server.behaviour = ({ seqs }) =>
+    seqs.includes(2) && notices.length === 0 ? { kind: 'answer', ...refusal(400, 'malformed', {}) } : { kind: 'none' };
+  await outbox.enqueue(lines(3));
+  await outbox.idle();
+  expect(server.ledger.records).toMatchObject([
+    { seq: 1, kind: 'log' },
+    { seq: 2, kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } },
+    { seq: 3, kind: 'log' },
+  ]);
+  expect(await outbox.facts()).toMatchObject({ poisoned: 1 });
+});
