@@ -52,7 +52,7 @@ async function signedIn(next = ''): Promise<Page> {
   return page;
 }
 
-test('without a sign-in, what is beneath the path answers as it does beneath none; all else is nothing', async () => {
+test('beneath a path, addresses answer a visitor as they do without one, and all others are not found', async () => {
   const places: [string, number, string | null][] = [
     ['', 307, '/signed-out'],
     ['/', 307, '/signed-out'],
@@ -126,7 +126,7 @@ test('without a sign-in, what is beneath the path answers as it does beneath non
   }
 });
 
-test('a sign-in link leads in, and no request of any page leaves the path', async () => {
+test('no request, link or cookie of any page leaves the path', async () => {
   const agent = new EventWriter(it.server, 'courier');
   await agent.write('s1', userTurn('r1', 'Hello', 'Here I am'));
   const runner = await WireRunner.connect(it.server, 'courier');
@@ -214,7 +214,7 @@ test('a sign-in link leads in, and no request of any page leaves the path', asyn
   expect(it.complaints.filter((complaint) => !/sessions\/none/.test(complaint))).toEqual([]);
 });
 
-test('a runner that is given the address with its path posts there and gets what it is to do', async () => {
+test('a runner posts to the address with its path and receives its commands there', async () => {
   const home = await tempDir();
   const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_TOKEN: it.server.token, INTERLUDE_URL: `${it.server.url}/` };
   const run = startCli(['demo'], env);
@@ -233,7 +233,7 @@ test('a runner that is given the address with its path posts there and gets what
   await page.close();
 });
 
-test('an embed is beneath the path as well', async () => {
+test('an embed shows a session beneath the path, and reports links with it', async () => {
   const stage = await embedStage(BASE);
   onTestFinished(() => stage.close());
   const agent = new EventWriter(stage.server, 'shown');
@@ -265,7 +265,7 @@ test('an embed is beneath the path as well', async () => {
   expect(astray).toEqual([]);
 });
 
-test('somebody who signs in with the identity provider comes back beneath the path', async () => {
+test('a sign-in with the identity provider returns beneath the path', async () => {
   for (const level of ['warn', 'info'] as const) {
     const muted = vi.spyOn(console, level).mockImplementation(() => {});
     onTestFinished(() => muted.mockRestore());
@@ -304,7 +304,7 @@ test('somebody who signs in with the identity provider comes back beneath the pa
   await page.waitForURL(`${publicUrl}/signed-out`);
 });
 
-test('programs are told the address with its path', async () => {
+test('the OpenAPI document names the path', async () => {
   const document = (await (await ask(`${BASE}/api/v1/openapi.json`, withToken())).json()) as OpenApiDocument;
   expect(document.servers).toEqual([{ url: BASE, description: 'This server' }]);
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions');
@@ -313,7 +313,7 @@ test('programs are told the address with its path', async () => {
 const nginx = spawnSync('nginx', ['-v']).error === undefined;
 
 test.skipIf(!nginx).each(['', '/'])(
-  'nginx passes the path on as the page about it says, from location %j',
+  'nginx passes the path on as its page in the docs is written, from a location that ends in %j',
   async (end) => {
     const page = await readFile(join(root, 'docs/sub-path.md'), 'utf8');
     const [, block = ''] = /```nginx\n([\s\S]+?)```/.exec(page) ?? [];

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { SessionSummary, Turn } from '@/lib/protocol/read-models';
+import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
+import { FLEET } from '@/lib/runner/demo/fleet';
+import { type CliRun, startCli } from '../support/cli';
+import { expectWithin } from '../support/pace';
+import { press } from '../support/press';
+import { isFocused, live, transcriptOf } from '../support/transcript-page';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+let it: OwnVisit;
+let demo: CliRun;
+beforeAll(async () => {
+  it = await visitOwn();
+  demo = startCli(['demo'], {
+    INTERLUDE_DATA_DIR: it.server.dataDir,
+    INTERLUDE_TOKEN: it.server.token,
+    INTERLUDE_URL: it.server.url,
+  });
+});
+afterAll(async () => {
+  demo.process.kill('SIGINT');
+  await demo.ended;
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('a task of the demo ends within ten seconds and wakes its agent', async () => {
+  const page = await it.load('/');
+  const nav = page.getByRole('navigation', { name: 'Sessions' });
+
+  const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
+  await woken.click();
+  const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
+  await turn.waitFor();
+  // by the clock of the demo: how fast a page is on this machine is no matter here
+  const id = new URL(page.url()).pathname.split('/').at(-1);
+  const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
+  const { sessions } = await it.read<{ sessions: SessionSummary[] }>('/sessions');
+  const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
+  // Some are in the middle of their recording when the demo starts, and began before it.
+  const atTheBeginning = FLEET.filter(({ beginsAtMs }) => beginsAtMs === 0).map(({ agentId }) => agentId);
+  const startedAt = sessions.filter(({ agentId }) => atTheBeginning.includes(agentId)).map((one) => one.startedAt);
+  expect(startedAt).not.toEqual([]);
+  expectWithin(wokeAt - Math.min(...startedAt), 10_000);
+
+  const toCard = turn.locator('header').getByRole('link').first();
+  const description = (await toCard.textContent()) ?? '';
+  await toCard.click();
+  const card = page.getByRole('group', { name: new RegExp(`^Task ${escaped(description)}: `) }).first();
+  await expect.poll(() => isFocused(card)).toBe(true);
+  await card.getByRole('link', { name: 'Woke the agent' }).click();
+  await expect.poll(() => isFocused(turn)).toBe(true);
+  await page.close();
+});
+
+test('an agent of the demo logs more once its level is debug', async () => {
+  const page = await it.load('/agents/checkout-service/logs');
+  const log = page.getByRole('log', { name: 'Agent log' });
+  await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
+  await log
+    .getByText(/turn began: answers a message$/)
+    .first()
+    .waitFor();
+  await log
+    .getByText(/task \w+ “.+” \w+, exit \d+ after [\d.]+ s$/)
+    .first()
+    .waitFor();
+  expect(await log.getByText(/tells of/).count()).toBe(0);
+  await page.getByRole('radiogroup', { name: 'Runner log level' }).getByRole('radio', { name: 'debug' }).click();
+  await log.getByText(/info → debug/).waitFor();
+  // what it hands over, or how it is, should it rest just then
+  await log
+    .getByText(/tells of|status: /)
+    .first()
+    .waitFor();
+  await page.close();
+});
+
+test('the agent of the demo that answers runs what it was allowed to, and wakes by itself', async () => {
+  const page = await it.load('/');
+  const nav = page.getByRole('navigation', { name: 'Sessions' });
+  await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
+  await transcriptOf(page).getByText('I am a scripted agent of the demo').waitFor();
+  await live(page);
+  const composer = page.getByRole('textbox', { name: `Message to ${ASSISTANT}` });
+  await composer.fill('Run the tests, please');
+  await composer.press('Enter');
+  const request = page.getByRole('region', { name: /^Permission: Run the tests/ }).first();
+  await request.getByText('node tests.mjs').waitFor();
+  await press(request.getByRole('button', { name: 'Allow', exact: true }));
+  await page
+    .getByRole('group', { name: /^Task Run the tests: running/ })
+    .first()
+    .waitFor();
+  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
+  await woken.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
+  await page.close();
+});
+
+test('no session works once the demo is stopped, and the agent that answers has exited', async () => {
+  const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
+  const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'needs-input');
+  await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
+  demo.process.kill('SIGINT');
+  expect((await demo.ended).exitCode).toBe(130);
+  await expect.poll(working).toEqual([]);
+  expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('exited');
+
+  const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);
+  const page = await it.load(`/sessions/${recorded?.id}`);
+  const composer = page.getByRole('region', { name: 'Composer' });
+  await composer.getByText(`${ASSISTANT} is offline until the demo runs again`).waitFor();
+  expect(await composer.getByRole('link').count()).toBe(0);
+  await page.close();
+});
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,72 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { type CliRun, startShell } from './cli';
+import { tempDir } from './temp-dir';
+import { type OwnVisit, visitOwn } from './visit';
+
+/** The repository, in which a new user's shell stands. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A dashboard as for a new user, who has set no token. */
+export interface FirstStart extends OwnVisit {
+  /** The token that the server made for itself. */
+  ownToken: string;
+  sessions(): Promise<SessionSummary[]>;
+  agentIds(): Promise<string[]>;
+  /** Shows the start page. */
+  welcome(): Promise<{ page: Page; commands: string[] }>;
+}
+
+export async function firstStart(): Promise<FirstStart> {
+  const it = await visitOwn({ signedIn: false, env: { INTERLUDE_TOKEN: '' } });
+  const ownToken = (await readFile(join(it.server.dataDir, 'token'), 'utf8')).trim();
+  await installAgentSdk(it.server.dataDir);
+  const get = async <Body>(path: string) => {
+    const answer = await fetch(`${it.server.url}/api/v1${path}`, { headers: { authorization: `Bearer ${ownToken}` } });
+    return (await answer.json()) as Body;
+  };
+  return {
+    ...it,
+    ownToken,
+    sessions: async () => (await get<{ sessions: SessionSummary[] }>('/sessions')).sessions,
+    agentIds: async () => (await get<{ agents: { id: string }[] }>('/agents')).agents.map(({ id }) => id),
+    async welcome() {
+      const page = await it.load(`/sign-in?token=${ownToken}`);
+      await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
+      await page.getByText(`${it.server.url}/api/v1/events`).waitFor();
+      return { page, commands: await page.getByRole('listitem').locator('code').allInnerTexts() };
+    },
+  };
+}
+
+/** Installs a stand-in for the Agent SDK, which reports that it was asked to run an agent. */
+async function installAgentSdk(dataDir: string): Promise<void> {
+  const sdk = join(dataDir, 'agents/node_modules/@anthropic-ai/claude-agent-sdk');
+  await mkdir(sdk, { recursive: true });
+  await writeFile(join(sdk, 'package.json'), '{"main":"index.cjs"}');
+  // it fails in the demo's own project, whose recordings are played all the same
+  const runs = `if (!/my-project$/.test(options.cwd)) throw new Error('no agent');
+    console.log('the agent runs');
+    process.exit(0);`;
+  await writeFile(join(sdk, 'index.cjs'), `exports.query = ({ options }) => { ${runs} };`);
+}
+
+/** The environment of a new user's shell, which has nothing of Interlude in it. */
+export async function newUser(): Promise<{ HOME: string }> {
+  return { HOME: await tempDir() };
+}
+
+/** Runs a command in a new user's shell, and ends it with the test. */
+export function paste(command: string, env: Record<string, string>): CliRun {
+  const run = startShell(command, env, root);
+  onTestFinished(async () => {
+    const { process: started, ended } = run;
+    if (started.pid !== undefined && started.exitCode === null) process.kill(-started.pid, 'SIGINT');
+    await ended;
+  });
+  return run;
+}
