@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Sight, sightOf } from '@/lib/access/sight';
+import { readFacts } from '@/lib/agui/session-facts';
+import { EVERY_LINE } from '@/lib/projections/log-filter';
+import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { downloadLog } from '@/lib/queries/download-log';
+import { readAgent, readAgents, readLogAgent, readParked } from '@/lib/queries/read-agents';
+import { readDelivery } from '@/lib/queries/read-delivery';
+import { readInbox } from '@/lib/queries/read-inbox';
+import { readLogComponents } from '@/lib/queries/read-log-components';
+import { readLogLevel } from '@/lib/queries/read-log-level';
+import { readLogLines } from '@/lib/queries/read-log-lines';
+import { readObligations, readSessionObligations } from '@/lib/queries/read-obligations';
+import { readRequest } from '@/lib/queries/read-request';
+import { readAgentSessions, readSession, readSessionPage, readSessions } from '@/lib/queries/read-sessions';
+import { readTaskOutput } from '@/lib/queries/read-task-output';
+import { readTask, readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { readTurnAt } from '@/lib/queries/read-turn-at';
+import { AccessStage } from '../../support/access-stage';
+import { type BusyAgent, busyAgent } from '../../support/busy-agent';
+
+/** Reads for pages and routes, each asked for what is outside the scope. What keeps a path from them is not in front. */
+const PAGE = { after: null, limit: 10 };
+const LINES = { filter: EVERY_LINE, place: { kind: 'newest' }, limit: 10 } as const;
+const RUN = { runId: null, position: null };
+
+const LISTS: Record<string, (sight: Sight) => Promise<unknown>> = {
+  'the sessions': (sight) => readSessions(sight),
+  'a page of the sessions': (sight) => readSessionPage(sight, PAGE),
+  'the agents': (sight) => readAgents(sight, PAGE),
+  'the inbox': (sight) => readInbox(sight, PAGE),
+};
+
+const OF_SESSION: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+  'a session': (sight, { sessionId }) => readSession(sight, sessionId),
+  'a transcript': (sight, { sessionId }) => readTranscript(sight, sessionId, { before: null, limit: 10 }),
+  'what ran at a time': (sight, { sessionId }) => readTurnAt(sight, sessionId, 1_795_170_000_100),
+  'the tasks of a session': (sight, { sessionId }) => readTasks(sight, sessionId),
+  'a task': (sight, { sessionId, taskId }) => readTask(sight, sessionId, taskId),
+  'the output of a task': (sight, { sessionId, taskId }) => readTaskOutput(sight, sessionId, taskId, RUN),
+  'a request': (sight, { sessionId, requestId }) => readRequest(sight, sessionId, requestId),
+  'the replies owed in a session': (sight, { sessionId }) => readSessionObligations(sight, sessionId),
+  'what a session lacks': (sight, { sessionId }) => readDelivery(sight, sessionId),
+  'the sessions of an agent': (sight, { agentId }) => readAgentSessions(sight, agentId, PAGE),
+  'what AG-UI runs': (sight, { agentId, sessionId }) => orNull(readFacts(sight, agentId, sessionId)),
+};
+
+const OF_AGENT: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+  'an agent': (sight, { agentId }) => readAgent(sight, agentId),
+  'the replies that an agent owes': (sight, { agentId }) => readObligations(sight, agentId),
+  'what is parked of an agent': (sight, { agentId }) =>
+    readParked(sight, agentId, { ...PAGE, state: 'parked', after: 0 }),
+};
+
+const OF_LOG: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+  'the agent of a log': (sight, { agentId }) => readLogAgent(sight, agentId),
+  'the lines of a log': (sight, { agentId }) => readLogLines(sight, agentId, LINES),
+  'the components of a log': (sight, { agentId }) => readLogComponents(sight, agentId),
+  'the level of a log': async (sight, { agentId }) => {
+    const level = await readLogLevel(sight, agentId);
+    return level === null ? null : { ...level, of: agentId };
+  },
+  'a downloaded log': async (sight, { agentId }) => {
+    const log = await downloadLog(sight, agentId, EVERY_LINE, '');
+    return log === null ? null : new Response(log).text();
+  },
+};
+
+/** Refused as not found, in the same words as what there is not. */
+async function orNull<Model>(reading: Promise<Model>): Promise<Model | null> {
+  return reading.catch((error) => {
+    if (error.code === 'not_found') return null;
+    throw error;
+  });
+}
+
+let stage: AccessStage;
+let own: BusyAgent;
+let foreign: BusyAgent;
+beforeAll(async () => {
+  stage = await AccessStage.start();
+  own = await busyAgent(stage, 'a');
+  foreign = await busyAgent(stage, 'b');
+});
+afterAll(() => stage.close());
+
+const sight = (scope: Scope) => sightOf(stage.parts.database, scope);
+const agentScope = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes: [] });
+const sessionScope = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
+const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });
+
+/** Whether anything of the agent `a` or `b` is in it: all its ids and texts end in its letter. */
+const says = (model: unknown, letter: string) => new RegExp(`(-| of )${letter}\\b`).test(JSON.stringify(model));
+
+describe.each(Object.entries(LISTS))('%s', (_, read) => {
+  test('lists what is in the scope, and nothing else', async () => {
+    const whole = await read(sight(EVERYTHING));
+    expect([says(whole, 'a'), says(whole, 'b')]).toEqual([true, true]);
+    const scoped = await read(sight(agentScope()));
+    expect([says(scoped, 'a'), says(scoped, 'b')]).toEqual([true, false]);
+    for (const scope of [sessionScope(), logScope()]) expect(says(await read(sight(scope)), 'b')).toBe(false);
+  });
+});
+
+describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (_, read) => {
+  test('says nothing of what is outside the scope', async () => {
+    expect(says(await read(sight(EVERYTHING), foreign), 'b')).toBe(true);
+    for (const scope of [agentScope(), sessionScope(), logScope()]) {
+      expect(says(await read(sight(scope), foreign), 'b')).toBe(false);
+    }
+  });
+
+  test('says what is in the scope', async () => {
+    const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
+    // each is told the newest position that it may know of
+    expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });
+  });
+});
+
+test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('whoever has one session is not told %s', async (_, read) => {
+  expect(says(await read(sight(sessionScope()), own), 'a')).toBe(false);
+});
+
+test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('whoever has one log is not told %s', async (_, read) => {
+  expect(says(await read(sight(logScope()), own), 'a')).toBe(false);
+});

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FanOut } from '@/lib/fan-out/fan-out';
+import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { AccessStage } from '../../support/access-stage';
+import { type BusyAgent, busyAgent } from '../../support/busy-agent';
+import type { FrameReader } from '../../support/frames';
+import { idsOf } from '../../support/frames';
+import { listenTo } from '../../support/listen';
+
+let stage: AccessStage;
+let fanOut: FanOut;
+let own: BusyAgent;
+beforeEach(async () => {
+  stage = await AccessStage.start();
+  fanOut = new FanOut(stage.parts.database);
+  own = await busyAgent(stage, 'a');
+  await busyAgent(stage, 'b');
+});
+afterEach(async () => {
+  fanOut.close();
+  await stage.close();
+});
+
+const ofAgent = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes: [] });
+const ofSession = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
+const KINDS = ['session', 'agent', 'task', 'obligation', 'inbox'] as const;
+
+async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader> {
+  const reader = await listenTo(fanOut, ['fleet'], { scope, after });
+  await reader.frame('up-to-date');
+  return reader;
+}
+
+/** Which kinds of rows of the fleet a reader has been told of the agent whose ids end in a letter. */
+function told(reader: FrameReader, letter: string): string[] {
+  const about = new RegExp(`-${letter}\\b`);
+  const kinds = reader.frames.flatMap(({ event, data }) => (about.test(JSON.stringify(data)) ? event : []));
+  return KINDS.filter((kind) => kinds.includes(kind));
+}
+
+describe('a stream of the fleet', () => {
+  test('replays only rows that are in the scope', async () => {
+    const all = await caughtUp(EVERYTHING, 0);
+    expect([told(all, 'a'), told(all, 'b')]).toEqual([KINDS, KINDS]);
+    const agent = await caughtUp(ofAgent(), 0);
+    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([KINDS, []]);
+    const session = await caughtUp(ofSession(), 0);
+    expect([told(session, 'a'), told(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
+  });
+
+  test('is up to date at the newest position in the scope, whatever others write behind it', async () => {
+    for (const scope of [ofAgent(), ofSession()]) {
+      const reader = await caughtUp(scope, 0);
+      const { position } = (await reader.frame('up-to-date')).data as { position: string };
+      expect(Number(position)).toBe(idsOf(reader.frames).at(-1));
+    }
+  });
+
+  test('goes on with rows that are in the scope, and no others', async () => {
+    const all = await caughtUp(EVERYTHING, null);
+    const agent = await caughtUp(ofAgent(), null);
+    const session = await caughtUp(ofSession(), null);
+    const say = (letter: string, position: number) =>
+      stage.ask('/events', {
+        method: 'POST',
+        body: {
+          producer: { id: `agent-${letter}/live`, epoch: 1 },
+          records: [
+            {
+              ...{ seq: 1, kind: 'event', agentId: `agent-${letter}`, sessionId: `session-${letter}` },
+              occurredAt: 1_795_170_100_000 + position,
+              event: {
+                type: 'CUSTOM',
+                name: 'task:started',
+                value: { task_id: `live-${letter}`, description: 'Live' },
+              },
+            },
+          ],
+        },
+      });
+    await say('b', 1);
+    await say('a', 2);
+    for (const reader of [all, agent, session]) {
+      await reader.until((frames) => frames.some(({ data }) => JSON.stringify(data).includes('live-a')));
+    }
+    expect(told(all, 'b')).toContain('task');
+    expect([told(agent, 'b'), told(session, 'b')]).toEqual([[], []]);
+  });
+});
