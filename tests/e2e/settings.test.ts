@@ -1,19 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import { createClient } from '@libsql/client';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
-import { secretHash } from '@/lib/access/secret';
 import type { AuditEntry, AuditPage } from '@/lib/protocol/audit';
 import type { Storage } from '@/lib/protocol/storage';
 import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
+import { addMembers, VIEWER_SECRET } from '../support/members';
 import { press } from '../support/press';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
-
-const VIEWER = `ils_${'v'.repeat(43)}`;
 
 let it: Visit;
 beforeAll(async () => {
@@ -44,7 +41,7 @@ function statusOf(token: string, path: string): Promise<number> {
 
 /** Shows a page that takes presses: a press on the server's markup alone is lost. */
 async function open(path: string): Promise<Page> {
-  const page = await open(path);
+  const page = await it.open(path);
   await live(page);
   return page;
 }
@@ -171,10 +168,10 @@ test('keys alone lead from the start page through the settings, and out', async 
 });
 
 test('a viewer sees their role and whom to ask, and none of the admins’ pages', async () => {
-  await joinAsViewer();
+  onTestFinished(await addMembers(it.server));
   const context = await ownBrowser();
   const { hostname } = new URL(it.server.url);
-  await context.addCookies([{ name: 'interlude', value: VIEWER, domain: hostname, path: '/', httpOnly: true }]);
+  await context.addCookies([{ name: 'interlude', value: VIEWER_SECRET, domain: hostname, path: '/', httpOnly: true }]);
   const page = await context.newPage();
   await page.goto(`${it.server.url}/settings`);
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
@@ -191,31 +188,6 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
     expect(await page.evaluate((of) => fetch(`/api/v1/${of}`).then(({ status }) => status), read)).toBe(403);
   }
 });
-
-/** Adds Lena, an admin, and Tom, who is signed in as a viewer, until the end of the test. */
-async function joinAsViewer(): Promise<void> {
-  const database = createClient({ url: it.server.databaseUrl });
-  const now = Date.now();
-  const member = `INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)
-    VALUES (?1, 'https://id.example', ?1, ?1, ?2, ?3, ?3)`;
-  const credential = `INSERT INTO credentials (id, kind, hash, name, role, scope, member_id, created_at, last_used_at, idle_ms)
-    VALUES ('session-tom', 'session', ?1, 'Tom', 'viewer', '{"kind":"everything"}', 'Tom', ?2, ?2, 3600000)`;
-  const changed = 'UPDATE access SET version = version + 1';
-  await database.batch([
-    { sql: member, args: ['Lena', 'admin', now] },
-    { sql: member, args: ['Tom', 'viewer', now] },
-    { sql: credential, args: [secretHash(VIEWER), now] },
-    changed,
-  ]);
-  onTestFinished(async () => {
-    await database.batch([
-      "DELETE FROM credentials WHERE id = 'session-tom'",
-      "DELETE FROM members WHERE id IN ('Lena', 'Tom')",
-      changed,
-    ]);
-    database.close();
-  });
-}
 
 /** Presses Tab until the focused element has that text. */
 async function tabTo(page: Page, text: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
