@@ -1,96 +1,39 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
-import { startReplay } from '../support/play-recording';
-import { assistantTexts } from '../support/read-recording';
-import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { transcriptOf } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+import { turnOf } from '../support/wire-runner';
 
-/** High enough to lay out a whole recording at once. */
-const WINDOW = { width: 1280, height: 6_000 };
-
-let it: OwnVisit;
+let it: Visit;
 beforeAll(async () => {
-  it = await visitOwn({ chromium: { viewport: WINDOW } });
+  it = await visit();
 });
-afterAll(() => it.close());
-
-const transcript = (session: string) => it.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
-
-function textsOf({ turns }: TranscriptPage): string[] {
-  return turns.flatMap(({ items }) =>
-    items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
-  );
-}
-
-test('a page reloaded in the middle of a message ends with exactly what was said', async () => {
-  const recording = 'demo/interrupted';
-  const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
-  await new EventWriter(it.server, 'arrival').arrive('mid-message');
-  const page = await it.open('/sessions/mid-message');
-  await page.getByText('No turn yet').waitFor();
-  const replay = startReplay(it.server, recording, { session: 'mid-message', agent: 'arrival', speed: 2 });
-  try {
-    const shown = () => wordsOf(page);
-    const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
-    await expect.poll(shown, { interval: 20 }).toContain(begin);
-    // whoever talks holds still, however long the page takes
-    replay.process.kill('SIGSTOP');
-    expect(await shown()).not.toContain(end);
-    await page.reload();
-    await expect.poll(shown, { interval: 20 }).toContain(begin);
-    expect(await shown()).not.toContain(end);
-    replay.process.kill('SIGCONT');
-    await expect.poll(shown).toContain(end);
-    // word for word, and nothing of it a second time
-    expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
-    expect((await shown()).split(begin).length).toBe(2);
-    expect(textsOf(await transcript('mid-message')).filter((one) => one === text)).toHaveLength(1);
-  } finally {
-    replay.process.kill('SIGCONT');
-    replay.process.kill('SIGINT');
-    await replay.ended;
-  }
-  await page.close();
+afterAll(async () => {
+  await it.close();
   expect(it.complaints).toEqual([]);
 });
 
-test('an open page outlives the power cut of its server, and misses nothing that was said meanwhile', async () => {
-  const recording = 'demo/failure';
-  await new EventWriter(it.server, 'survivor').arrive('power-cut');
-  const page = await it.open('/sessions/power-cut');
-  await live(page);
-  const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
-  const texts = assistantTexts(recording);
-  await expect.poll(() => wordsOf(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
-  await it.server.kill9();
-  await badgeOf(page).getByText('Reconnecting').waitFor();
-  const before = await shownTurns(page);
-  expect(before.length).toBeGreaterThan(0);
-  await it.server.restart();
-  await live(page);
-  const { exitCode, stderr } = await replay.ended;
-  expect(exitCode, stderr).toBe(0);
+const part = (delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta });
 
-  const stored = await transcript('power-cut');
-  expect(textsOf(stored)).toEqual(texts);
-  await expect.poll(() => shownTurns(page).then((turns) => turns.length)).toBe(stored.turns.length);
-  const last = wordsIn(texts.at(-1) ?? '').join(' ');
-  await expect.poll(() => wordsOf(page)).toContain(last);
-  const reloaded = await it.open('/sessions/power-cut');
-  await live(reloaded);
-  expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);
-  // a page that has just come shows a text as it is written until its markdown is laid out
-  await expect.poll(() => shownTurns(reloaded)).toEqual(await shownTurns(page));
-  expect(it.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
+test('page reloaded in the middle of a message ends with the whole text, once', async () => {
+  const agent = new EventWriter(it.server, 'cut-agent');
+  await agent.write('cut-mid', [
+    turnOf('RUN_STARTED', 'r1', []),
+    { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' },
+    part('It begins before '),
+  ]);
+  const page = await it.open('/sessions/cut-mid');
+  const shown = async () => (await transcriptOf(page).locator('[id="message-m"]').allInnerTexts()).join('|').trim();
+  await expect.poll(shown).toBe('It begins before');
+  await agent.write('cut-mid', [part('the page is reloaded ')]);
+  await expect.poll(shown).toBe('It begins before the page is reloaded');
+  await page.reload();
+  await expect.poll(shown).toBe('It begins before the page is reloaded');
+  await agent.write('cut-mid', [part('and ends '), part('after that.')]);
+  await expect.poll(shown).toBe('It begins before the page is reloaded and ends after that.');
+  await agent.write('cut-mid', [{ type: 'TEXT_MESSAGE_END', messageId: 'm' }, turnOf('RUN_FINISHED', 'r1', [])]);
+  await transcriptOf(page).getByText('and ends after that.').waitFor();
+  expect(await shown()).toBe('It begins before the page is reloaded and ends after that.');
+  await it.leave(page);
 });
-
-/** The words on the page, however they are set: markdown and line breaks apart. */
-async function wordsOf(page: Awaited<ReturnType<OwnVisit['open']>>): Promise<string> {
-  const texts = await transcriptOf(page).allInnerTexts();
-  return wordsIn(texts.join('\n')).join(' ');
-}
-
-function wordsIn(text: string): string[] {
-  return text.match(/[\p{L}\p{N}]+/gu) ?? [];
-}

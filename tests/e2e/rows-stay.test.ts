@@ -1,17 +1,13 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
-import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { type Visit, visit } from '../support/visit';
 
-let it: OwnVisit;
-let agent: EventWriter;
+let it: Visit;
 beforeAll(async () => {
-  it = await visitOwn();
-  agent = new EventWriter(it.server, 'many');
-  for (const id of ['one', 'two', 'three', 'four']) await agent.write(id, userTurn('r1', `Session ${id}`, 'Done.'));
+  it = await visit();
 });
 afterAll(async () => {
   await it.close();
@@ -24,6 +20,7 @@ const fails = (runId: string) => [
 ];
 const row = (page: Page, id: string) => page.locator(`[data-session-row="${id}"]`);
 const changes = (page: Page) => page.getByRole('button', { name: /^\d+ (?:moved|new)/ });
+const outside = (page: Page) => page.getByRole('link', { name: 'Interlude' });
 
 function order(page: Page): Promise<string[]> {
   return page
@@ -31,36 +28,40 @@ function order(page: Page): Promise<string[]> {
     .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset.sessionRow ?? ''));
 }
 
-test('rows stay where they are while the pointer is over them: what changes is shown in place, and moves after', async () => {
-  const page = await it.open('/');
-  await live(page);
-  const before = await order(page);
-  const last = before.at(-1) as string;
-  await row(page, before[1] as string).hover();
-  const place = await row(page, before[1] as string).boundingBox();
+/** Four sessions of an agent, and the list of its sessions alone. */
+async function fourSessions(name: string) {
+  const agent = new EventWriter(it.server, name);
+  for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
+  const page = await it.open(`/?agent=${name}`);
+  await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
+  const before = (await order(page)) as [string, string, string, string];
+  return { agent, page, before, last: before[3] };
+}
+
+test('session rows keep their places under the pointer, show changes there, and move when it leaves', async () => {
+  const { agent, page, before, last } = await fourSessions('rows-pointed');
+  await row(page, before[1]).hover();
+  const place = await row(page, before[1]).boundingBox();
 
   await agent.write(last, fails('r2'));
   await row(page, last).getByText('No disk left for r2').waitFor();
   await page.getByRole('button', { name: '1 moved' }).waitFor();
   expect(await order(page)).toEqual(before);
-  await agent.write('five', userTurn('r1', 'Session five', 'New here.'));
+  await agent.write('rows-pointed-5', userTurn('r1', 'Session 5', 'New here.'));
   await page.getByRole('button', { name: '1 moved, 1 new' }).waitFor();
-  // behind all others it moves none
-  expect(await order(page)).toEqual([...before, 'five']);
-  expect(await row(page, before[1] as string).boundingBox()).toEqual(place);
+  // Below all others it moves none of them.
+  expect(await order(page)).toEqual([...before, 'rows-pointed-5']);
+  expect(await row(page, before[1]).boundingBox()).toEqual(place);
 
-  await page.getByRole('link', { name: 'Interlude' }).hover();
-  await row(page, 'five').waitFor();
-  expect((await order(page))[0]).toBe(last);
-  expect(await changes(page).count()).toBe(0);
-  await page.close();
+  await outside(page).hover();
+  await changes(page).waitFor({ state: 'detached' });
+  await expect.poll(async () => (await order(page))[0]).toBe(last);
+  expect((await order(page)).at(-1)).not.toBe('rows-pointed-5');
+  await it.leave(page);
 });
 
-test('they stay while the keys walk through them, until the reader asks for the changes, or leaves', async () => {
-  const page = await it.open('/');
-  await live(page);
-  const before = await order(page);
-  const last = before.at(-1) as string;
+test('session rows keep their places while keys walk through them, until the changes are asked for or the focus leaves', async () => {
+  const { agent, page, before, last } = await fourSessions('rows-walked');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   const focused = () => page.evaluate(() => (document.activeElement as HTMLElement).dataset.sessionRow);
@@ -73,69 +74,65 @@ test('they stay while the keys walk through them, until the reader asks for the 
   await press(changes(page));
   await expect.poll(async () => (await order(page)).indexOf(last)).toBeLessThan(before.length - 1);
 
-  await page.getByRole('link', { name: 'Interlude' }).hover();
-  await row(page, before[2] as string).focus();
+  await outside(page).hover();
+  await row(page, before[0]).focus();
   await page.keyboard.press('j');
   const held = await order(page);
-  await agent.write('six', userTurn('r1', 'Session six', 'New here.'));
+  await agent.write('rows-walked-5', userTurn('r1', 'Session 5', 'New here.'));
   await page.getByRole('button', { name: '1 new' }).waitFor();
-  expect(await order(page)).toEqual([...held, 'six']);
-  await page.keyboard.press('Escape');
+  expect(await order(page)).toEqual([...held, 'rows-walked-5']);
+  await outside(page).focus();
   await changes(page).waitFor({ state: 'hidden' });
-  expect((await order(page)).at(-1)).not.toBe('six');
-  await page.close();
+  expect((await order(page)).at(-1)).not.toBe('rows-walked-5');
+  await it.leave(page);
 });
 
-test('a search and what is asked for are no changes to wait for', async () => {
-  const page = await it.open('/');
-  await live(page);
-  await page.getByRole('searchbox', { name: 'Search sessions' }).click();
-  await page.keyboard.type('session two');
-  await expect.poll(() => order(page)).toEqual(['two']);
-  expect(await changes(page).count()).toBe(0);
-  await page.close();
-});
-
-test('agents stand by name, and who is heard of stays in its place', async () => {
-  for (const name of ['runner-10', 'runner-2', 'Alpha']) {
-    await new EventWriter(it.server, name).write(`${name}-s`, userTurn('r1', 'Hello', 'Hello.'));
-  }
-  const page = await it.open('/agents');
-  await live(page);
+test('agent rows are ordered by name, and keep their places under the pointer', async () => {
+  const write = (name: string, session: string) =>
+    new EventWriter(it.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
+  const heard = new EventWriter(it.server, 'rowsboard-heard');
+  await heard.write('rowsboard-heard-1', userTurn('r1', 'Hello', 'Hello.'));
+  for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rowsboard-${name}`, `rowsboard-s-${name}`);
+  const page = await it.open('/agents?q=rowsboard');
   const names = () =>
     page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
-  const paths = ['Alpha', 'many', 'runner-2', 'runner-10'].map((name) => `/agents/${name}`);
+  const paths = ['Alpha', 'heard', 'runner-2', 'runner-10'].map((name) => `/agents/rowsboard-${name}`);
   await expect.poll(names).toEqual(paths);
-  await agent.write('seven', userTurn('r1', 'Again', 'Heard of.'));
-  const many = page.getByRole('row').filter({ hasText: 'many' });
-  await many.getByRole('cell', { name: '7', exact: true }).waitFor();
+  await heard.write('rowsboard-heard-2', userTurn('r1', 'Again', 'Heard of.'));
+  const cells = page.getByRole('row').filter({ hasText: 'rowsboard-heard' });
+  await cells.getByRole('cell', { name: '2', exact: true }).waitFor();
   expect(await names()).toEqual(paths);
 
-  await page.getByRole('link', { name: /^runner-2/ }).hover();
-  await new EventWriter(it.server, 'beta').write('beta-s', userTurn('r1', 'Hello', 'Hello.'));
+  await page.getByRole('link', { name: /^rowsboard-runner-2/ }).hover();
+  await write('rowsboard-beta', 'rowsboard-s-beta');
   await page.getByRole('button', { name: '1 new' }).waitFor();
-  expect(await names()).toEqual([...paths, '/agents/beta']);
+  expect(await names()).toEqual([...paths, '/agents/rowsboard-beta']);
   await page.getByRole('heading', { name: 'Agents' }).hover();
-  await expect.poll(names).toEqual([paths[0], '/agents/beta', ...paths.slice(1)]);
-  await page.close();
+  await expect.poll(names).toEqual([paths[0], '/agents/rowsboard-beta', ...paths.slice(1)]);
+  await it.leave(page);
 });
 
-test('tasks stay in place under the pointer', async () => {
-  await agent.write('one', [taskStarted('t1', 'First build'), taskStarted('t2', 'Second build')]);
-  const page = await it.context.newPage();
+test('task rows keep their places under the pointer', async () => {
+  const agent = new EventWriter(it.server, 'rows-tasker');
+  await agent.write('rows-tasks', [
+    ...userTurn('r1', 'Build it', 'Gladly.'),
+    taskStarted('t1', 'First build'),
+    taskStarted('t2', 'Second build'),
+  ]);
+  const page = await it.open('/sessions/rows-tasks');
   await page.setViewportSize({ width: 1680, height: 900 });
-  await page.goto(`${it.server.url}/sessions/one`);
-  await live(page);
   const panel = page.getByRole('complementary', { name: 'Tasks' });
-  const tasks = () =>
-    panel.getByRole('link').evaluateAll((rows) => rows.map((one) => /^\w+/.exec(one.textContent ?? '')?.[0]));
+  const tasks = () => firstWords(panel.getByRole('link'));
   await expect.poll(tasks).toEqual(['Second', 'First']);
-  const before = await tasks();
   await panel.getByRole('link').nth(1).hover();
-  await agent.write('one', [taskEnded('t2', 'completed'), taskStarted('t3', 'Third build')]);
+  await agent.write('rows-tasks', [taskEnded('t2', 'completed'), taskStarted('t3', 'Third build')]);
   await panel.getByRole('button', { name: '1 moved, 1 new' }).waitFor();
-  expect(await tasks()).toEqual([...before, 'Third']);
+  expect(await tasks()).toEqual(['Second', 'First', 'Third']);
   await page.getByRole('textbox', { name: /^Message to/ }).hover();
   await expect.poll(async () => (await tasks())[0]).toBe('Third');
-  await page.close();
+  await it.leave(page);
 });
+
+function firstWords(links: Locator): Promise<(string | undefined)[]> {
+  return links.evaluateAll((rows) => rows.map((one) => /^\w+/.exec(one.textContent ?? '')?.[0]));
+}

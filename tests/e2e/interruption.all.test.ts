@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { EventWriter } from '../support/event-writer';
+import { startReplay } from '../support/play-recording';
+import { assistantTexts } from '../support/read-recording';
+import { textsOf, wordsIn, wordsOf } from '../support/shown-words';
+import { badgeOf, live, shownTurns } from '../support/transcript-page';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+/** High enough to lay out a whole recording at once. */
+const WINDOW = { width: 1280, height: 6_000 };
+
+let it: OwnVisit;
+beforeAll(async () => {
+  it = await visitOwn({ chromium: { viewport: WINDOW } });
+});
+afterAll(() => it.close());
+
+test('page reloaded in the middle of a replayed message ends with the whole text, once', async () => {
+  const recording = 'demo/interrupted';
+  const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
+  await new EventWriter(it.server, 'cut-agent').arrive('cut-mid');
+  const page = await it.open('/sessions/cut-mid');
+  await page.getByText('No turn yet').waitFor();
+  const replay = startReplay(it.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
+  try {
+    const shown = () => wordsOf(page);
+    const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
+    await expect.poll(shown, { interval: 20 }).toContain(begin);
+    // The replay stops in the middle, however long the page takes.
+    replay.process.kill('SIGSTOP');
+    expect(await shown()).not.toContain(end);
+    await page.reload();
+    await expect.poll(shown, { interval: 20 }).toContain(begin);
+    expect(await shown()).not.toContain(end);
+    replay.process.kill('SIGCONT');
+    await expect.poll(shown).toContain(end);
+    expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
+    expect((await shown()).split(begin).length).toBe(2);
+    expect(
+      textsOf(await it.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200')).filter((one) => one === text),
+    ).toHaveLength(1);
+  } finally {
+    replay.process.kill('SIGCONT');
+    replay.process.kill('SIGINT');
+    await replay.ended;
+  }
+  await page.close();
+});
+
+test('open page shows everything said meanwhile when its server was killed and restarted', async () => {
+  const recording = 'demo/failure';
+  await new EventWriter(it.server, 'survivor').arrive('power-cut');
+  const page = await it.open('/sessions/power-cut');
+  await live(page);
+  const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
+  const texts = assistantTexts(recording);
+  await expect.poll(() => wordsOf(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
+  await it.server.kill9();
+  await badgeOf(page).getByText('Reconnecting').waitFor();
+  const before = await shownTurns(page);
+  expect(before.length).toBeGreaterThan(0);
+  await it.server.restart();
+  await live(page);
+  const { exitCode, stderr } = await replay.ended;
+  expect(exitCode, stderr).toBe(0);
+
+  const stored = await it.read<TranscriptPage>('/sessions/power-cut/transcript?limit=200');
+  expect(textsOf(stored)).toEqual(texts);
+  await expect.poll(() => shownTurns(page).then((turns) => turns.length)).toBe(stored.turns.length);
+  const last = wordsIn(texts.at(-1) ?? '').join(' ');
+  await expect.poll(() => wordsOf(page)).toContain(last);
+  const reloaded = await it.open('/sessions/power-cut');
+  await live(reloaded);
+  expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);
+  // A new page shows plain text until its markdown is laid out.
+  await expect.poll(() => shownTurns(reloaded)).toEqual(await shownTurns(page));
+  expect(it.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
+});

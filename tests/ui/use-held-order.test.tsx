@@ -1,0 +1,65 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { useRef, useState } from 'react';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { RowOrder } from '@/components/ui/held-order';
+import { useHeldOrder } from '@/components/ui/use-held-order';
+
+let list: (ids: readonly string[], of?: string) => void;
+
+/** A search field above the rows of a list, in the order that `list` gives. */
+function Page() {
+  const box = useRef<HTMLElement>(null);
+  const [{ order, of }, setListed] = useState({ order: orderOf(['a', 'b', 'c']), of: 'all' });
+  list = (ids, of = 'all') => act(() => setListed({ order: orderOf(ids), of }));
+  const { order: shown, moved, added, letGo } = useHeldOrder(box, order, of);
+  return (
+    <section ref={box} aria-label="Rows">
+      <input aria-label="Search" />
+      <button type="button" onClick={letGo}>
+        {`${moved} moved, ${added} new`}
+      </button>
+      <ul>{shown.flatMap(({ ids }) => ids.map((id) => <li key={id}>{id}</li>))}</ul>
+    </section>
+  );
+}
+function orderOf(ids: readonly string[]): RowOrder {
+  return [{ name: 'group', ids: [...ids] }];
+}
+
+beforeEach(() => void render(<Page />));
+afterEach(cleanup);
+
+const rows = () => screen.getAllByRole('listitem').map(({ textContent }) => textContent);
+const box = () => screen.getByRole('region', { name: 'Rows' });
+const enter = () => fireEvent.pointerMove(box());
+const leave = () => fireEvent(box(), new Event('pointerleave'));
+
+it('list keeps its order while the pointer is over it, and follows when the pointer leaves', () => {
+  enter();
+  list(['d', 'c', 'a', 'b']);
+  expect(rows()).toEqual(['a', 'b', 'c', 'd']);
+  screen.getByText('1 moved, 1 new');
+  leave();
+  expect(rows()).toEqual(['d', 'c', 'a', 'b']);
+});
+
+it('list follows when its changes are asked for', () => {
+  enter();
+  list(['c', 'a', 'b']);
+  fireEvent.click(screen.getByText('1 moved, 0 new'));
+  expect(rows()).toEqual(['c', 'a', 'b']);
+});
+
+it('list follows at once when it lists something else', () => {
+  enter();
+  list(['c', 'b'], 'a search');
+  expect(rows()).toEqual(['c', 'b']);
+  screen.getByText('0 moved, 0 new');
+});
+
+it('list follows at once while only its search field has the focus', () => {
+  act(() => screen.getByRole('textbox').focus());
+  list(['c', 'a', 'b']);
+  expect(rows()).toEqual(['c', 'a', 'b']);
+});
