@@ -1,0 +1,109 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Client, createClient, LibsqlError } from '@libsql/client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ServerLease } from '@/db/lease';
+import { NEWEST_MIGRATION } from '@/db/migrate';
+import type { BatchServer } from '@/db/optimistic-transaction';
+import { OptimisticWrites } from '@/db/optimistic-writes';
+import type { TransactionSource } from '@/db/write-queue';
+import type { WriteTransaction } from '@/db/writes';
+import { createMigratedFile } from '../../support/migrated-file';
+import { tempDir } from '../../support/temp-dir';
+
+/** Writes of several instances to one server. A file takes its place, with a line that may lose an answer. */
+let client: Client;
+let server: BatchServer & TransactionSource;
+/** Called behind each write that was done. */
+let answered: () => void;
+
+beforeEach(async () => {
+  const path = join(await tempDir(), 'interlude.db');
+  await createMigratedFile(path);
+  client = createClient({ url: pathToFileURL(path).href });
+  await client.execute('CREATE TABLE sums (key TEXT PRIMARY KEY, sum INTEGER NOT NULL)');
+  answered = () => {};
+  server = {
+    batch: async (statements, mode) => {
+      const answers = await client.batch(statements, mode);
+      if (mode === 'write') answered();
+      return answers;
+    },
+    trial: async (statements) => {
+      const transaction = await client.transaction('write');
+      const answers = await transaction.batch(statements);
+      await transaction.rollback();
+      return answers;
+    },
+    transaction: (mode) => client.transaction(mode),
+  };
+});
+afterEach(() => client.close());
+
+const instance = () => new OptimisticWrites(server, { version: NEWEST_MIGRATION });
+
+/** Reads a sum, thinks, and writes it anew. @returns the sum */
+async function addOne(transaction: WriteTransaction, thinks: () => Promise<unknown> = async () => {}) {
+  transaction.touch('agent:a');
+  const { rows } = await transaction.execute(`SELECT sum FROM sums WHERE key = 'a'`);
+  await thinks();
+  const sum = Number(rows[0]?.sum ?? 0) + 1;
+  await transaction.execute({ sql: `INSERT OR REPLACE INTO sums (key, sum) VALUES ('a', ?)`, args: [sum] });
+  return sum;
+}
+
+const sums = async () => (await client.execute('SELECT sum FROM sums')).rows.map(({ sum }) => sum);
+
+describe('a write', () => {
+  test('runs again when another instance has touched the same key since it read', async () => {
+    const [one, other] = [instance(), instance()];
+    let runs = 0;
+    const sum = await one.run((transaction) =>
+      addOne(transaction, async () => {
+        runs += 1;
+        if (runs === 1) await other.run((between) => addOne(between));
+      }),
+    );
+    expect([runs, sum, await sums()]).toEqual([2, 2, [2]]);
+  });
+
+  test('is done once when its answer is lost', async () => {
+    let lost = 0;
+    answered = () => {
+      if (lost > 0) return;
+      lost += 1;
+      throw new LibsqlError('the connection broke', 'ECONNRESET');
+    };
+    await instance().run((transaction) => addOne(transaction));
+    expect([lost, await sums()]).toEqual([1, [1]]);
+  });
+
+  test('is refused once a newer version says that this one may not write', async () => {
+    await client.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [NEWEST_MIGRATION + 1] });
+    await expect(instance().run((transaction) => addOne(transaction))).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await sums()).toEqual([]);
+  });
+});
+
+describe('a lease', () => {
+  test('is held by one instance until that lets go of it', async () => {
+    const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
+    expect([await one.isHeld(), await other.isHeld(), await one.isHeld()]).toEqual([true, false, true]);
+    expect(await other.doneSinceMs()).toBeNull();
+    await one.letGo(0);
+    expect(await other.doneSinceMs()).toBeGreaterThanOrEqual(0);
+    expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
+  });
+
+  test('passes on when its term has run out', async () => {
+    const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
+    await one.isHeld();
+    await client.execute('UPDATE leases SET until = 0');
+    expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
+  });
+
+  test('does not keep other work', async () => {
+    await new ServerLease(server, 'history').isHeld();
+    expect(await new ServerLease(server, 'sweep').isHeld()).toBe(true);
+  });
+});
