@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hashOf, PNG } from '../support/attachments';
+import {
+  apiRequestsSince,
+  embedEvents,
+  embedStates,
+  embedToken,
+  newSession,
+  showsTranscript,
+  signInBeside,
+} from '../support/embed-scene';
+import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+import { LogWriter } from '../support/log-writer';
+import { userTurn } from '../support/turn-events';
+
+let it: EmbedStage;
+beforeAll(async () => {
+  it = await embedStage();
+});
+afterAll(() => it.close());
+
+test.each([
+  ['on the same site', 'sameSite', ''],
+  ['sandboxed without an origin', 'crossSite', '&sandbox=allow-scripts'],
+  ['in a page that is isolated from other origins', 'crossSite', '&isolated'],
+] as const)('a frame %s shows a session live by its token alone', async (_where, host, more) => {
+  // somebody is signed in to the dashboard in this browser, and has it open beside
+  const own = await signInBeside(it);
+  await own.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+  const { sessionId, agent } = await newSession(it);
+  const from = it.front.passed.length;
+  const page = await it.open(host, `session=${sessionId}${more}`);
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said while it was watched'));
+  await showsTranscript(frame, 'Said while it was watched');
+
+  // all of it by the token, none of it by the cookie that the browser has, and none of it through the dashboard's worker
+  const asked = apiRequestsSince(it, from).filter(
+    ({ path, bearer }) => bearer?.startsWith('ile_') || path.includes(sessionId),
+  );
+  expect(asked.some(({ path }) => path.startsWith('/api/v1/stream'))).toBe(true);
+  expect(asked.filter(({ hasCookie, method }) => hasCookie && method !== 'OPTIONS')).toEqual([]);
+  expect(await embedStates(page)).toEqual(['connected']);
+  const kept = await frame
+    .evaluate(() => Object.keys(localStorage))
+    .catch((error: Error) => (error.message.includes('sandbox') ? [] : [error.message]));
+  expect(kept).toEqual([]);
+  await Promise.all([page.close(), own.close()]);
+});
+
+test('a frame replaces a token that expires, and misses and redraws nothing', async () => {
+  const { sessionId, agent } = await newSession(it);
+  const before = it.console.asked;
+  const page = await it.open('crossSite', `session=${sessionId}&ttl=3`);
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  await frame.evaluate(() => document.querySelector('[data-turn]')?.setAttribute('data-canary', 'still here'));
+  // two tokens come and go
+  await expect.poll(() => it.console.asked - before).toBeGreaterThanOrEqual(3);
+  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said under another token'));
+  await showsTranscript(frame, 'Said under another token');
+  expect(await frame.locator('[data-canary]').count()).toBe(1);
+  expect(new Set(await embedStates(page))).toEqual(new Set(['connected']));
+  await page.close();
+});
+
+test('a frame whose token is revoked asks for another, says so if none comes, and resumes with a later one', async () => {
+  const { sessionId, agent } = await newSession(it);
+  const page = await it.open('crossSite', `session=${sessionId}`);
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  it.console.refuses = true;
+  await it.front.revoke(it.front.tokens.at(-1) ?? '');
+  const words = frame.getByRole('alert').filter({ hasText: 'has given no new token' });
+  await words.waitFor();
+  await frame.getByText('Here I am').waitFor();
+  expect(await embedStates(page)).toEqual(['connected', 'signed-out']);
+  expect((await embedEvents(page)).find(({ type }) => type === 'token-error')).toMatchObject({
+    message: 'not signed in to the console',
+  });
+  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said meanwhile'));
+  it.console.refuses = false;
+  await words.getByRole('button', { name: 'Try again' }).click();
+  await showsTranscript(frame, 'Said meanwhile');
+  await expect.poll(() => words.count()).toBe(0);
+  await page.close();
+});
+
+test.each([
+  ['that the server refuses', 'rubbish'],
+  ['that are empty', 'rubbish=none'],
+])('a frame gives up after three tokens %s', async (_what, rubbish) => {
+  const { sessionId } = await newSession(it);
+  const before = it.console.asked;
+  const page = await it.open('crossSite', `session=${sessionId}&${rubbish}`);
+  const frame = await embedIn(page, it.origin);
+  await frame.getByText('has given no token that this server takes').waitFor();
+  expect(it.console.asked - before).toBe(3);
+  expect(await frame.getByRole('log').count()).toBe(0);
+  await page.close();
+});
+
+test('a frame fetches pictures and files by its token', async () => {
+  const { sessionId, agentId } = await newSession(it);
+  const bytes = Uint8Array.from(PNG);
+  const sent = await fetch(`${it.server.url}/api/v1/sessions/${sessionId}/attachments?name=a.png`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'image/png' },
+    body: bytes,
+  });
+  const { hash, name } = (await sent.json()) as { hash: string; name: string };
+  await fetch(`${it.server.url}/api/v1/sessions/${sessionId}/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ text: 'See this', clientId: 'picture', attachments: [{ hash, name }] }),
+  });
+  await new LogWriter(it.server, agentId, `${agentId}-log`).write([{ message: 'A line to keep' }]);
+  const from = it.front.passed.length;
+  const page = await it.open('crossSite', `session=${sessionId}&sandbox=allow-scripts allow-downloads`);
+  const frame = await embedIn(page, it.origin);
+  const picture = frame.getByRole('img', { name: 'a.png' });
+  await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
+  const fetched = apiRequestsSince(it, from).filter(
+    ({ path, method }) => path.includes(hashOf(PNG)) && method === 'GET',
+  );
+  expect(fetched.map(({ bearer, hasCookie }) => [bearer?.startsWith('ile_'), hasCookie])).toEqual([[true, false]]);
+  const saves = page.waitForEvent('download');
+  await frame.getByRole('link', { name: /a\.png/ }).click();
+  expect((await saves).suggestedFilename()).toBe('a.png');
+  await page.close();
+
+  const logs = await it.open('crossSite', `agentLogs=${agentId}`);
+  const log = await embedIn(logs, it.origin);
+  const saved = logs.waitForEvent('download');
+  await log.getByRole('link', { name: 'Download what is filtered' }).click();
+  expect((await saved).suggestedFilename()).toContain(agentId);
+  await logs.close();
+});
+
+test('the console sets a frame’s theme and follows its height', async () => {
+  const { sessionId } = await newSession(it);
+  const page = await it.open('crossSite', `session=${sessionId}&theme=dark&autoHeight`);
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  const isDark = () => frame.evaluate(() => document.documentElement.classList.contains('dark'));
+  expect(await isDark()).toBe(true);
+  await page.evaluate(() =>
+    (window as unknown as { embed: { setTheme(theme: string): void } }).embed.setTheme('light'),
+  );
+  await expect.poll(isDark).toBe(false);
+  const spare = () =>
+    frame.evaluate(() => {
+      const log = document.querySelector('[role="log"]') as HTMLElement;
+      return [log.scrollHeight - log.clientHeight, innerHeight];
+    });
+  await expect.poll(async () => (await spare())[0]).toBeLessThanOrEqual(1);
+  expect((await spare())[1]).toBeLessThan(600);
+  await page.close();
+});
+
+test('a frame does not use a token for another console’s pages, and says whose it is', async () => {
+  const { sessionId } = await newSession(it);
+  const page = await it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`);
+  const frame = await embedIn(page, it.origin);
+  const words = `The token that came is for frames in pages of ${it.originOf('sameSite')}`;
+  await frame.getByText(words).waitFor();
+  expect(await frame.getByText('Here I am').count()).toBe(0);
+  expect((await embedEvents(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });
+  const used = it.front.tokens.at(-1);
+  const asked = it.front.passed.filter(({ bearer }) => bearer === used);
+  expect(asked.map(({ path }) => path)).toEqual(['/api/v1/me']);
+  await page.close();
+});
+
+test('a token in the fragment is removed from the address before the frame uses it', async () => {
+  const { sessionId } = await newSession(it);
+  const token = await embedToken(it, sessionId);
+  const page = await it.open('crossSite', `session=${sessionId}&token=${token}`, '/fragment');
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  expect(frame.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
+  expect(await frame.evaluate(() => [location.hash, JSON.stringify(history.state)].join())).not.toContain(token);
+  // nobody tells it of a theme: it follows the system's
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await frame.locator(`html.${colorScheme}`).waitFor();
+  }
+  await page.close();
+});
+
+test.each([
+  ['that may not embed', 'stranger', ''],
+  ['without an origin', 'crossSite', '&null'],
+] as const)('a page %s gets no frame, and embed.js says which setting to look at', async (_what, host, more) => {
+  const { sessionId } = await newSession(it);
+  const page = await it.open(host, `session=${sessionId}${more}`);
+  await expect
+    .poll(async () => (await embedEvents(page)).find(({ type }) => type === 'state'))
+    .toMatchObject({ state: 'error', message: expect.stringContaining('INTERLUDE_EMBED_ORIGINS') });
+  expect(page.frames().some((frame) => frame.url().startsWith(`${it.origin}/embed/`))).toBe(false);
+  await page.close();
+});

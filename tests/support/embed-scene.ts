@@ -1,0 +1,73 @@
+import type { Frame, Page } from 'playwright-core';
+import type { Passed } from './embed-front';
+import type { EmbedStage } from './embed-stage';
+import { EventWriter } from './event-writer';
+import { userTurn } from './turn-events';
+import { requestOpened } from './wire-runner';
+
+/** Sessions, frames and tokens for tests of embeds. */
+
+export interface EmbeddedSession {
+  sessionId: string;
+  agentId: string;
+  agent: EventWriter;
+}
+
+let sessions = 0;
+
+/** A new session of a new agent, whose reply is “Here I am”. */
+export async function newSession({ server }: EmbedStage): Promise<EmbeddedSession> {
+  sessions += 1;
+  const [sessionId, agentId] = [`session-${sessions}`, `agent-${sessions}`];
+  const agent = new EventWriter(server, agentId);
+  await agent.write(sessionId, userTurn('r1', 'Hello', 'Here I am'));
+  return { sessionId, agentId, agent };
+}
+
+export const permissionAsked = (id: string) =>
+  requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title: 'Run it', input: { command: 'ls' } });
+
+/** An event that embed.js reported to the console's page. */
+export interface EmbedEvent {
+  type: string;
+  state?: string;
+  message?: string;
+  [more: string]: unknown;
+}
+
+export function embedEvents(page: Page): Promise<EmbedEvent[]> {
+  return page.evaluate(() => (window as unknown as { events: EmbedEvent[] }).events);
+}
+
+export async function embedStates(page: Page): Promise<string[]> {
+  return (await embedEvents(page)).flatMap(({ type, state }) => (type === 'state' && state !== undefined ? state : []));
+}
+
+/** Resolves once a frame shows that text in its transcript and is live. */
+export async function showsTranscript(frame: Frame, text = 'Here I am'): Promise<void> {
+  await frame.getByRole('log', { name: 'Transcript' }).getByText(text).waitFor();
+  await frame.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+}
+
+/** The API requests that passed since that many had. */
+export function apiRequestsSince({ front }: EmbedStage, from: number): Passed[] {
+  return front.passed.slice(from).filter(({ path }) => path.startsWith('/api/'));
+}
+
+/** Signs the browser in to the dashboard itself. */
+export async function signInBeside(it: EmbedStage): Promise<Page> {
+  const own = await it.context.newPage();
+  await own.goto(`${it.origin}/sign-in?token=${it.server.token}`);
+  // over plain http a browser does not send where a link was followed, so the link asks first
+  await own.getByRole('button', { name: 'Sign in' }).click();
+  return own;
+}
+
+export async function embedToken(it: EmbedStage, sessionId: string): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${it.front.port}/api/v1/embed-tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}` },
+    body: JSON.stringify({ sessionId, parentOrigin: it.originOf('crossSite') }),
+  });
+  return ((await answer.json()) as { token: string }).token;
+}
