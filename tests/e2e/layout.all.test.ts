@@ -1,0 +1,128 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
+import {
+  AGENT_ROWS,
+  expectSoundLayout,
+  LONG_NAME,
+  nameWidths,
+  openAt,
+  PAGES,
+  picture,
+  READABLE_PX,
+  SESSION_ROWS,
+  SETTLED,
+  writeLayoutScene,
+  writeManySessions,
+} from '../support/layout-scene';
+import { press } from '../support/press';
+import { rowFaults } from '../support/row-faults';
+import { live } from '../support/transcript-page';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+/** A page is loaded at the first width of each range, and resized to the others, as a reader's window is. */
+const RANGES = [
+  [360, 768, 1024],
+  [1440, 2560],
+] as const;
+
+const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
+
+let it: OwnVisit;
+beforeAll(async () => {
+  it = await visitOwn();
+  await writeManySessions(it.server);
+  await writeLayoutScene(it.server);
+});
+afterEach(async () => {
+  // a failed test leaves its page open, which goes on working beside the others
+  for (const page of it.context.pages().slice(1)) await page.close();
+});
+afterAll(async () => {
+  // the browser itself notes a page that is missing
+  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
+  test.each(Object.keys(PAGES))('%s cuts off no text, prints none over another and moves none', (name) =>
+    expectSoundLayout(it, name, widths),
+  );
+});
+
+describe('rows of agents with all kinds of names', () => {
+  test('in the list of sessions keep their texts apart and the names readable', async () => {
+    const page = await openAt(it, '/', ROW_WIDTHS[0]);
+    for (const width of ROW_WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      await expect.poll(() => rowFaults(page, SESSION_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await expect.poll(() => layoutFaults(page), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      expect(Math.min(...(await nameWidths(page))), `${width} px`).toBeGreaterThanOrEqual(READABLE_PX);
+      await picture(page, `rows-of-sessions-${width}`);
+    }
+  });
+
+  test('in the list of agents keep their texts apart', async () => {
+    const page = await openAt(it, '/agents', ROW_WIDTHS[0]);
+    await page.locator(AGENT_ROWS).first().waitFor();
+    for (const width of ROW_WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      await expect.poll(() => rowFaults(page, AGENT_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await expect.poll(() => layoutFaults(page), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await picture(page, `rows-of-agents-${width}`);
+    }
+  });
+
+  test('beside a session keep their texts apart and the names readable', async () => {
+    const page = await openAt(it, '/sessions/long-full', 1680);
+    await page.getByRole('complementary', { name: 'Tasks' }).waitFor();
+    await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
+    expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
+    expect(await rowFaults(page, 'aside[aria-label="Tasks"] li')).toEqual([]);
+    await picture(page, 'rows-beside');
+  });
+});
+
+test.each([
+  ['now', '59s', []],
+  ['59s', '1m', []],
+  ['requested 59 s ago', 'requested 1 min ago', []],
+  ['one', 'several', ['“behind it” moved']],
+  ['1 m of cable', 'a lot of it', ['“behind it” moved']],
+])(
+  'a change from %j to %j counts as a move of the text behind it, unless it is a clock',
+  async (before, after, expected) => {
+    const page = await it.context.newPage();
+    await watchMoves(page);
+    const body = `<!doctype html><p><span id=it>${before}</span> behind it</p>`;
+    await page.route('**/drawn', (route) => route.fulfill({ contentType: 'text/html', body }));
+    await page.goto(`${it.server.url}/drawn`);
+    await movesOf(page);
+    await page
+      .locator('#it')
+      .evaluate((element, text) => Object.assign(element.firstChild as Text, { data: text }), after);
+    const moves = (await movesOf(page)).filter((move) => move.includes('behind it'));
+    expect(
+      moves.map((move) => move.replace(/ from .*/, '')),
+      moves.join(),
+    ).toEqual(expected);
+  },
+);
+
+test('at 240 px every empty field has room for its placeholder', async () => {
+  const page = await it.context.newPage();
+  await page.setViewportSize({ width: 240, height: 900 });
+  await page.goto(`${it.server.url}/sessions/asks`);
+  await live(page);
+  const pinned = page.getByRole('group', { name: 'Waiting for you' });
+  await press(pinned.getByRole('button', { name: 'Deny with a reason' }));
+  await pinned.getByLabel('Reason for denying').waitFor();
+  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await picture(page, 'fields-of-a-session-240');
+  await page.goto(`${it.server.url}/agents/${LONG_NAME}/logs`);
+  await page.getByText('the last line').waitFor();
+  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await press(page.getByRole('button', { name: 'Regular expression' }));
+  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await picture(page, 'fields-of-a-log-240');
+});
