@@ -36,10 +36,13 @@ test('the second command of the start page installs the hooks and follows the te
   expect(run.process.exitCode).toBe(null);
 });
 
-test('the demo command of the start page shows sessions', async () => {
-  paste(named('-- demo'), await newUser());
+test.each([
+  ['demo', /^checkout-service-/],
+  ['replay', /^test-run-/],
+])('the %s command of the start page shows sessions', async (words, id) => {
+  paste(named(`-- ${words}`), await newUser());
   const ids = async () => (await it.sessions()).map(({ id }) => id);
-  await expect.poll(ids).toContainEqual(expect.stringMatching(/^checkout-service-/));
+  await expect.poll(ids).toContainEqual(expect.stringMatching(id));
 });
 
 test('a second start with a demo names the command that runs the demo beside the first, which works', async () => {

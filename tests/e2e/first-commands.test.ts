@@ -37,12 +37,6 @@ test('the start page shows a command for each way to begin, and copies them as t
   await start.page.close();
 });
 
-test('the replay command of the start page shows a session', async () => {
-  paste(named('-- replay'), await newUser());
-  const ids = async () => (await it.sessions()).map(({ id }) => id);
-  await expect.poll(ids).toContainEqual(expect.stringMatching(/^test-run-/));
-});
-
 test('the curl command of the start page posts a turn of now, each time anew', async () => {
   for (const turnCount of [1, 2]) {
     const before = Date.now();
