@@ -1,97 +1,84 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
+/** More than two pages of the list. */
 const SESSIONS = 230;
 
 let it: OwnVisit;
+let agent: EventWriter;
 beforeAll(async () => {
   it = await visitOwn();
-  const agent = new EventWriter(it.server, 'busy');
+  agent = new EventWriter(it.server, 'crowd');
+  await agent.write('first-of-all', userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'));
   await agent.writeMany(
     Array.from({ length: SESSIONS }, (_, at) => ({
-      sessionId: `s${at}`,
-      events: userTurn('r', `Question ${at}`, `Answer ${at}.`),
+      sessionId: `crowd-${at}`,
+      events: userTurn('r1', `Errand ${at}`, 'Ran it.'),
     })),
   );
-  await agent.write(
-    'urgent',
-    [
-      ...userTurn('r1', 'Deploy it', 'Done.'),
-      { type: 'RUN_STARTED', threadId: 'urgent', runId: 'r2' },
-      { type: 'RUN_ERROR', threadId: 'urgent', runId: 'r2', message: 'No disk left' },
-    ],
-    { at: Date.now() - 3_600_000 },
-  );
+  const started = { type: 'RUN_STARTED', threadId: 'urgent', runId: 'r2' } as const;
+  const failed = { type: 'RUN_ERROR', threadId: 'urgent', runId: 'r2', message: 'The quarry is flooded' } as const;
+  await agent.write('urgent', [...userTurn('r1', 'Deploy it', 'Done.'), started, failed], {
+    at: Date.now() - 3_600_000,
+  });
 });
 afterAll(async () => {
   await it.close();
   expect(it.complaints).toEqual([]);
 });
 
-const rows = '[data-session-row]';
+const rows = (page: Page) => page.locator('[data-session-row]');
+const ids = (page: Page) =>
+  rows(page).evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.sessionRow ?? '').sort());
 
-test('the page brings a hundred sessions, the most urgent first, and says how many there are', async () => {
+test('the start page shows the hundred most urgent sessions, counts all, and keys lead on to every one of them', async () => {
   const page = await it.open('/');
   await live(page);
-  expect(await page.locator(rows).count()).toBe(100);
-  expect(await page.locator(rows).first().getAttribute('data-session-row')).toBe('urgent');
-  await page.getByText(`100 of ${SESSIONS + 1} sessions`).waitFor();
-  await page.getByRole('heading', { name: `Idle 99 of ${SESSIONS}` }).waitFor();
-  await page.close();
-});
+  expect(await rows(page).count()).toBe(100);
+  expect(await rows(page).first().getAttribute('data-session-row')).toBe('urgent');
+  await page.getByText(`100 of ${SESSIONS + 2} sessions`).waitFor();
+  await page.getByRole('heading', { name: `Idle 99 of ${SESSIONS + 1}` }).waitFor();
 
-test('more are shown when asked for, each once, until all are there', async () => {
-  const page = await it.open('/');
-  await live(page);
-  await page.getByRole('button', { name: 'Show more' }).click();
-  await expect.poll(() => page.locator(rows).count()).toBe(200);
-  await page.getByRole('button', { name: 'Show more' }).click();
-  await expect.poll(() => page.locator(rows).count()).toBe(SESSIONS + 1);
-  await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' });
-  const ids = await page.locator(rows).evaluateAll((all) => all.map((row) => (row as HTMLElement).dataset.sessionRow));
-  expect(new Set(ids).size).toBe(SESSIONS + 1);
-  await page.close();
-});
-
-test('the keys of the list lead to its end and on', async () => {
-  const page = await it.open('/');
-  await live(page);
-  await page.locator(rows).last().focus();
+  await rows(page).last().focus();
   await page.keyboard.press('j');
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '');
   expect(await focused()).toBe('Show more');
   await page.keyboard.press('Enter');
-  await expect.poll(() => page.locator(rows).count()).toBe(200);
+  await expect.poll(() => rows(page).count()).toBe(200);
   await expect.poll(focused).toBe('Show more');
   await page.keyboard.press('k');
   expect(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.sessionRow)).toBeDefined();
-  await page.close();
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect.poll(() => rows(page).count()).toBe(SESSIONS + 2);
+  await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' });
+  expect(new Set(await ids(page)).size).toBe(SESSIONS + 2);
+  await it.leave(page);
 });
 
-test('a session that is new comes in, and is counted', async () => {
-  const page = await it.open('/');
+test('a search finds a session that is not loaded, keeps it current, and stands in the address', async () => {
+  const page = await it.load('/');
   await live(page);
-  await new EventWriter(it.server, 'another').write('brand-new', userTurn('r', 'Hello', 'Hello.'));
-  await page.locator('[data-session-row="brand-new"]').waitFor();
-  await page.getByRole('heading', { name: `of ${SESSIONS + 1}` }).waitFor();
-  await page.close();
-});
+  expect(await page.locator('[data-session-row="first-of-all"]').count()).toBe(0);
+  await page.getByRole('searchbox', { name: 'Search sessions' }).fill('QUARRY');
+  await expect.poll(() => ids(page)).toEqual(['first-of-all', 'urgent']);
+  await expect.poll(() => new URL(page.url()).search).toBe('?q=QUARRY');
+  await agent.write('first-of-all', [
+    { type: 'RUN_STARTED', threadId: 'first-of-all', runId: 'r2' },
+    { type: 'RUN_ERROR', threadId: 'first-of-all', runId: 'r2', message: 'Rain in the quarry' },
+  ]);
+  await page.getByText('Rain in the quarry').waitFor();
 
-test.each([
-  [360, 'light'],
-  [1024, 'dark'],
-  [1680, 'light'],
-] as const)('the end of the list at %i wide, %s', async (width, colorScheme) => {
-  const page = await it.open('/');
-  await page.setViewportSize({ width, height: 800 });
-  await page.emulateMedia({ colorScheme });
-  await live(page);
-  await page.getByRole('button', { name: 'Show more' }).scrollIntoViewIfNeeded();
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/list-${width}-${colorScheme}.png` });
-  const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-  expect(isWider).toBe(false);
+  const other = await it.load('/?q=quarry+rain');
+  await expect.poll(() => ids(other)).toEqual(['first-of-all']);
+  expect(await other.getByRole('searchbox', { name: 'Search sessions' }).inputValue()).toBe('quarry rain');
+  await other.locator('[data-session-row="first-of-all"]').click();
+  await other.waitForURL('**/sessions/first-of-all');
+  await other.goBack();
+  await expect.poll(() => ids(other)).toEqual(['first-of-all']);
+  await other.close();
   await page.close();
 });

@@ -7,12 +7,15 @@ import { readRecording } from '@/lib/runner/replay/recording';
 import { type CliRun, startCli } from './cli';
 import type { LiveServer } from './live-server';
 
+/** A server on this machine. */
+type LocalServer = Pick<LiveServer, 'url' | 'token' | 'dataDir'>;
+
 const fileOf = (recording: string) =>
   fileURLToPath(new URL(`../fixtures/recordings/${recording}.jsonl`, import.meta.url));
 
 /** A recording on its way to a server, in a process of its own, as `interlude replay` sends it. */
 export function startReplay(
-  server: LiveServer,
+  server: LocalServer,
   recording: string,
   { session, agent, speed }: { session: string; agent: string; speed: number },
 ): CliRun {
@@ -28,7 +31,7 @@ export function startReplay(
  * Sends a recording without any wait through the adapter and an outbox, in this process. Resolves when the server has
  * acknowledged all of it. @returns the session's id, after the recording's name unless given
  */
-export async function playRecording(server: LiveServer, recording: string, session?: string): Promise<string> {
+export async function playRecording(server: LocalServer, recording: string, session?: string): Promise<string> {
   const sessionId = session ?? recording.replaceAll('/', '-');
   const agentId = `agent-${sessionId}`;
   const outboxDir = join(server.dataDir, 'outboxes');

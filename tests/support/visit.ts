@@ -116,8 +116,10 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       spare.page = null;
       if (page === null || page.isClosed()) return load(path);
       const target = `${origin}${path}`;
-      // A link to the page that is shown already would keep what the last test did to it.
-      if (page.url() === target) await page.goto(target);
+      // A link to the page that is shown would keep what the last test did to it. A list also keeps its filters then.
+      const [here, there] = [new URL(page.url()), new URL(target)];
+      const isSameList = here.pathname === there.pathname && here.search !== there.search;
+      if (page.url() === target || isSameList) await page.goto(target);
       else await follow(page, target);
       return page;
     },

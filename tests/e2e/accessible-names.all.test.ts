@@ -1,0 +1,37 @@
+import type { Locator } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { playRecording } from '../support/play-recording';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('each of three tasks that fail one after the other is named on its card and by the turn it woke', async () => {
+  const session = await playRecording(it.server, '3bg', 'named-3bg');
+  const page = await it.open(`/sessions/${session}`);
+  const names = (locator: Locator) => locator.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+  await expect
+    .poll(() => names(page.getByRole('group', { name: /^Task / })))
+    .toEqual(['Task Poll 1: failed', 'Task Poll 2: failed', 'Task Poll 3: failed']);
+  const woken = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
+  for (const one of [1, 2, 3]) expect(woken).toContain(`Poll ${one} (failed, exit ${one})`);
+  await it.leave(page);
+});
+
+test('the cards of a stopped task and of a subagent’s task say how they ended', async () => {
+  const stopped = await it.open(`/sessions/${await playRecording(it.server, 'stoptask', 'named-stoptask')}`);
+  await stopped.getByRole('group', { name: /^Task .+: stopped$/ }).waitFor();
+  await it.leave(stopped);
+  const agents = await it.open(`/sessions/${await playRecording(it.server, 'agents', 'named-agents')}`);
+  const card = agents.getByRole('group', { name: /^Task .+: completed$/ }).first();
+  const unfold = card.getByRole('button', { name: 'What it did' });
+  await unfold.click();
+  await expect.poll(() => unfold.getAttribute('aria-expanded')).toBe('true');
+  await it.leave(agents);
+});

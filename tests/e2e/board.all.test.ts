@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { live } from '../support/transcript-page';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+/** As many as an operator may have. */
+const AGENTS = 1_000;
+let it: OwnVisit;
+
+beforeAll(async () => {
+  it = await visitOwn();
+  const records = Array.from({ length: AGENTS }, (_, at) => ({
+    seq: at + 1,
+    kind: 'status',
+    agentId: `runner-${at}`,
+    sessionId: `of-${at}`,
+    occurredAt: Date.now(),
+    status: { kind: 'claude', host: `build-${at % 3}`, versions: { provider: `Claude Code 2.1.${at % 2}` } },
+  }));
+  const busy = {
+    seq: AGENTS + 1,
+    kind: 'event',
+    agentId: 'runner-7',
+    sessionId: 'second-of-7',
+    occurredAt: Date.now(),
+    event: { type: 'RUN_STARTED', threadId: 'second-of-7', runId: 'r1' },
+  };
+  const response = await fetch(`${it.server.url}/api/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ producer: { id: 'seeder', epoch: 1 }, records: [...records, busy] }),
+  });
+  expect(response.status).toBe(200);
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('a thousand agents are sorted and filtered, and the address finds the same again', async () => {
+  const page = await it.load('/agents');
+  await live(page);
+  await page.getByText('1,000 agents, by name').waitFor();
+  const heads = page.getByRole('rowheader');
+  expect((await heads.first().textContent())?.startsWith('runner-0')).toBe(true);
+  expect((await heads.nth(10).textContent())?.startsWith('runner-10')).toBe(true);
+  const sorts = page.getByRole('columnheader', { name: 'Sessions' });
+  await sorts.getByRole('button').click();
+  await expect.poll(async () => (await heads.first().textContent())?.startsWith('runner-7')).toBe(true);
+  expect(await sorts.getAttribute('aria-sort')).toBe('descending');
+  await page.getByLabel('Host').selectOption('build-1');
+  await page.getByText('333 of 1,000 agents, by sessions').waitFor();
+  await page
+    .getByRole('main')
+    .getByRole('checkbox', { name: /^Working/ })
+    .check({ force: true });
+  await page.getByText('1 of 1,000 agents, by sessions').waitFor();
+  const { searchParams } = new URL(page.url());
+  expect(Object.fromEntries(searchParams)).toEqual({ state: 'working', host: 'build-1', sort: 'sessions' });
+  await page.reload();
+  await page.getByText('1 of 1,000 agents, by sessions').waitFor();
+  await page.goBack();
+  await page.getByText('333 of 1,000 agents, by sessions').waitFor();
+  await page.close();
+});
+
+test('selected agents have no barrier axe knows of', async () => {
+  const page = await it.load('/agents?q=runner-70');
+  await live(page);
+  await page.getByRole('checkbox', { name: 'Select runner-70', exact: true }).check();
+  await page.getByRole('region', { name: 'Selected agents' }).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.close();
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { userTurn } from '../support/turn-events';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+/** More than one page of the list. */
+const SESSIONS = 130;
+
+let it: OwnVisit;
+beforeAll(async () => {
+  it = await visitOwn();
+  const agent = new EventWriter(it.server, 'crowd');
+  await agent.writeMany(
+    Array.from({ length: SESSIONS }, (_, at) => ({
+      sessionId: `crowd-${at}`,
+      events: userTurn('r1', `Errand ${at}`, 'Ran it.'),
+    })),
+  );
+  await agent.write('broken', [
+    ...userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'),
+    { type: 'RUN_STARTED', threadId: 'broken', runId: 'r2' },
+    { type: 'RUN_ERROR', threadId: 'broken', runId: 'r2', message: 'The quarry is flooded' },
+  ]);
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test.each([
+  [360, 'light'],
+  [1024, 'dark'],
+  [1680, 'light'],
+] as const)('the end of the list fits %i px, %s', async (width, colorScheme) => {
+  const page = await it.open('/');
+  await page.setViewportSize({ width, height: 800 });
+  await page.emulateMedia({ colorScheme });
+  await page.getByRole('button', { name: 'Show more' }).scrollIntoViewIfNeeded();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+  await it.leave(page);
+});
+
+test.each([360, 1280])(
+  'a search that is narrowed by state and agent has no barrier axe knows of at %i px',
+  async (width) => {
+    const page = await it.load('/?q=quarry&state=failed&agent=crowd');
+    await page.setViewportSize({ width, height: 800 });
+    await page.locator('[data-session-row="broken"]').waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(await barriersInBothThemes(page)).toEqual([]);
+    await page.close();
+  },
+);

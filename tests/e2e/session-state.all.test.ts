@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { live } from '../support/transcript-page';
+import { taskStarted, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+let agent: EventWriter;
+beforeAll(async () => {
+  it = await visit();
+  agent = new EventWriter(it.server, 'states');
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('a session at rest is listed as waiting on its tasks, though no record says so', async () => {
+  await agent.write('states-waits', userTurn('r1', 'Run the tests', [taskStarted('b1', 'npm test')]));
+  const home = await it.open('/?agent=states');
+  await home
+    .getByRole('region', { name: /^Waiting on background/ })
+    .getByText('Run the tests')
+    .waitFor();
+  await it.leave(home);
+});
+
+test('the evidence of a state and the menu of a session have no barrier axe knows of', async () => {
+  await agent.write('states-quiet', userTurn('r1', 'Say hello', 'Hello.'));
+  const page = await it.load('/sessions/states-quiet');
+  await live(page);
+  for (const [key, name] of [
+    ['E', 'Why this state'],
+    ['M', 'Arrange this session'],
+  ] as const) {
+    await page.keyboard.press(key);
+    const dialog = page.getByRole('dialog', { name });
+    await dialog.waitFor();
+    expect(await barriersInBothThemes(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  }
+  await page.close();
+});

@@ -1,0 +1,117 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { AgentBoard } from '@/components/agents/agent-board';
+import { LiveProvider } from '@/components/live/live-provider';
+import { NowProvider } from '@/components/ui/now';
+import { noSessions } from '@/lib/protocol/agent-state';
+import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import { anAgent } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams(location.search) }));
+
+/** More than one page, and no more than are laid out at once. */
+const AGENTS = 24;
+const PAGE = 10;
+const ROW_PX = 49;
+
+let all: AgentSummary[];
+beforeEach(() => {
+  history.replaceState(null, '', '/agents');
+  // Rows without a height would all stand at one place, and the table would start anywhere.
+  vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(ROW_PX);
+  all = Array.from({ length: AGENTS }, (_, at) =>
+    anAgent({
+      id: `runner-${at}`,
+      status: { host: `build-${at % 3}`, versions: { provider: `Claude Code 2.1.${at % 2}` } },
+      sessionStates: at === 7 ? { ...noSessions(), idle: 1, working: 1 } : { ...noSessions(), idle: 1 },
+    }),
+  );
+  const script = scriptedFetch();
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const { pathname, searchParams } = new URL(url, 'http://interlude.test');
+    if (!pathname.endsWith('/agents')) return script.fetch(url, init);
+    return Response.json(pageFrom(Number(searchParams.get('after') ?? 0)));
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+function pageFrom(from: number): AgentList {
+  const next = from + PAGE < all.length ? String(from + PAGE) : null;
+  return { agents: all.slice(from, from + PAGE), position: '1', next, count: all.length };
+}
+
+async function open(search = '') {
+  history.replaceState(null, '', `/agents${search}`);
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <AgentBoard initial={pageFrom(0)} />
+      </LiveProvider>
+    </NowProvider>,
+  );
+  await screen.findByText(new RegExp(`${all.length.toLocaleString('en')} agents, by`));
+}
+const names = () => screen.getAllByRole('rowheader').map((one) => within(one).getByRole('link').textContent);
+const header = (name: string) => screen.getByRole('columnheader', { name: new RegExp(`^${name}`) });
+const working = () => screen.getByRole<HTMLInputElement>('checkbox', { name: /^Working/ });
+
+it('loads every agent by itself, and sorts names as people count', async () => {
+  await open();
+  expect(screen.getByText('24 agents, by name')).toBeDefined();
+  expect([names()[0], names()[2], names()[10]]).toEqual(['runner-0', 'runner-2', 'runner-10']);
+});
+
+it('sorts by a column at a press, the other way round at the next, and says so in the address', async () => {
+  await open();
+  fireEvent.click(within(header('Sessions')).getByRole('button'));
+  await waitFor(() => expect(names().slice(0, 2)).toEqual(['runner-7', 'runner-0']));
+  expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['descending', '?sort=sessions']);
+  fireEvent.click(within(header('Sessions')).getByRole('button'));
+  await waitFor(() => expect(names()[0]).toBe('runner-0'));
+  expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['ascending', '?sort=-sessions']);
+});
+
+it('filters by state, host and provider, one step back at a time', async () => {
+  await open();
+  fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'build-1' } });
+  expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
+  fireEvent.click(working());
+  expect(await screen.findByText('1 of 24 agents, by name')).toBeDefined();
+  expect([names(), location.search]).toEqual([['runner-7'], '?state=working&host=build-1']);
+
+  // The browser changes the address, and says so.
+  history.replaceState(null, '', '/agents?host=build-1');
+  fireEvent.popState(window);
+  expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
+  expect(working().checked).toBe(false);
+});
+
+it('shows the view that the address names', async () => {
+  await open('?state=working&host=build-1&sort=sessions');
+  expect(screen.getByText('1 of 24 agents, by sessions')).toBeDefined();
+  expect([names(), working().checked]).toEqual([['runner-7'], true]);
+});
+
+it('says how many of an agent’s sessions are in its most urgent state', async () => {
+  all = [anAgent({ id: 'crowd', sessionStates: { ...noSessions(), failed: 1, idle: 230 } }), anAgent({ id: 'loner' })];
+  await open();
+  expect(screen.getByText('1 of 231')).toBeDefined();
+});
+
+it('finds agents by name, and shows all again where none is found', async () => {
+  all = [anAgent({ id: 'crowd' }), anAgent({ id: 'loner' })];
+  await open();
+  const search = (value: string) =>
+    fireEvent.change(screen.getByRole('searchbox', { name: 'Search agents' }), { target: { value } });
+  search('LON');
+  await waitFor(() => expect(names()).toEqual(['loner']));
+  search('nobody');
+  fireEvent.click(await screen.findByRole('button', { name: 'Show every agent' }));
+  await waitFor(() => expect(names()).toEqual(['crowd', 'loner']));
+});

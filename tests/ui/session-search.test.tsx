@@ -1,0 +1,184 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { LiveProvider } from '@/components/live/live-provider';
+import { useStart } from '@/components/live/use-fleet';
+import { SessionNav } from '@/components/sessions/session-nav';
+import { NowProvider } from '@/components/ui/now';
+import { noSessions } from '@/lib/protocol/agent-state';
+import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import { aSession } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams(location.search) }));
+
+/** Idle sessions on the server: more than two of its pages. */
+const SESSIONS = 23;
+const PAGE = 10;
+
+let all: SessionSummary[];
+let asked: URLSearchParams[];
+/** The status that every search is answered with instead, if any. */
+let refusal: number | null;
+
+beforeEach(() => {
+  history.replaceState(null, '', '/');
+  localStorage.clear();
+  all = Array.from({ length: SESSIONS }, (_, at) => aSession({ id: `crowd-${at}`, agentId: 'crowd', title: 'Errand' }));
+  all.push(aSession({ id: 'broken', agentId: 'loner', title: 'Survey', state: 'failed', stateReason: 'Flooded' }));
+  asked = [];
+  refusal = null;
+  const script = scriptedFetch();
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const { pathname, searchParams } = new URL(url, 'http://interlude.test');
+    if (!pathname.endsWith('/sessions')) return script.fetch(url, init);
+    asked.push(searchParams);
+    if (refusal !== null) return Response.json({ error: { code: 'busy', message: 'Busy.' } }, { status: refusal });
+    return Response.json(answerOf(searchParams));
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+/** A page of the list, as the server answers it. */
+function answerOf(params: URLSearchParams): SessionList {
+  const [states, agent, words] = [params.getAll('state'), params.get('agent'), params.get('q')?.toLowerCase() ?? ''];
+  const found = all.filter(
+    ({ state, agentId, title, stateReason }) =>
+      (states.length === 0 || states.includes(state)) &&
+      (agent === null || agent === agentId) &&
+      `${title} ${stateReason}`.toLowerCase().includes(words),
+  );
+  const counts = noSessions();
+  for (const { state } of found) counts[state] += 1;
+  const from = Number(params.get('after') ?? 0);
+  const next = from + PAGE < found.length ? String(from + PAGE) : null;
+  return { sessions: found.slice(from, from + PAGE), position: '10', next, hasMore: next !== null, counts };
+}
+
+function Page() {
+  useStart((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
+  return <SessionNav currentId={null} keysEverywhere empty={null} />;
+}
+const open = (search = '') => {
+  history.replaceState(null, '', `/${search}`);
+  return render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <Page />
+      </LiveProvider>
+    </NowProvider>,
+  );
+};
+
+const ids = () =>
+  [...document.querySelectorAll<HTMLElement>('[data-session-row]')].map((row) => row.dataset.sessionRow);
+const field = () => screen.getByRole<HTMLInputElement>('searchbox', { name: 'Search sessions' });
+const search = (text: string) => fireEvent.change(field(), { target: { value: text } });
+const state = (name: RegExp) => screen.getByRole<HTMLInputElement>('checkbox', { name });
+const more = () => fireEvent.click(screen.getByRole('button', { name: 'Show more' }));
+
+it('shows further pages at a press, each session once, until all are there', async () => {
+  open();
+  expect(ids()).toHaveLength(PAGE);
+  expect(await screen.findByText(`${PAGE} of ${SESSIONS + 1} sessions`)).toBeDefined();
+  expect(screen.getByRole('heading', { name: `Idle ${PAGE} of ${SESSIONS}` })).toBeDefined();
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(2 * PAGE));
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(SESSIONS + 1));
+  expect(new Set(ids()).size).toBe(SESSIONS + 1);
+  expect(screen.queryByRole('button', { name: 'Show more' })).toBeNull();
+});
+
+it('finds a session that is not loaded by the words in the address', async () => {
+  open('?q=flooded');
+  expect(field().value).toBe('flooded');
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  search('');
+  await waitFor(() => expect(ids()).toHaveLength(PAGE + 1));
+  expect(location.search).toBe('');
+});
+
+it('asks the server once typing pauses, and keeps the words in the address', async () => {
+  open();
+  for (const words of ['f', 'fl', 'FLOODED']) search(words);
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  expect(location.search).toBe('?q=FLOODED');
+  expect(asked.map((params) => params.get('q'))).toEqual(['FLOODED']);
+});
+
+it('narrows the list by state, and a step back undoes a state but not each letter', async () => {
+  open();
+  fireEvent.click(state(/^Failed/));
+  expect(location.search).toBe('?state=failed');
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  expect(state(/^Failed/).checked).toBe(true);
+  const steps = history.length;
+  search('flooded');
+  await waitFor(() => expect(location.search).toBe('?q=flooded&state=failed'));
+  expect(history.length).toBe(steps);
+  fireEvent.click(state(/^Failed/));
+  fireEvent.click(state(/^Idle/));
+  expect(await screen.findByText('No session is like this.')).toBeDefined();
+  expect(history.length).toBe(steps + 2);
+
+  // The browser changes the address, and says so.
+  history.replaceState(null, '', '/?q=flooded&state=failed');
+  fireEvent.popState(window);
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  expect([state(/^Failed/).checked, state(/^Idle/).checked, field().value]).toEqual([true, false, 'flooded']);
+});
+
+it('says that no session matches, and shows every session at a press', async () => {
+  open('?q=zanzibar');
+  fireEvent.click(await screen.findByRole('button', { name: 'Show every session' }));
+  await waitFor(() => expect(ids().length).toBeGreaterThan(2));
+  expect([location.search, field().value]).toEqual(['', '']);
+});
+
+it('shows all that a search finds page by page, and counts it as the server does', async () => {
+  open('?q=errand');
+  expect(await screen.findByText(`${PAGE} of ${SESSIONS} sessions found`)).toBeDefined();
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(2 * PAGE));
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(SESSIONS));
+  expect(screen.queryByText(/sessions found/)).toBeNull();
+});
+
+it('lists the sessions of one agent, counted, until its name is taken away', async () => {
+  open('?agent=loner');
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  // Without states the server answers without counts.
+  expect(asked[0]?.getAll('state')).toContain('idle');
+  fireEvent.click(screen.getByRole('button', { name: 'Sessions of loner only: show those of every agent' }));
+  await waitFor(() => expect(ids().length).toBeGreaterThan(2));
+  expect(location.search).toBe('');
+});
+
+it('says why a search failed, and makes it again at a press', async () => {
+  refusal = 503;
+  open('?q=flooded');
+  expect(await screen.findByText('Busy.')).toBeDefined();
+  refusal = null;
+  fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
+  await waitFor(() => expect(ids()).toEqual(['broken']));
+  expect(screen.queryByText('Busy.')).toBeNull();
+});
+
+it('folds a group, and keeps it folded on the next visit', async () => {
+  all = [aSession({ id: 'quiet' }), aSession({ id: 'broken', state: 'failed', stateSince: Date.now() })];
+  open();
+  const idle = () => screen.getByRole('button', { name: /^Idle/ });
+  expect(ids()).toEqual(['broken', 'quiet']);
+  fireEvent.click(idle());
+  expect(ids()).toEqual(['broken']);
+  cleanup();
+  open();
+  expect([idle().getAttribute('aria-expanded'), ...ids()]).toEqual(['false', 'broken']);
+  fireEvent.click(idle());
+  expect(ids()).toEqual(['broken', 'quiet']);
+});
