@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgentLogLevel } from '@/lib/protocol/read-models';
+import { barriersInBothThemes } from '../support/barriers';
+import { startQuietRunner } from '../support/quiet-runner';
+import { tempDir } from '../support/temp-dir';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+let it: OwnVisit;
+beforeAll(async () => {
+  it = await visitOwn();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+async function runner(agentId: string) {
+  const started = await startQuietRunner({
+    agentId,
+    folder: await tempDir(),
+    endpoint: async () => ({ url: it.server.url, token: it.server.token }),
+  });
+  await expect
+    .poll(() => it.read(`/agents/${agentId}`).catch(String))
+    .toMatchObject({
+      agent: { connection: 'connected' },
+    });
+  return started;
+}
+
+test('has no axe violations while a level is set, of one agent or of those selected', async () => {
+  await runner('looked-at');
+  const page = await it.open('/agents/looked-at');
+  const debug = page
+    .getByRole('radiogroup', { name: 'Runner log level' })
+    .getByRole('radio', { name: 'debug', exact: true });
+  await debug.click();
+  await page.getByText(/^debug since .*, back to info in 14:\d\d$/).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.goto(`${it.server.url}/agents`);
+  await page.getByRole('checkbox', { name: 'Select looked-at' }).check();
+  await debug.click();
+  await page.getByText('1 of 1 confirmed').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.close();
+});
+
+test('a level expires at the server and at the runner, also if the server is killed meanwhile', async () => {
+  const { logger } = await runner('limited');
+  const levelOf = () => it.read<AgentLogLevel>('/agents/limited/log-level');
+  const put = await fetch(`${it.server.url}/api/v1/agents/limited/log-level`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ level: 'debug', ttlSeconds: 4 }),
+  });
+  expect(put.status).toBe(202);
+  await expect.poll(levelOf).toMatchObject({ level: 'debug', desired: { state: 'confirmed' } });
+  await it.server.kill9();
+  await expect.poll(() => logger.level.get()).toBe('info');
+  await it.server.restart();
+  await expect.poll(levelOf).toMatchObject({ level: 'info', by: null, desired: null });
+});
