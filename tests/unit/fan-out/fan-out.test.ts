@@ -188,6 +188,49 @@ describe('catching up', () => {
     batch.mockRestore();
     await replica.dispose();
   });
+
+  /** Others write around the first page that the next reader is given, and a reader who is live already is told of it. */
+  function aroundPage(
+    live: FrameReader,
+    around: (write: () => Promise<void>, read: () => Promise<void>) => Promise<void>,
+  ) {
+    const batch = database.reader.batch.bind(database.reader);
+    let calls = 0;
+    vi.spyOn(database.reader, 'batch').mockImplementation(async (statements) => {
+      calls += 1;
+      let rows: Awaited<ReturnType<typeof batch>> = [];
+      const read = async () => {
+        rows = await batch(statements, 'read');
+      };
+      const write = async () => {
+        const before = idsOf(live.frames).length;
+        await insertRows(database, deltas(1));
+        await live.frame('session-event', before + 1);
+      };
+      // the first call is for the bounds
+      if (calls === 2) await around(write, read);
+      else await read();
+      return rows;
+    });
+    return () => calls;
+  }
+
+  test.each<[string, Parameters<typeof aroundPage>[1]]>([
+    ['after its last page was read', async (write, read) => read().then(write)],
+    ['before its last page was read', async (write, read) => write().then(read)],
+  ])('passes on once what is published %s', async (_, around) => {
+    const live = await listen(['session:s1']);
+    await insertRows(database, deltas(2));
+    await live.frame('session-event', 2);
+    const calls = aroundPage(live, around);
+    const reader = await listen(['session:s1']);
+    await reader.frame('up-to-date');
+    await insertRows(database, deltas(1));
+    await reader.until((frames) => idsOf(frames).includes(4));
+    expect(idsOf(reader.frames)).toEqual([1, 2, 3, 4]);
+    expect(calls()).toBe(2);
+    vi.restoreAllMocks();
+  });
 });
 
 describe('others get their turns', () => {
