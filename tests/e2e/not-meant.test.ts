@@ -5,6 +5,7 @@ import { agentAtWork } from '../support/agent-at-work';
 import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
+import { live } from '../support/transcript-page';
 import { taskEnded, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 import { turnOf } from '../support/wire-runner';
@@ -82,6 +83,7 @@ test('parked task that moves up to the place of another ignores a click meant fo
     ['a', 'b', 'c'].map((id) => taskEnded(`task-${id}`, 'completed')),
   );
   const page = await it.open('/agents/meant-parker');
+  await live(page);
   const posts = postsOf(page);
   for (const id of ['a', 'b']) await page.getByLabel(`Session of task task-${id}`).selectOption('meant-parker-1');
   const assign = page.getByRole('button', { name: 'Assign task task-b' });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { asks, user, woken } from '../support/own-answers';
 import { press } from '../support/press';
-import { isFocused, transcriptOf } from '../support/transcript-page';
+import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
@@ -28,6 +28,7 @@ test('turn that Interlude started links to its task, and the task links back', a
     woken('RUN_FINISHED', 'r2', 't1'),
   ]);
   const page = await it.open('/sessions/kinds-woken');
+  await live(page);
   const turn = transcriptOf(page).getByRole('article', { name: /woken by Interlude for npm test/ });
   await turn.getByRole('heading', { name: /^Woken by Interlude for npm test/ }).waitFor();
   await turn.getByRole('link', { name: 'npm test -- --watch=false' }).click();
@@ -48,6 +49,7 @@ test('permission with the agent’s own answers allows none before its whole inp
     asks('p1', commands),
   ]);
   const page = await it.open('/sessions/kinds-asks');
+  await live(page);
   const card = page.getByRole('region', { name: /^Permission.*echo 0/ }).first();
   const deny = card.getByRole('button', { name: 'No, tell it what to do instead' });
   await expect.poll(() => deny.getAttribute('aria-disabled')).toBe('false');

@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
+import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { type Visit, visit } from '../support/visit';
 
@@ -33,6 +34,7 @@ async function fourSessions(name: string) {
   const agent = new EventWriter(it.server, name);
   for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
   const page = await it.open(`/?agent=${name}`);
+  await live(page);
   await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
   const before = (await order(page)) as [string, string, string, string];
   return { agent, page, before, last: before[3] };
@@ -94,6 +96,7 @@ test('agent rows are ordered by name, and keep their places under the pointer', 
   await heard.write('rowsboard-heard-1', userTurn('r1', 'Hello', 'Hello.'));
   for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rowsboard-${name}`, `rowsboard-s-${name}`);
   const page = await it.open('/agents?q=rowsboard');
+  await live(page);
   const names = () =>
     page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
   const paths = ['Alpha', 'heard', 'runner-2', 'runner-10'].map((name) => `/agents/rowsboard-${name}`);
@@ -120,6 +123,7 @@ test('task rows keep their places under the pointer', async () => {
     taskStarted('t2', 'Second build'),
   ]);
   const page = await it.open('/sessions/rows-tasks');
+  await live(page);
   await page.setViewportSize({ width: 1680, height: 900 });
   const panel = page.getByRole('complementary', { name: 'Tasks' });
   const tasks = () => firstWords(panel.getByRole('link'));

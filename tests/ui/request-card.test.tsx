@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
@@ -46,17 +46,23 @@ function Page({ first }: { first: RequestItem[] }) {
 
 /** Shows the requests in a transcript, without input unless they bring one, once they accept presses. */
 async function open(...items: RequestItem[]) {
-  const store = new ActionStore('s', () => {});
   render(
-    <NowProvider renderedAt={Date.now()}>
-      <ActionsProvider store={store}>
-        <RequestBoardProvider>
-          <Page first={items} />
-        </RequestBoardProvider>
-      </ActionsProvider>
-    </NowProvider>,
+    <Around>
+      <Page first={items} />
+    </Around>,
   );
   await act(settle);
+}
+
+function Around({ children }: { children: ReactNode }) {
+  const [store] = useState(() => new ActionStore('s', () => {}));
+  return (
+    <NowProvider renderedAt={Date.now()}>
+      <ActionsProvider store={store}>
+        <RequestBoardProvider>{children}</RequestBoardProvider>
+      </ActionsProvider>
+    </NowProvider>
+  );
 }
 
 const permission = (fields: Partial<RequestItem> = {}) => aRequest({ input: null, title: 'Ask', ...fields });
@@ -131,6 +137,30 @@ describe('a request card', () => {
     await focus(card());
     await key(card(), 'd');
     expect(posted).toMatchObject([{ request: 'q', behavior: 'deny' }]);
+  });
+});
+
+describe('a request whose time runs out on the page', () => {
+  it('shows the time left, then offers nothing and says that it expired', async () => {
+    await open(permission({ expiresAt: Date.now() + 10_000 }));
+    within(card()).getByText(/^0:0\d left$/);
+    button('Allow');
+    await act(() => vi.advanceTimersByTimeAsync(10_000));
+    within(card()).getByText(/^Expired unanswered/);
+    expect(screen.queryByRole('button')).toBeNull();
+  });
+
+  it('stays pinned without answers until it is dismissed', async () => {
+    const onDismiss = vi.fn();
+    const pinned = permission({ expiresAt: Date.now() + 5_000 });
+    render(<Around>{renderRequest(pinned, { onDismiss })}</Around>);
+    await act(() => vi.advanceTimersByTimeAsync(5_000));
+    screen.getByText('Expired. Nothing was sent.');
+    expect(screen.getAllByRole('button').map(({ textContent }) => textContent)).toEqual(['Dismiss']);
+    await act(settle);
+    await click(button('Dismiss'));
+    expect(onDismiss).toHaveBeenCalledOnce();
+    expect(posted).toEqual([]);
   });
 });
 

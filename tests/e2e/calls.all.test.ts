@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
+import { live } from '../support/transcript-page';
+import { message, taskStarted, toolCall } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+let agent: EventWriter;
+beforeAll(async () => {
+  it = await visit();
+  agent = new EventWriter(it.server, 'calls-all-editor');
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+const begun = (id: string, name: string, args: object): AgUiEvent[] => [
+  { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name },
+  { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: JSON.stringify(args) },
+  { type: 'TOOL_CALL_END', toolCallId: id },
+];
+const request = (name: 'opened' | 'resolved', id: string, value: object): AgUiEvent => ({
+  type: 'CUSTOM',
+  name: `request:${name}`,
+  value: { request_id: id, kind: 'permission', tool_use_id: id, tool_name: 'Bash', ...value },
+});
+
+test('call that waits for a person has neither spinner nor clock, and offers nothing once its time is over', async () => {
+  const command = { command: 'rm -rf build' };
+  await agent.write('calls-waits', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r' },
+    ...begun('no', 'Bash', command),
+    request('opened', 'no', { title: 'Do one', input: command }),
+    request('resolved', 'no', { outcome: 'denied' }),
+    ...begun('yes', 'Bash', { command: 'ls' }),
+    request('opened', 'yes', { title: 'Do two', input: { command: 'ls' } }),
+  ]);
+  const page = await it.open('/sessions/calls-waits');
+  await page.getByRole('button', { name: 'Bash rm -rf build denied' }).waitFor();
+  const waiting = page.getByRole('button', { name: 'Bash ls waiting for you' });
+  expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
+  const card = page.getByRole('region', { name: 'Permission: Do two' });
+  await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  // Opened again, it expires in two seconds by an agent's clock an hour behind the server's.
+  const at = Date.now() - 3_600_000;
+  const again = request('opened', 'yes', { title: 'Do two', input: { command: 'ls' }, expires_at: at + 2_000 });
+  await agent.write('calls-waits', [again], { at });
+  await card.getByText('0:01 left').waitFor();
+  await page.getByRole('button', { name: 'Bash ls expired' }).waitFor();
+  await page.getByText('Expired unanswered').waitFor();
+  expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
+  await page.getByText('Nobody answered in time').waitFor();
+  // A pinned one says so and goes when it is dismissed.
+  const tall = Array.from({ length: 60 }, (_, step) => toolCall(`t${step}`, 'Read', { file_path: `${step}.ts` }, 'ok'));
+  const words = Array.from({ length: 60 }, (_, step) => message(`m${step}`, `Step ${step}`));
+  await agent.write('calls-waits', [
+    request('opened', 'third', { title: 'Do three', input: command, expires_at: Date.now() + 8_000 }),
+    ...tall.flatMap((call, step) => [...call, ...(words[step] ?? [])]),
+  ]);
+  const pinned = page.getByRole('region', { name: 'Permission, pinned: Do three' });
+  await pinned.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await pinned.getByText('Expired. Nothing was sent.').waitFor();
+  expect(await pinned.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
+  await press(pinned.getByRole('button', { name: 'Dismiss' }));
+  await pinned.waitFor({ state: 'detached' });
+  await it.leave(page);
+});
+
+test('call waits without a spinner when its request is elsewhere, and clocks are the server’s when the browser’s is wrong', async () => {
+  const ofTask = { subagentRunId: 't1' };
+  const command = { command: 'ls' };
+  await agent.write('calls-apart', [
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
+    ...begun('late', 'Bash', command),
+    { type: 'RUN_FINISHED', threadId: 's', runId: 'r1' },
+    request('opened', 'late', { title: 'Asked once the run is over', input: command }),
+    { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
+    ...begun('t', 'Agent', { description: 'Look around' }),
+    taskStarted('t1', 'Look around', { task_type: 'local_agent', tool_use_id: 't' }),
+    ...begun('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
+    request('opened', 'inner', { title: 'Asked by the subagent', input: command }),
+  ]);
+  const page = await it.context.newPage();
+  await page.addInitScript(() => {
+    const real = Date.now;
+    Date.now = () => real() + 5 * 3_600_000;
+  });
+  await page.goto(`${it.server.url}/sessions/calls-apart`);
+  await live(page);
+  await page.getByRole('button', { name: 'What it did' }).click();
+  for (const name of ['Bash ls waiting for you', 'Bash ls inner waiting for you']) {
+    const call = page.getByRole('button', { name });
+    await call.waitFor();
+    expect(await call.locator('time, .animate-turn').count()).toBe(0);
+  }
+  const asked = page.getByRole('region', { name: 'Permission: Asked by the subagent' });
+  expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
+  await page.close();
+});
