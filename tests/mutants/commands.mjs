@@ -102,14 +102,14 @@ export const COMMANDS = [
     file: 'lib/commands/acknowledge.ts',
     find: 'if (runner !== null && current !== null && (await isOlder(transaction, agentId, runner, current))) {',
     replace: "if (runner !== null && current !== null && runner.id === '') {",
-    test: 'tests/contract/commands.test.ts',
+    test: 'tests/unit/commands/acknowledge.test.ts',
   },
   {
     name: 'lets a later acknowledgement change how a command ended',
     file: 'lib/commands/acknowledge.ts',
     find: 'done: { delivered: null, done: null, failed: null },',
     replace: "done: { delivered: null, done: null, failed: 'failed' },",
-    test: 'tests/contract/commands.test.ts',
+    test: 'tests/unit/commands/acknowledge.test.ts',
   },
   {
     name: 'gives up a message by a clock that can not be trusted',

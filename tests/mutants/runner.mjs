@@ -129,14 +129,14 @@ export const RUNNER = [
     file: 'lib/runner/commands/command-client.ts',
     find: 'if (known?.outcome) return this.#acknowledge(command.id, known.outcome);',
     replace: '',
-    test: 'tests/integration/command-client.test.ts',
+    test: 'tests/unit/runner/command-client.test.ts',
   },
   {
     name: 'acts on a command before it is stored',
     file: 'lib/runner/commands/command-client.ts',
     find: 'await seen.begin(command.id, position, this.#clock.now());',
     replace: 'void seen.begin(command.id, position, this.#clock.now()).catch(() => {});',
-    test: 'tests/integration/command-client.test.ts',
+    test: 'tests/unit/runner/command-client.test.ts',
   },
   {
     name: 'keeps a log level for ever that was set for a while',
