@@ -214,7 +214,7 @@ export const ACCESS = [
     file: 'lib/queries/read-activity.ts',
     find: 'AND minute < ? AND ${agentsIn(sight.scope)} GROUP BY minute',
     replace: 'AND minute < ? GROUP BY minute',
-    test: 'tests/unit/queries/activity.test.ts',
+    test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
     name: 'reads a log outside the scope',

@@ -67,7 +67,7 @@ export const COMMANDS = [
     file: 'lib/commands/asks.ts',
     find: 'if (row.digest === ask.digest) return { command, said: SAID.read(row).said };',
     replace: 'if (row.digest !== null) return { command, said: SAID.read(row).said };',
-    test: 'tests/contract/messages.test.ts',
+    test: 'tests/unit/commands/send-message.test.ts',
   },
   {
     name: 'interrupts another turn than the one that was meant',

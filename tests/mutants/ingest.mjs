@@ -65,7 +65,7 @@ export const INGEST = [
     file: 'lib/ingest/plan-batch.ts',
     find: "if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {",
     replace: 'if (mention !== null && mention.id === null) {',
-    test: 'tests/unit/ingest/reused-task-ids.test.ts',
+    test: 'tests/unit/ingest/task-owners.test.ts',
   },
   {
     name: 'lets one refused record block its outbox',
@@ -135,21 +135,21 @@ export const INGEST = [
     file: 'lib/ingest/task-owners.ts',
     find: "if (may.includes(sessionId)) return { kind: 'own' };",
     replace: "if (may.length > 0) return { kind: 'own' };",
-    test: 'tests/unit/ingest/reused-task-ids.test.ts',
+    test: 'tests/unit/ingest/task-owners.test.ts',
   },
   {
     name: 'guesses the owner of a task of several sessions',
     file: 'lib/ingest/task-owners.ts',
     find: "if (may.length > 1) return { kind: 'several', sessionIds: may };",
     replace: '',
-    test: 'tests/unit/ingest/reused-task-ids.test.ts',
+    test: 'tests/unit/ingest/task-owners.test.ts',
   },
   {
     name: 'lets an agent say who assigned a task',
     file: 'lib/ingest/task-router.ts',
     find: 'const event = this.#isServer ? said : withoutReporters(said);',
     replace: 'const event = said;',
-    test: 'tests/unit/ingest/reused-task-ids.test.ts',
+    test: 'tests/unit/ingest/task-owners.test.ts',
   },
   {
     name: 'keeps a task open that its runner no longer lists',

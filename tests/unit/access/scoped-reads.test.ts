@@ -4,6 +4,7 @@ import { readFacts } from '@/lib/agui/session-facts';
 import { EVERY_LINE } from '@/lib/projections/log-filter';
 import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
 import { downloadLog } from '@/lib/queries/download-log';
+import { readActivity } from '@/lib/queries/read-activity';
 import { readAgent, readAgents, readLogAgent, readParked } from '@/lib/queries/read-agents';
 import { readDelivery } from '@/lib/queries/read-delivery';
 import { readInbox } from '@/lib/queries/read-inbox';
@@ -124,4 +125,21 @@ test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('whoever has one session i
 
 test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('whoever has one log is not told %s', async (_, read) => {
   expect(says(await read(sight(logScope()), own), 'a')).toBe(false);
+});
+
+test('activity is counted of agents in the scope', async () => {
+  const count = async (scope: Scope) => {
+    const { events } = await readActivity(sight(scope), Date.now(), 60);
+    return events.reduce((sum, one) => sum + one, 0);
+  };
+  // both agents have done the same
+  expect(await count(agentScope())).toBeGreaterThan(0);
+  expect(await count(EVERYTHING)).toBe(2 * (await count(agentScope())));
+  for (const scope of [sessionScope(), logScope()]) expect(await count(scope)).toBe(0);
+});
+
+test('whoever has one session is not told of the outboxes that its agent writes other sessions with', async () => {
+  const lacks = (scope: Scope) => readDelivery(sight(scope), own.sessionId);
+  expect((await lacks(agentScope()))?.producers).not.toEqual([]);
+  expect(await lacks(sessionScope())).toMatchObject({ producers: [], waiting: null, unnamedCount: 0 });
 });
