@@ -1,26 +1,28 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { type Visit, visit } from '../support/visit';
 
 const TURNS = 300;
+const SESSION = 'long-session';
 
-let it: OwnVisit;
+let it: Visit;
 beforeAll(async () => {
-  it = await visitOwn();
+  it = await visit();
   const turns = Array.from({ length: TURNS }, (_, at) =>
     userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
   );
-  await new EventWriter(it.server, 'patient').write('long', turns.flat(), { stepMs: 40 });
+  await new EventWriter(it.server, SESSION).write(SESSION, turns.flat(), { stepMs: 40 });
 });
 afterAll(async () => {
   await it.close();
   expect(it.complaints).toEqual([]);
 });
 
-test('a link to a turn far back loads back to it, scrolls there and marks it', async () => {
-  const page = await it.open('/sessions/long#turn-r20');
+test('loads back to a turn that a link names, scrolls to it, focuses and marks it', async () => {
+  const page = await it.load(`/sessions/${SESSION}#turn-r20`);
   const turn = page.locator('[data-turn="r20"]');
   await page.locator('[data-turn="r20"].animate-flash').waitFor();
   await expect.poll(() => isFocused(turn)).toBe(true);
@@ -28,24 +30,44 @@ test('a link to a turn far back loads back to it, scrolls there and marks it', a
   const top = await turnTop(page, 'r20');
   expect(top).toBeGreaterThanOrEqual(-1);
   expect(top).toBeLessThan(100);
-  // measured heights come in after the jump: it stays where it was put
+  // heights that are measured after the jump do not move it
   await live(page);
   expect(Math.abs(((await turnTop(page, 'r20')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
   await page.close();
 });
 
-/** Whether a turn was in sight in a frame that was painted. */
+test('says that a link leads to no turn of the session, and opens it at its end', async () => {
+  const page = await it.load(`/sessions/${SESSION}#turn-nowhere`);
+  const notice = page.getByRole('status', { name: 'Link', exact: true });
+  await notice.getByText('This link leads to a turn that is not in this session. You are at its newest end.').waitFor();
+  await transcriptOf(page)
+    .getByText(`Answer ${TURNS - 1}.`)
+    .waitFor();
+  await notice.getByRole('button', { name: 'Dismiss' }).click();
+  await expect.poll(() => notice.textContent()).toBe('');
+  await page.evaluate(() => {
+    location.hash = 'turn-r20';
+  });
+  await transcriptOf(page).getByText('Answer 20.').waitFor();
+  expect(await notice.textContent()).toBe('');
+  await page.evaluate(() => {
+    location.hash = 'task-99999999';
+  });
+  await notice.getByText('This link leads to a task that is not in this session.').waitFor();
+  await page.close();
+});
+
+/** One painted frame of a turn. */
 interface Look {
   turn: string;
   inSight: boolean;
 }
 
-test('the first that is painted of a session is its end, and it stays there while the page comes to life', async () => {
+test('paints the end of a session first, and stays there while the page hydrates', async () => {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
     const looks: Look[] = [];
-    // It is asked in each frame, after all that moves things and before the paint. What comes in between two frames
-    // nobody sees before the next.
+    // An IntersectionObserver reports after the layout of each frame, before its paint.
     const observer = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
         if (!target.isConnected) continue;
@@ -58,7 +80,7 @@ test('the first that is painted of a session is its end, and it stays there whil
     new MutationObserver(observe).observe(document, { childList: true, subtree: true });
     Object.assign(window, { looks });
   });
-  await page.goto(`${it.server.url}/sessions/long`);
+  await page.goto(`${it.server.url}/sessions/${SESSION}`);
   await live(page);
   const looks = await page.evaluate(() => (window as unknown as { looks: Look[] }).looks);
   expect(looks).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
@@ -66,62 +88,7 @@ test('the first that is painted of a session is its end, and it stays there whil
   await page.close();
 });
 
-test('a reader who is ahead of the transcript’s code finds what they read where it was once that has come', async () => {
-  const page = await it.context.newPage();
-  const first = new Set<string>();
-  const held: (() => void)[] = [];
-  await page.route('**/*.js', (route) => {
-    const { pathname } = new URL(route.request().url());
-    if (first.has(pathname)) return route.continue();
-    held.push(() => void route.continue());
-  });
-  await page.route('**/sessions/long', async (route) => {
-    const response = await route.fetch();
-    const markup = await response.text();
-    for (const [path] of markup.matchAll(/\/_next\/static\/[^"\\]+\.js/g)) first.add(path);
-    await route.fulfill({ response, body: markup });
-  });
-  await page.goto(`${it.server.url}/sessions/long`);
-  // What is above it works already.
-  await live(page);
-  const box = transcriptOf(page);
-  await box.getByText(`Answer ${TURNS - 1}.`).waitFor();
-  await box.evaluate((element) => element.scrollBy(0, -600));
-  await box.focus();
-  const turn = await firstVisibleTurn(page);
-  const top = await turnTop(page, turn ?? '');
-  // The tops of what is in sight, in each frame.
-  await page.evaluate((id) => {
-    const tops: (number | null)[] = [];
-    Object.assign(window, { tops });
-    const look = () => {
-      const found = document.querySelector(`[role=log] [data-turn="${id}"]`)?.getBoundingClientRect();
-      tops.push(found === undefined || found.height === 0 ? null : Math.round(found.top));
-      requestAnimationFrame(look);
-    };
-    look();
-  }, turn);
-  expect(held.length).toBeGreaterThan(0);
-  for (const go of held) go();
-  await page.locator('[role=log] [data-index]').first().waitFor();
-  await expect.poll(() => isFocused(box)).toBe(true);
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  const tops = await page.evaluate(() => (window as unknown as { tops: (number | null)[] }).tops);
-  expect(tops).not.toContain(null);
-  expect(Math.max(...(tops as number[])) - Math.min(...(tops as number[]))).toBeLessThanOrEqual(2);
-  expect(Math.abs(((await turnTop(page, turn ?? '')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
-  await page.close();
-});
-
-test('a link to a turn that is not there opens the session at its end', async () => {
-  const page = await it.open('/sessions/long#turn-nowhere');
-  await transcriptOf(page)
-    .getByText(`Answer ${TURNS - 1}.`)
-    .waitFor();
-  await page.close();
-});
-
-test('older turns come in above the reader without moving what they read', async () => {
+test('keeps the turn that is read in its place while older turns load above it', async () => {
   const page = await it.context.newPage();
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -131,7 +98,7 @@ test('older turns come in above the reader without moving what they read', async
     await released;
     await route.continue();
   });
-  await page.goto(`${it.server.url}/sessions/long`);
+  await page.goto(`${it.server.url}/sessions/${SESSION}`);
   await live(page);
   const asked = page.waitForRequest(/\/transcript\?.*before=/);
   await transcriptOf(page).hover();
@@ -148,27 +115,6 @@ test('older turns come in above the reader without moving what they read', async
   await page.close();
 });
 
-test('a wheel turned upwards passes every turn in order, down to the first', async () => {
-  const page = await it.open('/sessions/long');
-  await live(page);
-  await transcriptOf(page).hover();
-  const passed: number[] = [];
-  while (passed.at(-1) !== 0) {
-    await page.mouse.wheel(0, -700);
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-    passed.push(Number((await firstVisibleTurn(page)).slice(1)));
-    expect(passed.length).toBeLessThan(2_000);
-  }
-  for (const [at, turn] of passed.entries()) {
-    const last = passed[at - 1] ?? TURNS;
-    expect(turn, `after ${passed.slice(0, at)}`).toBeLessThanOrEqual(last);
-  }
-  await page.getByText('Beginning of the session').waitFor();
-  await page.close();
-});
-
-type Page = Awaited<ReturnType<OwnVisit['open']>>;
-
 async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> {
   let over = false;
   void done.then(() => {
@@ -181,7 +127,7 @@ async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> 
   await done;
 }
 
-/** Notes where a turn stands in every frame from now on. */
+/** Records the top of a turn in every frame from now on, in pixels. */
 async function recordTops(page: Page, turnId: string): Promise<{ stop: () => Promise<number[]> }> {
   await page.evaluate((id) => {
     const tops: number[] = [];

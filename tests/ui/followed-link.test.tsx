@@ -1,0 +1,97 @@
+// @vitest-environment happy-dom
+import type { Virtualizer } from '@tanstack/react-virtual';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { useSelected } from '@/components/live/use-folded';
+import { LookupNotice } from '@/components/transcript/lookup-notice';
+import { TranscriptStore } from '@/components/transcript/transcript-store';
+import { useJumpTarget } from '@/components/transcript/use-jump-target';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { MemoryLog } from '../support/memory-log';
+import { userTurn } from '../support/turn-events';
+
+let log: MemoryLog;
+let scrolledTo: string[];
+const virtualizer = {
+  scrollToIndex: (index: number) => scrolledTo.push(`turn ${index}`),
+  scrollToOffset: () => scrolledTo.push('the first turn'),
+  scrollToEnd: () => scrolledTo.push('the end'),
+  scrollElement: null,
+} as unknown as Virtualizer<HTMLDivElement, HTMLDivElement>;
+
+beforeEach(() => {
+  log = new MemoryLog();
+  for (let at = 0; at < 40; at++) log.append(userTurn(`r${at}`, `Question ${at}`, 'Answer'));
+  scrolledTo = [];
+});
+afterEach(() => {
+  cleanup();
+  history.replaceState(null, '', '/');
+});
+
+/**
+ * Opens a session whose newest ten turns came with the page, at an address with this anchor. `readOlder` answers the
+ * requests for older turns, which it is given.
+ */
+function open(anchor: string, readOlder = async (older: TranscriptPage) => older) {
+  history.replaceState(null, '', `/sessions/s#${anchor}`);
+  const read = (_: string, { before }: { before?: string }) => readOlder(log.page({ before }));
+  render(<Page store={new TranscriptStore('s', log.page({ limit: 10 }), read)} />);
+}
+
+function Page({ store }: { store: TranscriptStore }) {
+  const turns = useSelected(store, ({ value }) => value?.turns) ?? [];
+  const { lookup, follow, closeLookup } = useJumpTarget({ turns, virtualizer, seek: store.seek });
+  return (
+    <>
+      {turns.map(({ id }) => (
+        <article key={id} id={`turn-${id}`} tabIndex={-1} />
+      ))}
+      <LookupNotice lookup={lookup} turnCount={turns.length} isCut={false} onRetry={follow} onClose={closeLookup} />
+    </>
+  );
+}
+const notice = () => screen.getByRole('status').textContent;
+
+test('shows a turn far back that the address names, and says meanwhile that it is looked for', async () => {
+  let answer = () => {};
+  open('turn-r20', (older) => {
+    return new Promise((resolve) => {
+      answer = () => resolve(older);
+    });
+  });
+  await vi.waitFor(() => expect(notice()).toBe('Looking for the turn this link leads to, in 10 turns so far…'));
+  answer();
+  await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r20'));
+  expect([scrolledTo, notice()]).toEqual([['turn 20'], '']);
+});
+
+test('says why older turns could not be loaded for a link, and follows it on another try', async () => {
+  let isDown = true;
+  open('turn-r20', async (older) => {
+    if (isDown) throw new Error('The database does not answer.');
+    return older;
+  });
+  await vi.waitFor(() =>
+    expect(notice()).toMatch(/^The turn this link leads to could not be loaded: The database does not answer\./),
+  );
+  expect(scrolledTo).toEqual(['the end']);
+  isDown = false;
+  fireEvent.click(screen.getByText('Retry'));
+  await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r20'));
+  expect(notice()).toBe('');
+});
+
+test('says that a link leads to nothing of the session, and shows the end', async () => {
+  open('turn-nowhere');
+  await vi.waitFor(() => expect(notice()).toMatch(/^This link leads to a turn that is not in this session\./));
+  expect(scrolledTo).toEqual(['the end']);
+  fireEvent.click(screen.getByLabelText('Dismiss'));
+  expect(notice()).toBe('');
+});
+
+test('neither looks for nor says anything of an address that names no part of a session', async () => {
+  open('elsewhere');
+  await new Promise((resolve) => requestAnimationFrame(resolve));
+  expect([scrolledTo, notice()]).toEqual([[], '']);
+});
