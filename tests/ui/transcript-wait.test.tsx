@@ -1,0 +1,59 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, expect, test, vi } from 'vitest';
+import { TranscriptWait } from '@/components/transcript/transcript-wait';
+
+afterEach(cleanup);
+
+/** The page before and after the transcript has come, with a field below it. */
+function aPage(options: { isThere?: boolean; isLoading?: boolean; onCome?: () => void; retry?: () => void }) {
+  const { isThere = false, isLoading = false, onCome = () => {}, retry = () => {} } = options;
+  return (
+    <>
+      {!isThere && (
+        <TranscriptWait
+          error={new Error('The database is busy.')}
+          isLoading={isLoading}
+          retry={retry}
+          onCome={onCome}
+        />
+      )}
+      <textarea />
+    </>
+  );
+}
+const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+
+test('says why the transcript is not there, and that the page tries again while it does', () => {
+  const { rerender } = render(aPage({ isLoading: true }));
+  expect(document.body.textContent).toBe(
+    'Loading the transcript, which is too long to come with the page…The database is busy. The page tries again by itself.',
+  );
+  rerender(aPage({}));
+  expect(document.body.textContent).toBe('The transcript is not loaded.The database is busy.Try again');
+});
+
+test('hands the focus of its button to the transcript once that is there', async () => {
+  const [onCome, retry] = [vi.fn(), vi.fn()];
+  const { rerender } = render(aPage({ onCome, retry }));
+  const button = screen.getByText('Try again');
+  button.focus();
+  fireEvent.click(button);
+  expect(retry).toHaveBeenCalledOnce();
+  rerender(aPage({ onCome, retry, isLoading: true }));
+  expect(document.activeElement).toBe(button);
+  rerender(aPage({ onCome, isThere: true }));
+  await frame();
+  expect(onCome).toHaveBeenCalledOnce();
+});
+
+test('leaves the focus where it is while the reader writes below', async () => {
+  const onCome = vi.fn();
+  const { rerender, container } = render(aPage({ onCome, isLoading: true }));
+  const field = container.querySelector('textarea');
+  field?.focus();
+  rerender(aPage({ onCome, isThere: true }));
+  await frame();
+  expect(onCome).not.toHaveBeenCalled();
+  expect(document.activeElement).toBe(field);
+});
