@@ -20,7 +20,7 @@ export interface BusyAgent {
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 
 /** An agent of which there is one of everything. All its ids end in `-<letter>`. */
-export async function busyAgent(stage: AccessStage, letter: string): Promise<BusyAgent> {
+export async function busyAgent(stage: Pick<AccessStage, 'ask'>, letter: string): Promise<BusyAgent> {
   const id = (what: string) => `${what}-${letter}`;
   const [agentId, sessionId, taskId, requestId, messageId] = [
     id('agent'),

@@ -1,0 +1,196 @@
+import { request as httpRequest } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import type { OpenApiDocument, Operation } from '@/lib/protocol/open-api';
+import { findRoute } from '@/lib/server/find-route';
+import type { Route } from '@/lib/server/routes';
+import { FrameReader } from './frames';
+import { overHttp } from './over-http';
+import { startPrism } from './prism.mjs';
+import { inProcessServer, type ServerTarget } from './server-target';
+
+/** A server whose requests and answers pass Prism, which holds both against the server's own OpenAPI document. */
+export interface ServerBehindPrism extends ServerTarget {
+  /** The statuses of answers that Prism has validated, by operation (`GET /api/v1/sessions/:sessionId`). */
+  readonly validated: ReadonlyMap<string, ReadonlySet<number>>;
+  /** What Prism has found wrong with answers since the last call, each with its request. */
+  takeViolations(): string[];
+  /** Whether Prism passes on what an operation is asked and answers. */
+  passes(route: Route): boolean;
+  /** Asks an operation through Prism, with `answer` in place of the server's. */
+  askFor(route: Route, answer: Response): Promise<void>;
+}
+
+/** Prism reads bodies of up to 10 MB. */
+const MAX_BODY_BYTES = 10_000_000;
+
+/** What Prism would change in an operation. Its requests go straight to the server. */
+const CHANGED_OPERATIONS: readonly ((route: Route, operation: Operation) => boolean)[] = [
+  // It takes the empty body of an answer to HEAD for JSON, and answers 500.
+  ({ method }) => method === 'HEAD',
+  // It answers once it has the whole body. A stream has no end.
+  (_, operation) => answersWith(operation, 'text/event-stream'),
+  // It decodes every body as text.
+  (_, operation) => answersWith(operation, '*/*'),
+  // It follows redirects.
+  (_, { responses }) => Object.keys(responses).some((status) => status.startsWith('3')),
+];
+
+/** What Prism would change in a request. Such a request goes straight to the server. */
+const CHANGED_REQUESTS: readonly ((request: Request, body: Uint8Array) => boolean)[] = [
+  // It forwards with the Host of the upstream.
+  ({ url, headers }) => new URL(`http://${headers.get('host')}`).hostname !== new URL(url).hostname,
+  // It decodes the query and encodes it anew, which repairs a broken escape.
+  ({ url }) => !isDecodable(new URL(url).search),
+  // It names a type where there is none.
+  ({ headers }, body) => body.length > 0 && !headers.has('content-type'),
+  // It parses JSON and writes it anew, and decodes anything else as text.
+  ({ headers }, body) => headers.has('content-encoding') || !isKept(body, headers.get('content-type') ?? ''),
+];
+
+/** @param settings what else the environment says */
+export async function serverBehindPrism(settings: Record<string, string> = {}): Promise<ServerBehindPrism> {
+  const server = await inProcessServer(undefined, settings);
+  const document = (await (await server.get('/api/v1/openapi.json')).json()) as OpenApiDocument;
+  let nextAnswer: Response | null = null;
+  const upstream = await overHttp({
+    origin: server.origin,
+    fetch: async (request) => nextAnswer ?? server.fetch(request),
+  });
+  const prism = await startPrism(document, upstream.url);
+  const validated = new Map<string, Set<number>>();
+  const readers: FrameReader[] = [];
+  let violations: string[] = [];
+
+  const passes = (route: Route) => {
+    const operation = operationOf(document, route);
+    return !CHANGED_OPERATIONS.some((isChanged) => isChanged(route, operation));
+  };
+
+  async function fetchThroughPrism(request: Request): Promise<Response> {
+    const found = findRoute(request.method, new URL(request.url).pathname);
+    // the document says nothing of any other path or method
+    if (found.kind !== 'route' || !passes(found.route)) return server.fetch(request);
+    const body = new Uint8Array(await request.clone().arrayBuffer());
+    if (CHANGED_REQUESTS.some((isChanged) => isChanged(request, body))) return server.fetch(request);
+    return validate(request, body, found.route);
+  }
+
+  async function validate(request: Request, body: Uint8Array, { method, pattern }: Route): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const answer = await sendTo(`${prism.url}${pathname}${search}`, request, body);
+    const { status, headers } = answer;
+    const asked = `${method} ${pathname}${search}`;
+    if (headers.get('content-type') === 'application/problem+json') {
+      throw new Error(`Prism could not pass on ${asked}: ${await answer.text()}`);
+    }
+    violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${asked} → ${status}: ${what}`));
+    headers.delete('sl-violations');
+    const name = `${method} ${pattern}`;
+    validated.set(name, (validated.get(name) ?? new Set()).add(status));
+    return answer;
+  }
+
+  const target: ServerBehindPrism = {
+    origin: server.origin,
+    token: server.token,
+    validated,
+    passes,
+    dump: server.dump,
+    fetch: fetchThroughPrism,
+    send: (path, { method = 'GET', headers = {}, body } = {}) => {
+      const all = { host: new URL(server.origin).host, ...headers };
+      return fetchThroughPrism(new Request(`${server.origin}${path}`, { method, headers: all, body }));
+    },
+    get: (path, headers = {}) =>
+      target.send(path, { headers: { authorization: `Bearer ${server.token}`, ...headers } }),
+    stream: async (query, headers) => {
+      const response = await target.get(`/api/v1/stream?${query}`, headers);
+      if (response.status !== 200 || response.body === null) throw new Error(await response.text());
+      const reader = new FrameReader(response.body);
+      readers.push(reader);
+      return reader;
+    },
+    takeViolations: () => {
+      const taken = violations;
+      violations = [];
+      return taken;
+    },
+    askFor: async (route, answer) => {
+      nextAnswer = answer;
+      const path = route.pattern.replace(/:\w+/g, 'some-id');
+      await validate(new Request(`${server.origin}${path}`, { method: route.method }), new Uint8Array(), route);
+      nextAnswer = null;
+    },
+    close: async () => {
+      await Promise.all(readers.map((reader) => reader.cancel().catch(() => {})));
+      await prism.stop();
+      await upstream.close();
+      await server.close();
+    },
+  };
+  return target;
+}
+
+function operationOf(document: OpenApiDocument, { method, pattern }: Route): Operation {
+  const operation = document.paths[pattern.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+  if (operation === undefined) throw new Error(`the document has no ${method} ${pattern}`);
+  return operation;
+}
+
+function answersWith({ responses }: Operation, mediaType: string): boolean {
+  return Object.values(responses).some(({ content = {} }) => Object.hasOwn(content, mediaType));
+}
+
+function isDecodable(search: string): boolean {
+  try {
+    decodeURIComponent(search);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a body leaves Prism as it came. */
+function isKept(body: Uint8Array, contentType: string): boolean {
+  if (body.length === 0) return true;
+  if (body.length > MAX_BODY_BYTES) return false;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    if (!/^application\/([\w.-]+\+)?json\b/i.test(contentType)) return !text.startsWith('\ufeff');
+    const value: unknown = JSON.parse(text);
+    // it drops values such as 0 and null
+    return typeof value === 'object' && value !== null && JSON.stringify(value) === text;
+  } catch {
+    return false;
+  }
+}
+
+/** With a length, and with headers that `fetch` keeps for itself. Redirects are answers. */
+function sendTo(url: string, { method, headers }: Request, body: Uint8Array): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const length = body.length === 0 ? {} : { 'content-length': String(body.length) };
+    const all = { ...Object.fromEntries(headers), ...length };
+    const sent = httpRequest(url, { method, headers: all, agent: false }, async (answer) => {
+      const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
+        (values ?? []).map((value): [string, string] => [name, value]),
+      );
+      const status = answer.statusCode ?? 0;
+      const content = await buffer(answer);
+      resolve(
+        new Response(status === 204 || status === 304 ? null : new Uint8Array(content), { status, headers: pairs }),
+      );
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** @param violations a list in JSON; a long one is cut off and begins with other words */
+function ofAnswer(violations: string): string[] {
+  if (!violations.includes('"location":["response"')) return [];
+  if (!violations.startsWith('[')) return [violations];
+  const all: { location: string[]; message: string }[] = JSON.parse(violations);
+  return all
+    .filter(({ location }) => location[0] === 'response')
+    .map(({ location, message }) => `${location.join('.')} ${message}`);
+}

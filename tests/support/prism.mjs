@@ -1,0 +1,74 @@
+/**
+ * Prism, a proxy that holds requests and answers against an OpenAPI document. Installing it takes about 90 MB, into a
+ * folder of its own and only when its test runs.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endWithUs } from './end-with-us.mjs';
+import { ensureProgram } from './ensure-program.mjs';
+import { ownPort } from './own-port.mjs';
+
+/** The newest version that runs on Node 20: later ones require ES modules, which Node does from 20.19 on. */
+const VERSION = '5.14.2';
+const READY_WITHIN_MS = 60_000;
+
+/** @returns {{ program: string } | { missing: string }} the script that Node runs, or why it is missing */
+export function ensurePrism() {
+  return ensureProgram({
+    what: 'Prism',
+    name: '@stoplight/prism-cli',
+    version: VERSION,
+    file: join('dist', 'index.js'),
+    folder: 'interlude-prism',
+  });
+}
+
+/**
+ * Starts the proxy on loopback. It passes everything on and reports violations in the header `sl-violations`.
+ *
+ * @param {object} document
+ * @param {string} upstream the address of the server
+ * @returns {Promise<{ url: string, stop(): Promise<void> }>}
+ * @throws {Error} with Prism's output if it does not come up
+ */
+export async function startPrism(document, upstream) {
+  const found = ensurePrism();
+  if ('missing' in found) throw new Error(found.missing);
+  const folder = await mkdtemp(join(tmpdir(), 'interlude-prism-'));
+  const file = join(folder, 'openapi.json');
+  await writeFile(file, JSON.stringify(document));
+  const port = await ownPort();
+  const url = `http://127.0.0.1:${port}`;
+  const options = ['--port', String(port), '--errors=false', '--cors=false', '--verboseLevel=fatal'];
+  const args = [found.program, 'proxy', file, upstream, ...options];
+  const child = endWithUs(spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }), folder);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output = (output + chunk).slice(-4_000);
+    });
+  }
+  const deadline = Date.now() + READY_WITHIN_MS;
+  while (!(await isUp(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Prism did not come up: ${output}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url,
+    async stop() {
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode === null && child.kill('SIGKILL')) await gone;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @param {string} url */
+async function isUp(url) {
+  return fetch(`${url}/healthz`).then(
+    (response) => response.ok,
+    () => false,
+  );
+}
