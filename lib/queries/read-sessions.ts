@@ -7,7 +7,7 @@ import type { Sight } from '@/lib/access/sight';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
-import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentSessionList, SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -77,7 +77,7 @@ export async function readAgentSessions(
   sight: Sight,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
-): Promise<Omit<SessionList, 'counts'>> {
+): Promise<AgentSessionList> {
   const { position, found } = await readTogether(sight, [ofAgent(sight, agentId, after, limit + 1)]);
   return { position, ...agentPageOf(await new Pace().map(found[0], sessionFromRow), limit) };
 }
