@@ -16,7 +16,7 @@ export const REDACTION = [
     file: 'lib/server/answer-route.ts',
     find: 'if (!principal.redacts || isRedacted(model)) return model;',
     replace: 'if (model.body !== undefined) return model;',
-    test: 'tests/unit/server/redacted-answers.test.ts',
+    test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {
     name: 'runs AG-UI for a reader who is told no secrets',
@@ -30,7 +30,7 @@ export const REDACTION = [
     file: 'lib/fan-out/broadcast.ts',
     find: 'const own = audience.redacts ? told : frame;',
     replace: 'const own = frame ?? { position: row.position, bytes: encodeText(rowFrame(row)) };',
-    test: 'tests/unit/server/redacted-answers.test.ts',
+    test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {
     name: 'replays secrets',

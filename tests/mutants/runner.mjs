@@ -141,8 +141,8 @@ export const RUNNER = [
   {
     name: 'keeps a log level for ever that was set for a while',
     file: 'lib/runner/logger/level-switch.ts',
-    find: 'if (until !== null && until <= this.#clock.now()) this.set(null, { by: TIME_LIMIT });',
-    replace: 'if (until !== null && until < 0) this.set(null, { by: TIME_LIMIT });',
+    find: 'const until = level === null || ttlMs === undefined ? null : this.#clock.now() + ttlMs;',
+    replace: 'const until = level === null || ttlMs === undefined ? null : null;',
     test: 'tests/unit/runner/level-switch.test.ts',
   },
   {

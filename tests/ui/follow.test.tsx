@@ -48,6 +48,17 @@ describe('a log', () => {
     expect(told).toEqual([]);
   });
 
+  it('follows on while lines go at its beginning and others come at its end', () => {
+    const told = followed();
+    later();
+    box.scrollHeight = 1_100;
+    box.scrollTo(500);
+    // the page keeps up with it
+    box.scrollTo(900);
+    later();
+    expect(told).not.toContain(false);
+  });
+
   it('follows again when the reader scrolls back to its end', () => {
     const told = followed();
     wheel(-100);
