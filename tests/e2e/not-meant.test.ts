@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
 import { agentAtWork } from '../support/agent-at-work';
@@ -67,11 +67,12 @@ test('Ctrl+. meant for the previous turn does not interrupt one that has just be
   await close();
 });
 
-/** The paths of the POST requests that the page makes from now on. */
-function postsOf(page: Page): string[] {
+/** Collects the paths of the POST requests that the page makes until `stop`. */
+function postsOf(page: Page) {
   const posts: string[] = [];
-  page.on('request', (request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname)));
-  return posts;
+  const note = (request: Request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname));
+  page.on('request', note);
+  return { posts, stop: () => page.off('request', note) };
 }
 
 test('parked task that moves up to the place of another ignores a click meant for that one', async () => {
@@ -84,7 +85,7 @@ test('parked task that moves up to the place of another ignores a click meant fo
   );
   const page = await it.open('/agents/meant-parker');
   await live(page);
-  const posts = postsOf(page);
+  const { posts, stop } = postsOf(page);
   for (const id of ['a', 'b']) await page.getByLabel(`Session of task task-${id}`).selectOption('meant-parker-1');
   const assign = page.getByRole('button', { name: 'Assign task task-b' });
   const discard = page.getByRole('button', { name: /discard task task-c$/i });
@@ -114,5 +115,6 @@ test('parked task that moves up to the place of another ignores a click meant fo
   await press(assign);
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
   expect(posts).toHaveLength(1);
-  await page.close();
+  stop();
+  await it.leave(page);
 });

@@ -33,7 +33,8 @@ function order(page: Page): Promise<string[]> {
 async function fourSessions(name: string) {
   const agent = new EventWriter(it.server, name);
   for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
-  const page = await it.open(`/?agent=${name}`);
+  // The list keeps its filter from page to page: it is loaded with one, and its tab is closed.
+  const page = await it.load(`/?agent=${name}`);
   await live(page);
   await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
   const before = (await order(page)) as [string, string, string, string];
@@ -59,7 +60,7 @@ test('session rows keep their places under the pointer, show changes there, and 
   await changes(page).waitFor({ state: 'detached' });
   await expect.poll(async () => (await order(page))[0]).toBe(last);
   expect((await order(page)).at(-1)).not.toBe('rows-pointed-5');
-  await it.leave(page);
+  await page.close();
 });
 
 test('session rows keep their places while keys walk through them, until the changes are asked for or the focus leaves', async () => {
@@ -86,7 +87,7 @@ test('session rows keep their places while keys walk through them, until the cha
   await outside(page).focus();
   await changes(page).waitFor({ state: 'hidden' });
   expect((await order(page)).at(-1)).not.toBe('rows-walked-5');
-  await it.leave(page);
+  await page.close();
 });
 
 test('agent rows are ordered by name, and keep their places under the pointer', async () => {
