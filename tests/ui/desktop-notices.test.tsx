@@ -48,6 +48,7 @@ function oneLock() {
 }
 
 beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
   script = scriptedFetch();
   told = [];
   localStorage.clear();
@@ -60,6 +61,7 @@ beforeEach(() => {
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
+  vi.useRealTimers();
 });
 
 /** @param items what was read of the inbox; null: nothing yet */
@@ -110,8 +112,8 @@ const comesUp = (id: string, fields: Partial<InboxItem> = {}): Frame => {
     data: anInboxItem({ id: `item ${id}`, title: `Asked at ${id}`, since, updatedPosition: id, ...fields }),
   };
 };
-/** A look and a half: clocks tick each second. */
-const looks = () => act(() => new Promise((resolve) => setTimeout(resolve, 1_500)));
+/** Lets a look at what is new pass: notices look once a second. */
+const looks = () => act(() => vi.advanceTimersByTimeAsync(1_500));
 
 it('a browser that lets no page show notifications says so in the panel, and nothing else breaks', async () => {
   vi.stubGlobal('Notification', Throws);

@@ -1,34 +1,14 @@
 import { Lexer } from 'marked';
 import { describe, expect, it, vi } from 'vitest';
-import { highlight } from '@/components/ui/markdown/highlight';
 import { inlineWork } from '@/components/ui/markdown/inline-work';
 import { markdownWork, textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
 import { isParsed, NOTHING_SETTLED, parse, parseFurther, WINDOW } from '@/components/ui/markdown/parse';
-import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
-import { expectWithin } from '../support/pace';
 
-/** Each step of the work takes some ten milliseconds, forty at most; all of it at once would take minutes. */
-const LONGEST_STEP_MS = 600;
 /** Signs looked at: what a window may be, and what is within its emphasis looked at again. */
 const MOST_WORK = 10_000_000;
 
 describe('a hostile text', () => {
-  it('is parsed in steps, none of which holds up the page, and comes to an end', () => {
-    for (const { name, text } of hostileTexts(16_000)) {
-      let state = NOTHING_SETTLED;
-      while (!isParsed(state, text)) {
-        const before = state;
-        const took = cpuMs(() => {
-          state = parseFurther(before, text, { streaming: false, goesOn: () => false });
-        });
-        expectWithin(took, LONGEST_STEP_MS, name);
-        expect(state.shownLength > before.shownLength || state.window > before.window, name).toBe(true);
-      }
-      expect(state.shown.map(({ raw }) => raw).join('').length, name).toBeGreaterThan(0);
-    }
-  });
-
   it('is looked at no more in any step than in some ten milliseconds, wherever its windows begin', () => {
     const inlineTokens = vi.spyOn(Lexer.prototype, 'inlineTokens');
     // Of a length that no window divides, so that each begins with another sign of the three.
@@ -66,30 +46,6 @@ describe('a hostile text', () => {
     expect(blocks.filter(({ type }) => type === 'table')).toHaveLength(1);
     expect(blocks.at(-1)).toMatchObject({ type: 'paragraph', text: 'The *end*.' });
   });
-
-  it('costs a growing message no more than its end, also where that is one block', () => {
-    for (const { name, text } of hostileTexts(10_000)) {
-      let state = NOTHING_SETTLED;
-      let slowest = 0;
-      for (let end = 0; end <= text.length; end += 1_000) {
-        const before = state;
-        const took = cpuMs(() => {
-          state = parseFurther(before, text.slice(0, end), { goesOn: () => false });
-        });
-        slowest = Math.max(slowest, took);
-      }
-      expectWithin(slowest, LONGEST_STEP_MS, name);
-    }
-  });
-
-  it('is coloured as code only where that takes no time to speak of', () => {
-    for (const language of ['markdown', 'cpp', 'ini']) {
-      for (const { name, text } of hostileTexts(6_000)) {
-        const took = cpuMs(() => highlight(text, language));
-        expectWithin(took, LONGEST_STEP_MS, `${language}: ${name}`);
-      }
-    }
-  });
 });
 
 describe('what the server parses into a page', () => {
@@ -100,16 +56,6 @@ describe('what the server parses into a page', () => {
     expect(parsed.has(texts[0] as string)).toBe(true);
     expect(parsed.has(texts.at(-1) as string)).toBe(false);
     expect(parsed.size).toBeGreaterThan(20);
-  });
-
-  it('takes a bounded time, whatever they are', () => {
-    for (const { name, text } of hostileTexts(WINDOW)) {
-      const chosen = [...textsParsedAtOnce(Array.from({ length: 300 }, (_, at) => text.slice(0, -(at + 1))))];
-      const took = cpuMs(() => {
-        for (const one of chosen) parse(one);
-      });
-      expectWithin(took, LONGEST_STEP_MS, `${name}: ${chosen.length}`);
-    }
   });
 
   it('is chosen by what a parser has to look for', () => {

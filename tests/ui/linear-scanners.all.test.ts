@@ -27,7 +27,7 @@ import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';
 
-/** Every function of the page that walks what an agent wrote, by name. */
+/** Every function of the pages that scans a text of an agent, by name. */
 const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
@@ -72,12 +72,12 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
 };
 
 const SIZE = 64 * 1024;
-/** A linear walk takes a few milliseconds; one by the square of the length, seconds. */
+/** A linear scan takes a few milliseconds, a quadratic one seconds. */
 const MOST_MS = 200;
 
-describe('over any text an agent may write', () => {
+describe('scanning 64 KiB of hostile text', () => {
   const texts = hostileTexts(SIZE);
-  it.each(Object.keys(SCANNERS))('%s takes no more than its length is worth', (name) => {
+  it.each(Object.keys(SCANNERS))('%s takes linear time', (name) => {
     const scan = SCANNERS[name] as (text: string) => unknown;
     for (const { name: what, text } of texts) {
       const took = cpuMs(() => scan(text));

@@ -1,0 +1,28 @@
+import { it } from 'vitest';
+import { cpuMs } from '../support/cpu-time';
+import { hostileTexts } from '../support/hostile-texts';
+import { expectWithin } from '../support/pace';
+import { aMessage, aTurn } from './rows';
+import { transcriptMarkup } from './transcript-markup';
+
+/** Thirty milliseconds are usual. Without bounds, it takes minutes. */
+const MOST_MS = 1_000;
+
+it('the server renders a transcript of hostile texts in bounded time', () => {
+  for (const { name, text } of hostileTexts(20_000)) {
+    const short = text.slice(0, 3_900);
+    const turns = Array.from({ length: 30 }, (_, at) =>
+      aTurn({
+        id: `r${at}`,
+        position: `${at + 1}`,
+        items: [
+          aMessage({ id: `q${at}`, position: `${at}1`, role: 'user', text }),
+          aMessage({ id: `a${at}`, position: `${at}2`, text: `${short}${at}` }),
+          aMessage({ id: `b${at}`, position: `${at}3`, text }),
+        ],
+      }),
+    );
+    const took = cpuMs(() => transcriptMarkup(turns));
+    expectWithin(took, MOST_MS, name);
+  }
+});
