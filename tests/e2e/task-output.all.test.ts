@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
+import { taskStarted, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test('an output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
+  const session = 'task-output-all';
+  const lines = Array.from(
+    { length: 400 },
+    (_, at) => `test ${at} \u001b[31m${at % 100 === 7 ? 'failed' : 'passed'}\u001b[0m\n`,
+  );
+  const value = { task_id: 'b1', text: lines.join(''), redacted: 1 };
+  await new EventWriter(it.server, session).write(session, [
+    ...userTurn('r1', 'Test it', [taskStarted('b1', 'Tests')]),
+    { type: 'CUSTOM', name: 'task:output', value },
+  ]);
+  const page = await it.open(`/sessions/${session}`);
+  const output = page.getByRole('region', { name: 'Output of Tests' });
+  await output.getByText('test 399').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await press(output.getByRole('button', { name: 'Show all, and search' }));
+  await output.getByRole('searchbox').fill('failed');
+  await output.getByText('4 of 4').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await output.getByText('test 307').waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  await it.leave(page);
+});
