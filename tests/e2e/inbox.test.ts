@@ -1,35 +1,32 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LOOK_KEY } from '@/components/inbox/notice-look';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { InboxList } from '@/lib/protocol/inbox';
-import type { RequestDetail, SessionObligations } from '@/lib/protocol/read-models';
-import { barriersInBothThemes } from '../support/barriers';
+import type { RequestDetail } from '@/lib/protocol/read-models';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type OwnVisit, visitOwn } from '../support/visit';
+import { requestOpened, requestResolved } from '../support/wire-runner';
 
-/** What needs a person, before two of them in browsers of their own. */
 let it: OwnVisit;
+/** The browser of a second person. */
 let other: ChromiumProfile;
 let agent: EventWriter;
 
 const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
-const asks = (requestId: string, title: string): AgUiEvent => ({
-  type: 'CUSTOM',
-  name: 'request:opened',
-  value: { request_id: requestId, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } },
-});
-const answered = (requestId: string): AgUiEvent => ({
-  type: 'CUSTOM',
-  name: 'request:resolved',
-  value: { request_id: requestId, outcome: 'allowed' },
-});
+const fails = (runId: string, message: string): AgUiEvent[] => [
+  starts(runId),
+  { type: 'RUN_ERROR', threadId: 's', runId, message },
+];
+const asks = (id: string, title: string): AgUiEvent =>
+  requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
 
 beforeAll(async () => {
-  it = await visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
+  it = await visitOwn();
   other = await openProfile();
   agent = new EventWriter(it.server, 'builder');
   await agent.write('asks', [
@@ -38,11 +35,7 @@ beforeAll(async () => {
     asks('q1', 'List the files'),
   ]);
   await agent.staysInTouch();
-  await agent.write('fails', [
-    ...userTurn('r1', 'Mend the login test', 'Trying.'),
-    starts('r2'),
-    { type: 'RUN_ERROR', threadId: 'fails', runId: 'r2', message: 'No credit left' },
-  ]);
+  await agent.write('fails', [...userTurn('r1', 'Mend the login test', 'Trying.'), ...fails('r2', 'No credit left')]);
 });
 afterAll(async () => {
   await other.close();
@@ -55,28 +48,23 @@ const group = (page: Page, name: string) => page.getByRole('region', { name: new
 async function otherWindow(): Promise<Page> {
   const page = await other.context.newPage();
   await page.goto(`${it.server.url}/sign-in?token=${it.server.token}&next=/inbox`);
+  await live(page);
   return page;
 }
 
-test('the inbox says what needs a person, whose it is and where to see to it, without a barrier', async () => {
-  const page = await it.open('/inbox');
-  await live(page);
-  const asked = group(page, 'Permissions').getByRole('link', { name: /List the files/ });
+test('an item links to what it is about, shows who claimed it to everybody, and stays in place until the pointer leaves', async () => {
+  const mine = await it.load('/inbox');
+  await live(mine);
+  const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
   expect(await asked.textContent()).toContain('builder · List the files');
-  await group(page, 'Failures')
+  await group(mine, 'Failures')
     .getByRole('link', { name: /No credit left builder · Mend the login test/ })
     .waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
   await asked.click();
-  await page.getByRole('region', { name: 'Permission: List the files' }).waitFor();
-  await page.close();
-});
+  await mine.getByRole('region', { name: 'Permission: List the files' }).waitFor();
+  await mine.goBack();
 
-test('what one claims and answers, the other sees, and neither loses their place', async () => {
-  const mine = await it.open('/inbox');
-  await live(mine);
   const theirs = await otherWindow();
-  await live(theirs);
   await mine.getByLabel('Your name').fill('Ada');
   await mine.getByRole('button', { name: 'Claim: List the files' }).click();
   await mine.getByText('You have this').waitFor();
@@ -84,22 +72,19 @@ test('what one claims and answers, the other sees, and neither loses their place
   await theirs.getByRole('button', { name: 'Take over: List the files' }).click();
   await theirs.getByText('You have this').waitFor();
   await mine.getByText('Operator has this').waitFor();
-  await agent.write('asks', [answered('q1')]);
+  await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
-    // It stays under the pointer that pressed there, and says that it is over.
     await group(page, 'Permissions').getByText('Done').waitFor();
     await page.mouse.move(0, 0);
     await group(page, 'Permissions').waitFor({ state: 'detached' });
   }
-  await mine.close();
   await theirs.close();
+  await it.leave(mine);
 });
 
-test('a failure is put off and seen by keyboard alone, and is then seen everywhere', async () => {
+test('a failure is snoozed, woken and seen by keyboard alone, and is then seen everywhere', async () => {
   const page = await it.open('/inbox');
-  await live(page);
   const theirs = await otherWindow();
-  await live(theirs);
   await page.getByRole('button', { name: 'Snooze: No credit left' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Snooze: No credit left' }).getByText('For an hour').waitFor();
@@ -113,44 +98,29 @@ test('a failure is put off and seen by keyboard alone, and is then seen everywhe
   await page.getByRole('button', { name: 'Seen: No credit left' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^Nothing needs you\./).waitFor();
-  // Here it stands where it was, until the reader goes on.
+  // The row keeps its place and the focus until the reader goes on.
   await group(page, 'Failures').getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByLabel('Your name').focus();
   await page.getByText(/^Nothing needs you\./).waitFor();
+  await theirs.close();
+  await it.leave(page);
   const home = await it.open('/');
   await group(home, 'Failed, seen').waitFor();
-  for (const each of [page, theirs, home]) await each.close();
+  await it.leave(home);
 });
 
-test('several are selected and marked at once, and one kind is shown by its address', async () => {
-  const many = Array.from({ length: 4 }, (_, at) => asks(`m${at}`, `Permission ${at}`));
-  await agent.write('asks', many);
-  await agent.write('fails', [
-    starts('r3'),
-    { type: 'RUN_ERROR', threadId: 'fails', runId: 'r3', message: 'Still no credit' },
-  ]);
-  const page = await it.open('/inbox');
-  await live(page);
-  for (const at of [0, 1, 2]) await page.getByRole('checkbox', { name: `Select Permission ${at}` }).check();
-  await page.getByRole('button', { name: 'Seen: 3 items selected' }).click();
-  await page.getByRole('button', { name: 'Not seen: Permission 2' }).waitFor();
-  const { items } = await it.read<InboxList>('/inbox?kind=permission');
-  expect(items.map(({ seenAt }) => seenAt !== null)).toEqual([true, true, true, false]);
-  await page.getByRole('navigation', { name: 'Kinds' }).getByRole('link', { name: 'Failures' }).click();
-  await group(page, 'Permissions').waitFor({ state: 'detached' });
-  await group(page, 'Failures').getByText('Still no credit').waitFor();
-  expect(new URL(page.url()).search).toBe('?kind=failure');
-  await page.close();
-});
-
-test('what is new is counted in the tab and beside the way there, on every page, until somebody has seen it', async () => {
+test('new items are counted in the tab and beside the link to the inbox, on every page, until they have been seen', async () => {
+  await agent.write(
+    'asks',
+    [0, 1, 2, 3].map((at) => asks(`m${at}`, `Permission ${at}`)),
+  );
+  await agent.write('fails', fails('r3', 'Still no credit'));
   const page = await it.open('/agents');
-  await live(page);
-  await page.getByRole('link', { name: 'Inbox new: 2' }).waitFor();
-  expect(await page.title()).toMatch(/^\(2\) Agents/);
+  await page.getByRole('link', { name: 'Inbox new: 5' }).waitFor();
+  await expect.poll(() => page.title()).toMatch(/^\(5\) Agents/);
   const icon = () => page.locator('link[rel="icon"]').getAttribute('href');
-  expect(await icon()).toBe('/icon-news.svg');
+  await expect.poll(icon).toBe('/icon-news.svg');
   expect((await page.request.get(`${it.server.url}/icon-news.svg`)).headers()['content-type']).toContain('svg');
   const inbox = await it.read<InboxList>('/inbox');
   const ids = inbox.items.map(({ id }) => id);
@@ -160,38 +130,36 @@ test('what is new is counted in the tab and beside the way there, on every page,
   });
   expect(marked.status()).toBe(200);
   await page.getByRole('link', { name: 'Inbox', exact: true }).waitFor();
-  expect(await page.title()).toMatch(/^Agents/);
+  await expect.poll(() => page.title()).toMatch(/^Agents/);
   expect(await icon()).not.toBe('/icon-news.svg');
-  await page.close();
+  await it.leave(page);
 });
 
-test('"r" leads to the next request from any page, and a letter answers it where it stands in the inbox', async () => {
+test('"r" leads to the next request from any page, and a letter answers it in its inbox row', async () => {
   const page = await it.open('/agents');
-  await live(page);
-  // What hears it comes when the page is idle.
+  // The shortcut is loaded once the page is idle.
   await expect
     .poll(async () => {
       await page.keyboard.press('r');
       return page.url();
     })
     .toMatch(/\/sessions\/asks#request-/);
-  await page.goto(`${it.server.url}/inbox`);
-  await live(page);
-  await page.keyboard.press('r');
-  const card = page.getByRole('region', { name: 'Permission: Permission 0' });
+  await it.leave(page);
+  const inbox = await it.load('/inbox');
+  await live(inbox);
+  await inbox.keyboard.press('r');
+  const card = inbox.getByRole('region', { name: 'Permission: Permission 0' });
   await card.getByRole('button', { name: 'Allow' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
-  // The row has the focus, and its card says which letters act on it now.
-  expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
+  expect(await inbox.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
   await card.getByText('d', { exact: true }).waitFor();
   await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
-  await page.keyboard.press('d');
+  await inbox.keyboard.press('d');
   await card.getByText('Denied, on its way to the agent…').waitFor();
-  await page.close();
+  await inbox.close();
 });
 
-test('several permissions are allowed at one press, once all of what each one asks was seen', async () => {
-  const page = await it.open('/inbox');
+test('several permissions are allowed at one press, once each has been shown whole', async () => {
+  const page = await it.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select Permission ${at}` }).check();
   await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
@@ -206,82 +174,14 @@ test('several permissions are allowed at one press, once all of what each one as
   await page.close();
 });
 
-test('a failure is retried with what was asked last, and the inbox is searched and folded', async () => {
-  const page = await it.open('/inbox');
-  await live(page);
-  await agent.write('fails', [
-    starts('r4'),
-    { type: 'RUN_ERROR', threadId: 'fails', runId: 'r4', message: 'Out of credit' },
-  ]);
-  const search = page.getByRole('searchbox', { name: 'Search the inbox' });
-  await search.fill('login credit');
-  await group(page, 'Permissions').waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Retry: Out of credit' }).click();
-  const text = page.getByLabel('Send again:');
-  expect(await text.inputValue()).toBe('Mend the login test');
-  await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.getByText(/^Sent to builder\. No runner listens/).waitFor();
-  await search.fill('');
-  const fold = group(page, 'Permissions').getByRole('button', { name: /^Permissions/ });
-  await fold.click();
-  await group(page, 'Permissions').getByRole('link').first().waitFor({ state: 'detached' });
-  await page.reload();
-  await expect.poll(() => fold.getAttribute('aria-expanded')).toBe('false');
-  await page.close();
-});
-
-test('an overdue reply says who waits, and is settled by what the agent wrote, where it stands or in its session', async () => {
-  const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
-    { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
-    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
-    { type: 'TEXT_MESSAGE_END', messageId },
-  ];
-  const trigger = { kind: 'task' as const, taskIds: ['t1'] };
-  await agent.write('owes', [
-    ...userTurn('r1', 'Watch the deployment', 'Watching.'),
-    ...asksWho('w1', 'Which **port** is it?'),
-    ...asksWho('w2', 'Who deployed?'),
-    { type: 'RUN_STARTED', threadId: 'owes', runId: 'r2', metadata: { interlude: { turn: 'between-run', trigger } } },
-    { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
-    { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },
-  ]);
-  const page = await it.open('/inbox?kind=overdue-reply');
-  await live(page);
-  await group(page, 'Overdue replies')
-    .getByRole('link', { name: /Which port is it\? builder .* Grace waits/ })
-    .waitFor();
-  await page.getByRole('button', { name: 'Settle: Which port is it?' }).click();
-  await page.locator('#content').getByText('It listens on port 8080.').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
-  await press(page.getByRole('button', { name: 'That is the reply' }));
-  await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
-  await page.goto(`${it.server.url}/sessions/owes`);
-  await live(page);
-  await page.getByRole('button', { name: 'owes 1 reply, 1 overdue' }).click();
-  const owed = page.getByRole('dialog', { name: 'Replies owed' });
-  await owed.getByText('overdue').waitFor();
-  await owed.getByRole('region', { name: 'Settled lately' }).getByText('a text was taken for the reply').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
-  await press(owed.getByRole('button', { name: 'That is the reply' }));
-  await owed.waitFor({ state: 'detached' });
-  await page.close();
-});
-
-test('the webhook says that none is set, and how to set one', async () => {
-  const page = await it.open('/inbox');
-  await live(page);
-  await page.getByRole('button', { name: 'Webhook' }).click();
-  await page.getByText('No webhook is set. Start the server with INTERLUDE_WEBHOOK_URL').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
-  await page.close();
-});
-
-test('the desktop is notified once, whatever tabs there are, and no more of what was answered elsewhere', async () => {
-  // The browser's own, which tells of what is made and closed.
+test('the desktop is notified once for all tabs, and the notice goes once the item is answered elsewhere', async () => {
+  // Any open tab may be the one that notifies.
+  for (const page of it.context.pages()) await page.close();
+  // Records the browser's own notifications and which of them were closed.
   await it.context.addInitScript(() => {
     const made: { title: string; isClosed: boolean }[] = [];
     const Real = Notification;
-    class Told extends Real {
+    class Recorded extends Real {
       constructor(title: string, options?: NotificationOptions) {
         super(title, options);
         const one = { title, isClosed: false };
@@ -293,18 +193,18 @@ test('the desktop is notified once, whatever tabs there are, and no more of what
         };
       }
     }
-    Object.assign(window, { Notification: Told, made, asked: 0 });
-    // A browser without windows may have no desktop, and deny what it was granted below.
+    Object.assign(window, { Notification: Recorded, made, asked: 0 });
+    // A headless browser may deny what it is granted below.
     const hasDesktop = Real.permission === 'granted';
-    Object.defineProperty(Told, 'permission', { get: () => (hasDesktop ? Real.permission : 'granted') });
-    Told.requestPermission = async () => {
+    Object.defineProperty(Recorded, 'permission', { get: () => (hasDesktop ? Real.permission : 'granted') });
+    Recorded.requestPermission = async () => {
       Object.assign(window, { asked: (window as unknown as { asked: number }).asked + 1 });
       return hasDesktop ? Real.requestPermission() : 'granted';
     };
   });
   const origin = it.server.url;
   await it.context.grantPermissions(['notifications'], { origin });
-  const [one, two] = [await it.open('/inbox'), await it.open('/agents')];
+  const [one, two] = [await it.load('/inbox'), await it.load('/agents')];
   for (const page of [one, two]) await live(page);
   const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
   const made = async () => {
@@ -315,10 +215,11 @@ test('the desktop is notified once, whatever tabs there are, and no more of what
   await one.getByRole('button', { name: 'Notifications' }).click();
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
-  expect(await barriersInBothThemes(one)).toEqual([]);
+  // Items that are there at the first look are not new.
+  await expect.poll(() => one.evaluate((key) => localStorage.getItem(key), LOOK_KEY)).toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
   await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
-  await agent.write('notified', [answered('n1')]);
+  await agent.write('notified', [requestResolved('n1', 'allowed')]);
   await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { SessionObligations } from '@/lib/protocol/read-models';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { press } from '../support/press';
+import { live } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { type OwnVisit, visitOwn } from '../support/visit';
+import { requestOpened } from '../support/wire-runner';
+
+let it: OwnVisit;
+let agent: EventWriter;
+
+const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
+const fails = (runId: string, message: string): AgUiEvent[] => [
+  starts(runId),
+  { type: 'RUN_ERROR', threadId: 's', runId, message },
+];
+const asks = (id: string, title: string): AgUiEvent =>
+  requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
+
+beforeAll(async () => {
+  it = await visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
+  agent = new EventWriter(it.server, 'builder');
+  await agent.write('asks', [
+    ...userTurn('r1', 'List the **files**', 'Yes.'),
+    starts('r2'),
+    asks('q1', 'List the files'),
+  ]);
+  await agent.staysInTouch();
+  await agent.write('fails', [...userTurn('r1', 'Mend the login test', 'Trying.'), ...fails('r2', 'No credit left')]);
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });
+
+test('the inbox, an open request in it, and its two panels have no barrier axe knows of', async () => {
+  // A headless browser may deny what it is asked for.
+  await it.context.addInitScript(() => {
+    Object.defineProperty(Notification, 'permission', { get: () => 'granted' });
+    Notification.requestPermission = async () => 'granted';
+  });
+  const page = await it.load('/inbox');
+  await live(page);
+  await group(page, 'Failures').getByText('No credit left').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.keyboard.press('r');
+  await page
+    .getByRole('region', { name: 'Permission: List the files' })
+    .getByRole('button', { name: 'Allow' })
+    .waitFor();
+  await page.getByRole('button', { name: 'Webhook' }).click();
+  await page.getByText('No webhook is set. Start the server with INTERLUDE_WEBHOOK_URL').waitFor();
+  await page.getByRole('button', { name: 'Notifications' }).click();
+  await page.getByRole('button', { name: 'Turn on desktop notifications' }).click();
+  await page.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.close();
+});
+
+test('an overdue reply names who waits, and is settled by what the agent wrote in its row or in its session', async () => {
+  const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
+    { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
+    { type: 'TEXT_MESSAGE_END', messageId },
+  ];
+  const trigger = { kind: 'task' as const, taskIds: ['t1'] };
+  await agent.write('owes', [
+    ...userTurn('r1', 'Watch the deployment', 'Watching.'),
+    ...asksWho('w1', 'Which **port** is it?'),
+    ...asksWho('w2', 'Who deployed?'),
+    { type: 'RUN_STARTED', threadId: 'owes', runId: 'r2', metadata: { interlude: { turn: 'between-run', trigger } } },
+    { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
+    { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },
+  ]);
+  let page = await it.load('/inbox?kind=overdue-reply');
+  await live(page);
+  await group(page, 'Overdue replies')
+    .getByRole('link', { name: /Which port is it\? builder .* Grace waits/ })
+    .waitFor();
+  await page.getByRole('button', { name: 'Settle: Which port is it?' }).click();
+  await page.locator('#content').getByText('It listens on port 8080.').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await press(page.getByRole('button', { name: 'That is the reply' }));
+  await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
+  await it.leave(page);
+  page = await it.load('/sessions/owes');
+  await live(page);
+  await page.getByRole('button', { name: 'owes 1 reply, 1 overdue' }).click();
+  const owed = page.getByRole('dialog', { name: 'Replies owed' });
+  await owed.getByText('overdue').waitFor();
+  await owed.getByRole('region', { name: 'Settled lately' }).getByText('a text was taken for the reply').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await press(owed.getByRole('button', { name: 'That is the reply' }));
+  await owed.waitFor({ state: 'detached' });
+  await page.close();
+});

@@ -1,0 +1,167 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { InboxPage } from '@/components/inbox/inbox-page';
+import type { RequestedItem } from '@/components/inbox/use-request';
+import { LiveProvider } from '@/components/live/live-provider';
+import { NowProvider } from '@/components/ui/now';
+import { CodeOnDemand } from '@/components/ui/on-demand';
+import type { MarkInbox } from '@/lib/protocol/commands';
+import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
+import type { Obligation, SessionObligations, TranscriptPage } from '@/lib/protocol/read-models';
+import { API_BASE } from '@/lib/protocol/version';
+import type { WebhookDeliveries, WebhookStatus } from '@/lib/protocol/webhook';
+import { layOut } from './laid-out';
+import { aMessage, anInboxItem, aTurn } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+vi.mock('next/navigation', () => ({
+  useRouter: () => ({ push: () => {} }),
+  usePathname: () => '/inbox',
+  useSearchParams: () => new URLSearchParams(location.search),
+}));
+
+/** What was posted, by its path. */
+let posted: { path: string; body: Record<string, unknown> }[];
+/** What the server answers, by its path. */
+let answers: Record<string, object | ((body: never) => object)>;
+
+beforeEach(() => {
+  posted = [];
+  answers = {};
+  localStorage.clear();
+  const script = scriptedFetch();
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const path = url.replace(API_BASE, '').replace(/\?.*/, '');
+    if (path === '/stream') return script.fetch(url, init);
+    const body = typeof init?.body === 'string' ? JSON.parse(init.body) : null;
+    if (body !== null) posted.push({ path, body });
+    const answer = answers[path];
+    if (answer === undefined) return Response.json({ error: { code: 'not_found', message: path } }, { status: 404 });
+    return Response.json(typeof answer === 'function' ? answer(body as never) : answer);
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const nothingAsked = new CodeOnDemand<{ item: RequestedItem }>(async () => () => null);
+
+function open(items: InboxItem[]) {
+  const counts = noItems();
+  for (const { kind } of items) counts[kind] += 1;
+  const initial: InboxList = { items, position: '10', next: null, counts };
+  answers['/inbox'] ??= initial;
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <LiveProvider>
+        <InboxPage initial={initial} requestCode={nothingAsked} />
+      </LiveProvider>
+    </NowProvider>,
+  );
+}
+const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
+const failure = anInboxItem({ id: 'f', kind: 'failure', title: 'Out of credit', sessionId: 's1' });
+const permissions = [0, 1, 2, 3].map((at) =>
+  anInboxItem({ id: `p${at}`, title: `Permission ${at}`, updatedPosition: `${at + 5}` }),
+);
+
+it('marks all selected items at once, each as it is shown', async () => {
+  answers['/inbox/marks'] = ({ items = [] }: MarkInbox): InboxMarked => ({
+    items: permissions
+      .filter(({ id }) => items.some((one) => one.id === id))
+      .map((item) => ({ ...item, seenAt: 9, updatedPosition: '20' })),
+    changed: [],
+    position: '20',
+  });
+  open([...permissions, failure]);
+  for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select Permission ${at}` }));
+  press('Seen: 3 items selected');
+  expect(await screen.findByRole('button', { name: 'Not seen: Permission 2' })).toBeDefined();
+  const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
+  expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
+  expect(screen.getByRole('button', { name: 'Seen: Permission 3' })).toBeDefined();
+});
+
+it('says how many items were left unmarked because something new came up', async () => {
+  answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
+  open(permissions);
+  press('Seen: Permission 0');
+  expect(await screen.findByText(/^Not marked: something new came up/)).toBeDefined();
+});
+
+it('retries a failed session with what it was asked last, and says what becomes of the message', async () => {
+  const said = [aMessage({ role: 'user', text: 'Mend the login test' }), aMessage({ id: 'm2', text: 'Trying.' })];
+  answers['/sessions/s1/transcript'] = {
+    turns: [aTurn({ items: [aMessage({ role: 'user', text: 'Before that' })] }), aTurn({ id: 'r2', items: said })],
+    position: '10',
+    hasMore: false,
+  } satisfies TranscriptPage;
+  const reason = 'No runner listens for this agent: the message waits.';
+  answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'queued', reason } };
+  open([failure]);
+  press('Retry: Out of credit');
+  expect((await screen.findByLabelText<HTMLTextAreaElement>('Send again:')).value).toBe('Mend the login test');
+  press('Send');
+  expect(await screen.findByText(`Sent to builder. ${reason}`)).toBeDefined();
+  expect(posted).toEqual([
+    { path: '/sessions/s1/messages', body: { text: 'Mend the login test', clientId: expect.any(String) } },
+  ]);
+});
+
+it('shows only what a search finds, and all of it once the search is cleared', async () => {
+  open([...permissions, failure]);
+  const search = screen.getByRole('searchbox', { name: 'Search the inbox' });
+  answers['/inbox'] = { items: [failure], position: '10', next: null, counts: { ...noItems(), failure: 1 } };
+  fireEvent.change(search, { target: { value: 'credit out' } });
+  await waitFor(() => expect(screen.queryByRole('region', { name: /^Permissions/ })).toBeNull());
+  expect(screen.getByRole('region', { name: /^Failures/ })).toBeDefined();
+  fireEvent.change(search, { target: { value: '' } });
+  expect(await screen.findByRole('region', { name: /^Permissions/ })).toBeDefined();
+});
+
+it('folds a kind, and keeps it folded on the next visit', () => {
+  const fold = () => screen.getByRole('button', { name: /^Permissions/ });
+  const links = () => within(screen.getByRole('region', { name: /^Permissions/ })).queryAllByRole('link').length;
+  open(permissions);
+  expect(links()).toBe(4);
+  fireEvent.click(fold());
+  cleanup();
+  open(permissions);
+  expect([fold().getAttribute('aria-expanded'), links()]).toEqual(['false', 0]);
+});
+
+it('shows who waits for an overdue reply, and settles it with the text the agent wrote', async () => {
+  layOut();
+  const from = { kind: 'person' as const, id: 'Grace' };
+  const title = 'Which **port** is it?';
+  const owed: Obligation = {
+    ...{ messageId: 'w1', sessionId: 's1', agentId: 'builder', from, text: title, sentAt: 1, owedSince: 1 },
+    ...{ isOverdue: true, state: 'owed', settledAt: null, clearedBy: null, answeredInTurnId: null, reason: null },
+    candidate: { messageId: 'm9', turnId: 'r2', position: '7', text: 'It listens on port 8080.' },
+    position: '5',
+  };
+  answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
+  answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
+  open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
+  expect(screen.getByRole('link', { name: /^Which port is it\? builder .* Grace waits$/ })).toBeDefined();
+  press('Settle: Which port is it?');
+  expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
+  const accept = screen.getByRole('button', { name: 'That is the reply' });
+  await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));
+  fireEvent.click(accept);
+  await waitFor(() => expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/obligations/w1/accept']));
+  expect(posted[0]?.body).toMatchObject({ candidateId: 'm9', candidatePosition: '7' });
+});
+
+it('says how to set a webhook where none is set', async () => {
+  const nothing = { webhook: null, problem: null, waiting: 0, last: null, position: '10' };
+  answers['/webhook'] = nothing satisfies WebhookStatus;
+  answers['/webhook/deliveries'] = { deliveries: [], next: null, position: '10' } satisfies WebhookDeliveries;
+  open([]);
+  press('Webhook');
+  const panel = await screen.findByText(/^No webhook is set\./);
+  expect(panel.textContent).toContain('Start the server with INTERLUDE_WEBHOOK_URL');
+});
