@@ -143,7 +143,7 @@ export const LIVE = [
     file: 'components/live/row-table.ts',
     find: 'if (known !== undefined && comparePositions(at, known.at) <= 0) return;',
     replace: '',
-    test: 'tests/ui/inbox-counts.test.ts',
+    test: 'tests/ui/session-list.test.ts',
   },
   {
     name: 'appends a whole text to the deltas it replaces',

@@ -54,11 +54,11 @@ export const REDACTION = [
     test: 'tests/unit/redaction/redacted-text.test.ts',
   },
   {
-    name: 'shows the second half of a secret whose beginning it has not seen',
+    name: 'shows the second half of a secret whose beginning is gone',
     file: 'lib/redaction/event-redactor.ts',
-    find: "return what === 'goes-on' && !isWhole && !this.#texts.has(key) && !this.#outputs.has(key);",
-    replace: "return what === 'goes-on' && isWhole && !this.#texts.has(key);",
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    find: 'return this.#anew(said, step, step.mayBegin ? deltaOf(event) : null);',
+    replace: 'return this.#anew(said, step, deltaOf(event));',
+    test: 'tests/unit/redaction/event-redactor.test.ts',
   },
   {
     name: 'finds log lines by their secrets',
@@ -86,14 +86,14 @@ export const REDACTION = [
     file: 'lib/queries/read-attachment.ts',
     find: 'if (principal.redacts && !isImageType(mediaType)) {',
     replace: "if (principal.redacts && mediaType === '') {",
-    test: 'tests/unit/commands/attachments.test.ts',
+    test: 'tests/unit/server/redacted-answers.test.ts',
   },
   {
     name: 'shows the output of a task with its secrets',
     file: 'lib/redaction/event-redactor.ts',
     find: "const parts = output.parts.map((part) => ({ ...part, text: redactField('text', part.text, own, false) }));",
     replace: 'const { parts } = output;',
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    test: 'tests/unit/server/redacted-answers.test.ts',
   },
   {
     name: 'sends a known token in a log line',

@@ -25,7 +25,7 @@ export const STATE = [
     file: 'lib/projections/observe.ts',
     find: 'const isOutdated = isUnanswered(messages, reportTurn, reportAfter);',
     replace: 'const isOutdated = isUnanswered(messages, reportTurn, reportAfter) && reportTurn < 0;',
-    test: 'tests/unit/projections/session-summary.test.ts',
+    test: 'tests/unit/ingest/session-state.test.ts',
   },
   {
     name: 'keeps the state of an agent that is silent',
@@ -102,7 +102,7 @@ export const STATE = [
     file: 'lib/projections/tasks.ts',
     find: 'if (name === CUSTOM.runnerBack) yield* this.hearAgain();',
     replace: '',
-    test: 'tests/unit/projections/tasks.test.ts',
+    test: 'tests/unit/commands/runner-absence.test.ts',
   },
   {
     name: 'shows a between-run turn as an answer to a person',

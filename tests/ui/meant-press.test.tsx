@@ -1,0 +1,81 @@
+// @vitest-environment happy-dom
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { type ReactNode, useState } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { renderRequest } from '@/app/(console)/render-request';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { RequestBoardProvider } from '@/components/requests/request-board';
+import { NowProvider } from '@/components/ui/now';
+import type { RequestOption } from '@/lib/protocol/ag-ui';
+import type { RequestItem } from '@/lib/protocol/read-models';
+import { layOut, settle } from './laid-out';
+import { aRequest } from './rows';
+
+let posted: unknown[];
+beforeEach(() => {
+  vi.useFakeTimers();
+  layOut();
+  posted = [];
+  vi.stubGlobal('fetch', async (_url: string, init: RequestInit) => {
+    const { clientId: _, ...body } = JSON.parse(String(init.body));
+    posted.push(body);
+    return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+function Around({ children }: { children: ReactNode }) {
+  const [store] = useState(() => new ActionStore('s', () => {}));
+  return (
+    <NowProvider renderedAt={Date.now()}>
+      <ActionsProvider store={store}>
+        <RequestBoardProvider>{children}</RequestBoardProvider>
+      </ActionsProvider>
+    </NowProvider>
+  );
+}
+
+const options: RequestOption[] = [
+  { id: 'yes', label: 'Allow', kind: 'allow' },
+  { id: 'no', label: 'Deny', kind: 'deny' },
+];
+const open = async (fields: Partial<RequestItem>) => {
+  render(<Around>{renderRequest(aRequest({ id: 'q', title: 'Ask', options, ...fields }))}</Around>);
+  await act(settle);
+};
+const press = (name: string) => act(async () => fireEvent.click(screen.getByRole('button', { name })));
+/** Everything stands lower than at the last look. */
+const moveDown = () =>
+  vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(() => new DOMRect(10, 300, 100, 24));
+
+describe('a press on a request', () => {
+  it('answers what has stood still', async () => {
+    await open({ input: null });
+    await press('Allow');
+    expect(posted).toEqual([{ behavior: 'allow', optionId: 'yes', digest: 'd1' }]);
+  });
+
+  it('answers nothing where the card was moved since the last look, until it stands still again', async () => {
+    await open({ input: null });
+    moveDown();
+    await press('Allow');
+    expect(posted).toEqual([]);
+    await act(settle);
+    await press('Allow');
+    expect(posted).toHaveLength(1);
+  });
+
+  it('does not allow an input that was not seen whole, and denies it', async () => {
+    await open({ input: { command: Array.from({ length: 200 }, (_, at) => `echo ${at}`).join('\n') } });
+    await press('Allow');
+    fireEvent.keyDown(screen.getByRole('region'), { key: 'a' });
+    expect(posted).toEqual([]);
+    await press('Deny');
+    expect(posted).toMatchObject([{ behavior: 'deny' }]);
+  });
+});

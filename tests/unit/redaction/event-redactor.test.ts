@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { EventRedactor, stepOf, TextSoFar } from '@/lib/redaction/event-redactor';
+
+const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
+const TOKEN = `gh${'p_'}${BODY}`;
+const [HEAD, TAIL] = [`use ${TOKEN.slice(0, 20)}`, `${TOKEN.slice(20)} now`];
+
+const START: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
+const piece = (delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
+
+/** What a reader ends up with who folds the deltas: `whole` takes the place of what was there. */
+function shown(redactor: EventRedactor, events: readonly AgUiEvent[]): string {
+  let text = '';
+  for (const event of events) {
+    const { delta, metadata } = redactor.redact(event, { redacted: 0 });
+    if (typeof delta === 'string') text = metadata?.interlude?.whole === true ? delta : text + delta;
+  }
+  return text;
+}
+
+describe('a text that streams', () => {
+  test('is told without a secret that comes in two pieces', () => {
+    const redactor = new EventRedactor(true);
+    expect(shown(redactor, [START, piece(HEAD)])).not.toContain(BODY.slice(0, 8));
+    expect(shown(redactor, [piece(TAIL)])).not.toContain(BODY.slice(-8));
+    expect(shown(new EventRedactor(true), [START, piece(HEAD), piece(TAIL)])).toBe('use [redacted: github-token] now');
+  });
+
+  test('is told as … where its beginning is gone, which may be that of a secret', () => {
+    expect(shown(new EventRedactor(true), [piece(TAIL), piece(' and on')])).toBe('…');
+  });
+
+  test('is told nothing of where its beginning is still to be read, and whole once that was', () => {
+    const redactor = new EventRedactor(false);
+    const step = stepOf(piece(TAIL));
+    expect(step !== null && redactor.lacks(step)).toBe(true);
+    expect(shown(redactor, [piece(TAIL)])).toBe('');
+    const soFar = new TextSoFar('text m1');
+    for (const event of [START, piece(HEAD), piece(TAIL)]) soFar.add(event, 1);
+    const { delta, metadata } = redactor.redact(piece(TAIL), { redacted: 0 }, soFar);
+    expect([delta, metadata?.interlude?.whole]).toEqual(['use [redacted: github-token] now', true]);
+  });
+});
