@@ -2,18 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command } from '@/lib/protocol/commands';
 import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES, MAX_RECORD_BYTES } from '@/lib/protocol/limits';
-import type {
-  Item,
-  MessageItem,
-  NoticeItem,
-  RequestItem,
-  SessionSummary,
-  TranscriptPage,
-} from '@/lib/protocol/read-models';
+import type { Item, MessageItem, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
 import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
-import { expectWithin } from '../support/pace';
 import type { ServerTarget } from '../support/server-target';
 
 /** What commands must do, end to end: asked over HTTP, read off a runner's stream, acknowledged, shown. */
@@ -347,28 +339,6 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         frames.some((frame) => frame.event === 'agent' && frame.data.id === id && frame.data.connection === 'away'),
       );
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: 'r1' });
-    });
-
-    test('says within 30 s of a turn whose runner has gone that nobody tells its end, and takes it back with the runner', async () => {
-      const session = async () => (await (await target.get(path(''))).json()).session as SessionSummary;
-      await send({ type: 'RUN_STARTED', threadId: id, runId: 'r1' });
-      const reader = await runner('?runner=r1&startedAt=1');
-      await upToDate(reader);
-      const fleet = await target.stream(`topic=fleet&topic=session:${id}&after=0`);
-      const goneAt = Date.now();
-      await reader.cancel();
-      await fleet.until((frames) =>
-        frames.some((frame) => frame.event === 'session' && frame.data.id === id && frame.data.away !== null),
-      );
-      expectWithin(Date.now() - goneAt, 30_000);
-      const away = await session();
-      expect(away).toMatchObject({ state: 'unknown', openTurnId: 'r1', away: { agentGoesOn: false } });
-      expect(away.away?.since).toBeGreaterThanOrEqual(goneAt - 1_000);
-      expect(away.away?.lastHeardAt).toBeLessThanOrEqual(goneAt);
-      await upToDate(await runner('?runner=r1&startedAt=1'));
-      expect(await session()).toMatchObject({ state: 'working', away: null, openTurnId: 'r1' });
-      const codes = (await items()).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
-      expect(codes).toEqual(['runner-away', 'runner-back']);
     });
 
     test('shows a message that failed with its reason, and owes no reply to it', async () => {

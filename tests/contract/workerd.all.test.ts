@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundleWorker } from '../support/bundle-worker';
 import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type WorkerServer, workerServer } from '../support/server-target';
@@ -20,20 +19,6 @@ const databaseUrl = async () => {
 };
 // behind the servers that read from it: hooks run last to first
 afterAll(async () => (await libsql)?.stop());
-
-test('the handlers reach nothing of Node, and nothing that opens files', async () => {
-  const { nodeImports, files } = await bundleWorker();
-  expect(nodeImports).toEqual([]);
-  expect(files).toEqual(expect.arrayContaining(['lib/server/per-request-server.ts', 'db/no-file.ts']));
-  expect(
-    files.filter((file) => /^(db\/(open-file|database-file|local-)|node_modules\/(libsql|ws)\/)/.test(file)),
-  ).toEqual([]);
-});
-
-test('without the condition of workers they would', async () => {
-  const { nodeImports } = await bundleWorker(['node']);
-  expect(nodeImports).toContain('db/open-file.ts imports node:fs');
-});
 
 const shared = sharedServer(async () => workerServer(await databaseUrl(), 'today'));
 

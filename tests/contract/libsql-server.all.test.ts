@@ -5,6 +5,7 @@ import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { describeContract, sharedServer } from './contract';
+import { describeRunnerAwayContract } from './runner-away-contract';
 
 /** The same suites over a libSQL server: its parser and its limits are not those of the library that reads files. */
 // where there is none for this platform, the stage says so
@@ -18,7 +19,10 @@ const shared = sharedServer(async (): Promise<InProcessServer> => {
   return inProcessServer((await libsql).url);
 });
 
-suites('over a libSQL server', () => describeContract('libSQL server', shared));
+suites('over a libSQL server', () => {
+  describeContract('libSQL server', shared);
+  describeRunnerAwayContract('libSQL server', shared);
+});
 
 /** What no other database refuses, or does. Last, because it holds more then than one answer may. */
 suites('a libSQL server', () => {

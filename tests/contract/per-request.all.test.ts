@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 import { describeContract, sharedServer } from './contract';
+import { describeRunnerAwayContract } from './runner-away-contract';
 
 /** The same suites where each request has a server of its own, which ends with it. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -16,6 +17,7 @@ const shared = sharedServer(async (): Promise<InProcessServer> => {
 
 suites('where requests share nothing', () => {
   describeContract('a server for each request', shared);
+  describeRunnerAwayContract('a server for each request', shared);
 
   test('whether it is ready is looked at once for all who ask within a moment', async () => {
     const target = await shared();
