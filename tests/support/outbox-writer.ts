@@ -3,17 +3,25 @@ import { Outbox } from '@/lib/runner/outbox/outbox';
 /**
  * A runner to be killed: hands over the numbers 1 to N, in groups, each with a cursor that says how far it came, and
  * goes on from the cursor when it is started again. Ends when everything is acknowledged.
+ *
+ * Prints a line once its outbox is `open`, and one after the first request: `delivered` or `held`.
  */
 async function write(): Promise<void> {
   // should anything never come about, the process ends by itself: that is no success
   process.exitCode = 13;
   const [file, url, last] = [process.argv[2] ?? '', process.argv[3] ?? '', Number(process.argv[4])];
 
+  let isPastFirst = false;
   const outbox = await Outbox.open(file, {
     producerId: 'writer',
     agentId: 'writer',
     endpoint: async () => ({ url, token: process.env.WRITER_TOKEN }),
     requestTimeoutMs: Number(process.env.WRITER_TIMEOUT_MS ?? 30_000),
+    onStatus: ({ lastSeq, waiting, trouble }) => {
+      if (isPastFirst || (trouble === null && waiting === lastSeq)) return;
+      isPastFirst = true;
+      process.stdout.write(trouble === null ? 'delivered\n' : 'held\n');
+    },
   });
   process.stdout.write('open\n');
   let next = Number((await outbox.cursor('next')) ?? 1);

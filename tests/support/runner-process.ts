@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { startBundled } from './bundled-process';
 import { stepOf } from './numbered-work';
 import { withinPatience } from './patience';
-import { startTypescript } from './typescript-process';
 
 /** A runner that has only just begun has nothing to judge: some steps in each of its sessions. */
 const FEWEST_RECORDS = [1, 2, 3, 4].reduce((sum, n) => sum + stepOf('any', n).records.length, 0);
@@ -25,7 +25,7 @@ export class WorkRunner {
     const args = [agentId, join(folder, `${agentId}.db`), server.url];
     const env = { ...process.env, RUNNER_TOKEN: server.token };
     this.#start = () =>
-      startTypescript('tests/support/work-runner.ts', args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+      startBundled('tests/support/work-runner.ts', args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     this.#child = this.#launch();
   }
 
