@@ -1,0 +1,85 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriers, barriersInBothThemes } from '../support/barriers';
+import { logOf } from '../support/log-page';
+import { panelOf, showInLog, writeLong, writeRecorded } from '../support/time-lock-page';
+import { isFocused, live, transcriptOf } from '../support/transcript-page';
+import { type Visit, visit } from '../support/visit';
+
+const RECORDED = 'time-lock-all-recorded';
+const LONG = 'time-lock-all-long';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+  await writeRecorded(it.server, RECORDED);
+  await writeLong(it.server, LONG, 20);
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+/** Comes from another page, because a link to the session that is shown already keeps its state. */
+async function open(session: string): Promise<Page> {
+  await it.leave(await it.open('/agents'));
+  const page = await it.open(`/sessions/${session}`);
+  await transcriptOf(page).getByRole('article').first().waitFor();
+  return page;
+}
+
+test('focuses a log that was asked for while it loaded, unless the focus has moved meanwhile', async () => {
+  const page = await open(LONG);
+  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await logOf(page).waitFor();
+  let answer = () => {};
+  let held = Promise.resolve();
+  await page.route(/\/logs\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const reloadedAndAsked = async () => {
+    held = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.reload();
+    await live(page);
+    await panelOf(page).waitFor();
+    expect(await logOf(page).count()).toBe(0);
+    await page.keyboard.press('l');
+    await expect.poll(() => isFocused(panelOf(page))).toBe(true);
+  };
+  await reloadedAndAsked();
+  answer();
+  await expect.poll(() => isFocused(logOf(page))).toBe(true);
+
+  await reloadedAndAsked();
+  const composer = page.getByRole('textbox', { name: `Message to ${LONG}-patient` });
+  await composer.focus();
+  answer();
+  await logOf(page).waitFor();
+  expect(await isFocused(composer)).toBe(true);
+  await composer.evaluate((field) => (field as HTMLElement).blur());
+  await page.keyboard.press('l');
+  await expect.poll(() => isFocused(logOf(page))).toBe(true);
+  await page.keyboard.press('l');
+  await logOf(page).waitFor({ state: 'hidden' });
+  await it.leave(page);
+});
+
+test('has no axe violations with a turn chosen, wide or narrow', async () => {
+  const page = await open(RECORDED);
+  await showInLog(
+    transcriptOf(page)
+      .getByRole('article', { name: /^Between-run turn/ })
+      .last(),
+  ).click();
+  await logOf(page).locator('[data-in-span]').first().click();
+  await panelOf(page).getByText('that turn').waitFor();
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await panelOf(page).waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Back to the transcript' }).click();
+  await it.leave(page);
+});
