@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectIconsUnderPointer, writeHovered } from '../support/icons-under-pointer';
+import { live } from '../support/transcript-page';
+import { type OwnVisit, visitOwn } from '../support/visit';
+
+const SESSION = 'hover-all';
+
+let it: OwnVisit;
+beforeAll(async () => {
+  // its lists are short: each control of theirs is hovered
+  it = await visitOwn();
+  await writeHovered(it.server, SESSION);
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+test.each([
+  ['/', null],
+  ['/agents', null],
+  [`/sessions/${SESSION}`, /^Show in log/],
+  [`/agents/${SESSION}/logs?regex=needle`, 'Next hit'],
+])('controls keep their icons and contrast under the pointer in both themes: %s', async (path, last) => {
+  const page = await it.load(path);
+  await live(page);
+  if (last !== null) await page.getByRole('button', { name: last }).first().waitFor();
+  for (const colorScheme of ['light', 'dark'] as const) await expectIconsUnderPointer(page, colorScheme);
+  await it.leave(page);
+});
