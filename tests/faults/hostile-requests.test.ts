@@ -119,35 +119,31 @@ test('an upgrade that is not offered is a request like any other', async () => {
   expect(answer.status).toBe(405);
 });
 
-test(
-  'answers random requests without an internal error, and stores nothing',
-  async () => {
-    const random = seededRandom('requests');
-    const pages = ['/', '/sign-in', '/sign-out', '/healthz', '/readyz', '/sessions/s', '/agents/a'];
-    // what needs no words to be done is done
-    const paths = [...apiPaths().filter((path) => !path.endsWith('/sign-in-codes')), ...pages];
-    // that somebody was refused something is noted
-    const stored = async () => ({ ...(await server.dump()), audit: [], refusals: [] });
-    const before = await stored();
-    for (let count = 0; count < REQUESTS; count += 20) {
-      const sent = Array.from({ length: 20 }, () => randomRequest(random, paths));
-      const answers = await Promise.all(sent.map((parts) => rawRequest(port, ...parts)));
-      for (const [at, { status, body, headers }] of answers.entries()) {
-        const what = Buffer.concat((sent[at] ?? []).map((part) => Buffer.from(part)))
-          .toString('latin1')
-          .slice(0, 400);
-        expect(status, what).not.toBe(500);
-        expect(status, what).toBeGreaterThan(0);
-        const isWire = status >= 400 && !what.startsWith('HEAD ');
-        if (isWire) expect(JSON.parse(body), what).toMatchObject({ error: { code: expect.any(String) } });
-        if (isWire) expect(headers['content-type'], what).toMatch(/^application\/json/);
-      }
+test('answers random requests without an internal error, and stores nothing', { timeout: SCALED_TEST_MS }, async () => {
+  const random = seededRandom('requests');
+  const pages = ['/', '/sign-in', '/sign-out', '/healthz', '/readyz', '/sessions/s', '/agents/a'];
+  // what needs no words to be done is done
+  const paths = [...apiPaths().filter((path) => !path.endsWith('/sign-in-codes')), ...pages];
+  // that somebody was refused something is noted
+  const stored = async () => ({ ...(await server.dump()), audit: [], refusals: [] });
+  const before = await stored();
+  for (let count = 0; count < REQUESTS; count += 20) {
+    const sent = Array.from({ length: 20 }, () => randomRequest(random, paths));
+    const answers = await Promise.all(sent.map((parts) => rawRequest(port, ...parts)));
+    for (const [at, { status, body, headers }] of answers.entries()) {
+      const what = Buffer.concat((sent[at] ?? []).map((part) => Buffer.from(part)))
+        .toString('latin1')
+        .slice(0, 400);
+      expect(status, what).not.toBe(500);
+      expect(status, what).toBeGreaterThan(0);
+      const isWire = status >= 400 && !what.startsWith('HEAD ');
+      if (isWire) expect(JSON.parse(body), what).toMatchObject({ error: { code: expect.any(String) } });
+      if (isWire) expect(headers['content-type'], what).toMatch(/^application\/json/);
     }
-    expect(await stored()).toEqual(before);
-    expect((await get('/readyz')).status).toBe(200);
-  },
-  SCALED_TEST_MS,
-);
+  }
+  expect(await stored()).toEqual(before);
+  expect((await get('/readyz')).status).toBe(200);
+});
 
 /** A request of good and bad parts. None can be taken: its records, where it has any, begin at 2. */
 function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[] {

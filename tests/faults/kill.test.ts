@@ -18,56 +18,44 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe.each(SCENES)('kill -9 under load, scene %i,', (scene) => {
-  test(
-    'keeps each record once when the server is killed',
-    async () => {
-      const it = await setUp(`server ${scene}`, server, [`north-${scene}`, `south-${scene}`]);
-      for (let kills = 0; kills < KILLS.server; kills += 1) {
-        await untilUnderLoad(it);
-        await pause(it.random.between(0, 150));
-        await server.kill9();
-        await server.restart();
-        for (const runner of it.runners) runner.kick();
-      }
-      await judge(it);
-      expect(it.watcher.connections).toBeGreaterThan(KILLS.server);
-    },
-    SCALED_TEST_MS,
-  );
+describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
+  test('keeps each record once when the server is killed', { timeout: SCALED_TEST_MS }, async () => {
+    const scene = await setUp(`server ${serial}`, server, [`north-${serial}`, `south-${serial}`]);
+    for (let kills = 0; kills < KILLS.server; kills += 1) {
+      await untilUnderLoad(scene);
+      await pause(scene.random.between(0, 150));
+      await server.kill9();
+      await server.restart();
+      for (const runner of scene.runners) runner.kick();
+    }
+    await judge(scene);
+    expect(scene.watcher.connections).toBeGreaterThan(KILLS.server);
+  });
 
-  test(
-    'keeps each record once when runners are killed',
-    async () => {
-      const it = await setUp(`runners ${scene}`, server, [`red-${scene}`, `green-${scene}`]);
-      for (let kills = 0; kills < KILLS.runner; kills += 1) {
-        const runner = it.random.pick(it.runners);
-        await runner.progress();
-        await pause(it.random.between(0, 60));
-        await runner.kill9();
-      }
-      await judge(it);
-    },
-    SCALED_TEST_MS,
-  );
+  test('keeps each record once when runners are killed', { timeout: SCALED_TEST_MS }, async () => {
+    const scene = await setUp(`runners ${serial}`, server, [`red-${serial}`, `green-${serial}`]);
+    for (let kills = 0; kills < KILLS.runner; kills += 1) {
+      const runner = scene.random.pick(scene.runners);
+      await runner.progress();
+      await pause(scene.random.between(0, 60));
+      await runner.kill9();
+    }
+    await judge(scene);
+  });
 
-  test(
-    'keeps each record once when server and runners are killed at once',
-    async () => {
-      const it = await setUp(`both ${scene}`, server, [`spring-${scene}`, `autumn-${scene}`]);
-      for (let kills = 0; kills < KILLS.both; kills += 1) {
-        await untilUnderLoad(it);
-        await pause(it.random.between(0, 100));
-        const victim = it.random.pick(it.runners);
-        const [first, second] = it.random.next() < 0.5 ? [server, victim] : [victim, server];
-        const firstGone = first.kill9();
-        await pause(it.random.between(0, 10));
-        await Promise.all([firstGone, second.kill9()]);
-        await server.restart();
-        for (const runner of it.runners) runner.kick();
-      }
-      await judge(it);
-    },
-    SCALED_TEST_MS,
-  );
+  test('keeps each record once when server and runners are killed at once', { timeout: SCALED_TEST_MS }, async () => {
+    const scene = await setUp(`both ${serial}`, server, [`spring-${serial}`, `autumn-${serial}`]);
+    for (let kills = 0; kills < KILLS.both; kills += 1) {
+      await untilUnderLoad(scene);
+      await pause(scene.random.between(0, 100));
+      const victim = scene.random.pick(scene.runners);
+      const [first, second] = scene.random.next() < 0.5 ? [server, victim] : [victim, server];
+      const firstGone = first.kill9();
+      await pause(scene.random.between(0, 10));
+      await Promise.all([firstGone, second.kill9()]);
+      await server.restart();
+      for (const runner of scene.runners) runner.kick();
+    }
+    await judge(scene);
+  });
 });
