@@ -9,6 +9,8 @@ import {
   MAX_UNNAMED_ATTACHMENT_BYTES,
   MAX_UNNAMED_ATTACHMENTS,
 } from '@/lib/protocol/limits';
+import type { Scope } from '@/lib/protocol/scope';
+import { getAttachment } from '@/lib/queries/read-attachment';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -99,6 +101,49 @@ describe('an attachment', () => {
     for (let at = 0; at < most; at += 1) await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65 + at));
     await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
     await expect(send('c1', late)).rejects.toMatchObject({ code: 'invalid_argument' });
+  });
+
+  it('is refused over 5 MiB', async () => {
+    await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65));
+    const larger = attach(new Uint8Array(MAX_ATTACHMENT_BYTES + 1).fill(65));
+    await expect(larger).rejects.toMatchObject({ code: 'too_large' });
+  });
+
+  it('is refused with its message where all of that carry more than 10 MiB', async () => {
+    const large = [65, 66, 67].map((byte) => new Uint8Array(MAX_ATTACHMENT_BYTES).fill(byte));
+    for (const one of large) await attach(one);
+    const sent = (count: number) =>
+      postMessage(
+        {
+          ids: { sessionId: 's1' },
+          body: {
+            ...{ text: 'Hi', clientId: `c${count}` },
+            attachments: large.slice(0, count).map((one) => ({ hash: hashOf(one), name: 'a' })),
+          },
+          request: new Request('http://localhost'),
+          ...byOwner,
+        },
+        { ...target.context, commands: hub },
+      );
+    await expect(sent(3)).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(await sent(2)).toMatchObject({ delivery: 'queued' });
+  });
+
+  it('is served of a session in the scope, and of no other', async () => {
+    const { hash } = await attach(named);
+    const served = (scope: Scope) =>
+      getAttachment(
+        {
+          ids: { hash },
+          query: { session: 's1', name: null },
+          request: new Request('http://localhost'),
+          ...byOwner,
+          principal: { ...byOwner.principal, scope },
+        },
+        target.context,
+      );
+    expect((await served({ kind: 'agents', ids: ['a1'], prefixes: [] })).status).toBe(200);
+    await expect(served({ kind: 'agents', ids: ['a2'], prefixes: [] })).rejects.toMatchObject({ code: 'not_found' });
   });
 
   it('does not go because the clock was put ahead', async () => {

@@ -46,6 +46,13 @@ it('remembers of answers under way no more messages than a turn may answer, the 
 });
 
 describe('a reply', () => {
+  it('is not owed again for a message that a later turn tells again', () => {
+    const input = { messages: [{ id: 'u1', role: 'user', content: 'Are you there?' }] };
+    const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's1', runId, input });
+    const ends = (runId: string): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's1', runId });
+    expect(states([starts('r1'), ends('r1')], [starts('r2')])).toEqual({ u1: 'answered' });
+  });
+
   it('is owed from the end of the message', () => {
     const [start, content, end] = userSays('u1', 'Are you there?');
     expect(owedAfter([start as AgUiEvent, content as AgUiEvent])).toEqual([]);

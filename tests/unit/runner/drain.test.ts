@@ -46,6 +46,17 @@ describe('the drain', () => {
     expect(deliveries()).toBe(2);
   });
 
+  test('sends nothing more once it is fenced', async () => {
+    const { drain, ends, deliveries } = scene();
+    drain.work();
+    await turn();
+    await ends({ kind: 'fenced', message: 'a newer outbox has written' });
+    drain.work();
+    drain.kick();
+    await turn();
+    expect([drain.state, deliveries()]).toEqual(['fenced', 1]);
+  });
+
   test('goes on until the queue is empty', async () => {
     const { drain, ends, deliveries } = scene();
     drain.work();

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewEmbed } from '@/lib/protocol/access';
+import { AccessStage, bearer, type Headers } from '../../support/access-stage';
+import { type BusyAgent, busyAgent } from '../../support/busy-agent';
+
+const CONSOLE = 'https://console.example.com';
+
+let stage: AccessStage;
+let [own, foreign]: BusyAgent[] = [];
+/** Makes embeds of the agent `a`. */
+let issuer: Headers;
+beforeAll(async () => {
+  stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
+  own = await busyAgent(stage, 'a');
+  foreign = await busyAgent(stage, 'b');
+  const scope = { kind: 'agents', ids: [own.agentId], prefixes: [] } as const;
+  issuer = bearer((await stage.credential({ role: 'issuer', scope })).secret);
+});
+afterAll(() => stage.close());
+
+const embed = (body: object, as: Headers = issuer) =>
+  stage.send('/api/v1/embed-tokens', { method: 'POST', as, body: { parentOrigin: CONSOLE, ...body } });
+const status = async (answer: Promise<Response>) => (await answer).status;
+
+test('an embed is made for an origin that may embed, and no other', async () => {
+  const body = { sessionId: own?.sessionId };
+  expect(await status(embed(body))).toBe(201);
+  for (const parentOrigin of [
+    'https://evil.example',
+    'https://console.example.com:8443',
+    'http://console.example.com',
+  ]) {
+    expect([parentOrigin, await status(embed({ ...body, parentOrigin }))]).toEqual([parentOrigin, 400]);
+  }
+});
+
+test('an embed shows nothing that its maker may not see', async () => {
+  expect(await status(embed({ sessionId: foreign?.sessionId }))).toBe(404);
+  expect(await status(embed({ agentId: foreign?.agentId }))).toBe(404);
+  const { token } = (await (await embed({ fleet: true })).json()) as NewEmbed;
+  expect(await stage.status(`/sessions/${own?.sessionId}`, { as: bearer(token) })).toBe(200);
+  expect(await stage.status(`/sessions/${foreign?.sessionId}`, { as: bearer(token) })).toBe(404);
+});
+
+test('an embed ends with the credential that made it, and when that does at the latest', async () => {
+  const expiresAt = Date.now() + 60_000;
+  const { id, ...maker } = await stage.token({ role: 'issuer', expiresAt });
+  const made = (await (await embed({ sessionId: own?.sessionId, ttlSeconds: 900 }, maker)).json()) as NewEmbed;
+  expect(made.expiresAt).toBe(expiresAt);
+  expect(await stage.status('/me', { as: bearer(made.token) })).toBe(200);
+  await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
+  expect(await stage.status('/me', { as: bearer(made.token) })).toBe(401);
+});
+
+test('an embed answers no request, though it may act', async () => {
+  const { token } = (await (await embed({ sessionId: own?.sessionId, role: 'operator' })).json()) as NewEmbed;
+  const as = bearer(token);
+  const path = `/sessions/${own?.sessionId}/requests/${own?.requestId}`;
+  const answer = await stage.send(`/api/v1${path}`, { method: 'POST', as, body: { behavior: 'allow' } });
+  expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'forbidden' } }]);
+  const message = { text: 'Hello', clientId: 'from-embed' };
+  const sent = await stage.send(`/api/v1/sessions/${own?.sessionId}/messages`, { method: 'POST', as, body: message });
+  expect(sent.status).toBe(202);
+});

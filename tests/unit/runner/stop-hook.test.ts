@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import { HeldPermissions } from '@/lib/runner/sources/hooks/held-permissions';
+import { type HookRouterOptions, routeHook } from '@/lib/runner/sources/hooks/hook-router';
+import type { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
+import { stopDecision } from '@/lib/runner/sources/hooks/stop-decision';
+
+const NEVER = new AbortController().signal;
+const owed = (messageId: string, sentAt: number) => ({
+  ...{ messageId, sentAt, text: `Question ${messageId}`, unseen: false },
+  from: { kind: 'person' as const, id: 'Ada' },
+});
+
+afterEach(() => vi.useRealTimers());
+
+describe('the end of a turn', () => {
+  test('is held for the replies that are owed, the oldest first', () => {
+    const decision = stopDecision([owed('m2', 2), owed('m1', 1)], false);
+    expect(JSON.parse(decision?.output ?? '')).toMatchObject({ decision: 'block' });
+    expect(decision?.messageIds).toEqual(['m1', 'm2']);
+  });
+
+  test('is not held where nothing is owed', () => {
+    expect(stopDecision([], false)).toBeNull();
+  });
+
+  test('is not held twice in a row', () => {
+    expect(stopDecision([owed('m1', 1)], true)).toBeNull();
+  });
+
+  test('waits for a slow disk no longer than 300 ms', async () => {
+    vi.useFakeTimers();
+    const mirror = {
+      ...{ sessionId: 's1', isLeft: false, heard: () => {}, step: async () => {} },
+      ...{ isInHand: () => false, wasTyped: () => false },
+      // it is stored some time
+      offer: () => new Promise<void>(() => {}),
+    };
+    const options: HookRouterOptions = {
+      mirror: () => mirror as unknown as SessionMirror,
+      owed: () => [{ ...owed('m1', 1), sessionId: 's1' }],
+      inbox: { waitingFor: () => [], wasRefused: () => false } as unknown as HookRouterOptions['inbox'],
+      permissions: heldPermissions(),
+      offer: () => null,
+      log: () => {},
+    };
+    const input = { session_id: 's1', transcript_path: '/tmp/s1.jsonl', last_assistant_message: 'Done.' };
+    const call = { event: 'Stop', input, pid: 1, at: null, withinMs: null, signal: NEVER };
+    let printed = '';
+    void Promise.resolve(routeHook(call, options)).then((output) => {
+      printed = output;
+    });
+    await vi.advanceTimersByTimeAsync(299);
+    expect(printed).toBe('');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(printed).toContain('"decision":"block"');
+  });
+});
+
+function heldPermissions(): HeldPermissions {
+  return new HeldPermissions({ onChange: () => {}, onAnswered: () => {}, onLetGo: () => {} });
+}
+
+describe('a permission that a terminal asks for', () => {
+  const about = (command: string, requestId = command) => ({
+    asked: {
+      ...{ sessionId: 's1', tool: 'Bash', suggestions: [], withinMs: 60_000, signal: NEVER },
+      input: { command },
+    },
+    opened: { request_id: requestId, tool_name: 'Bash', input: { command } },
+    answer: {
+      ...{ id: 'c1', type: 'permission.decision' as const, sessionId: 's1', createdAt: 1, expiresAt: 2 },
+      body: {
+        ...{ requestId, behavior: 'allow' as const, openedPosition: '1' },
+        digest: requestDigest({ ...{ sessionId: 's1', requestId, tool: 'Bash', position: '1' }, input: { command } }),
+      },
+    },
+  });
+
+  test('is given the answer to its own input, and not to another of the same tool', async () => {
+    const permissions = heldPermissions();
+    const [list, remove] = [about('ls'), about('rm -rf /')];
+    const printed: string[] = [];
+    for (const { asked } of [list, remove]) {
+      void permissions.hold(asked).then((output) => printed.push(`${asked.input.command}: ${output}`));
+    }
+    permissions.opened('s1', remove.opened);
+    expect(await permissions.answer(remove.answer)).toBeNull();
+    permissions.letGo(null);
+    await Promise.resolve();
+    expect(printed).toEqual([expect.stringMatching(/^rm -rf \/: .*"behavior":"allow"/), 'ls: ']);
+  });
+
+  test('is not answered where what was answered is something else than what it holds', async () => {
+    const permissions = heldPermissions();
+    const [list, other] = [about('ls', 'q1'), about('rm -rf /', 'q1')];
+    const output = permissions.hold(list.asked);
+    permissions.opened('s1', list.opened);
+    expect(await permissions.answer(other.answer)).toMatch(/something other than what was answered/);
+    permissions.letGo(null);
+    expect(await output).toBe('');
+  });
+});
