@@ -1,16 +1,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { removeTurnsBefore } from '../support/remove-turns';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
-import { message, taskEnded, taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { message, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
 
-let it: OwnVisit;
+let it: Visit;
 beforeAll(async () => {
-  it = await visitOwn();
+  it = await visit();
 });
 afterAll(async () => {
   await it.close();
@@ -19,8 +18,9 @@ afterAll(async () => {
 
 const LONG = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} of the answer.`).join('\n\n');
 
-/** A question that waits stands outside any turn; the turn that answers it takes its place, and is much taller. */
-async function asked(name: string) {
+/** A page at its end, where a queued question waits. `write` replaces it by the turn that answers it, which is much taller. */
+async function asked(short: string) {
+  const name = `follow-tail-${short}`;
   const agent = new EventWriter(it.server, name);
   const sessionId = `${name}-session`;
   const earlier = Array.from({ length: 30 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
@@ -40,7 +40,7 @@ async function asked(name: string) {
 const distanceFromEnd = (page: Page) =>
   transcriptOf(page).evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 
-test('a reader at the end stays there when a taller turn takes the place of the last one', async () => {
+test('stays at the end when a taller turn replaces the last one', async () => {
   const { page, write } = await asked('follower');
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   await write();
@@ -50,10 +50,10 @@ test('a reader at the end stays there when a taller turn takes the place of the 
     .poll(() => last.isVisible().then(async (shown) => shown && (await distanceFromEnd(page))))
     .toBeLessThanOrEqual(1);
   await expect.poll(() => last.evaluate((words) => words.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
-  await page.close();
+  await it.leave(page);
 });
 
-test('a reader further up is left where they read, and told that there is more', async () => {
+test('stays where the reader has scrolled to, and says that more has come', async () => {
   const { page, write } = await asked('reader');
   await transcriptOf(page).hover();
   await page.mouse.wheel(0, -900);
@@ -63,10 +63,10 @@ test('a reader further up is left where they read, and told that there is more',
   await write();
   await page.getByRole('button', { name: /new|latest/i }).waitFor();
   expect(Math.abs((await place()) - before)).toBeLessThanOrEqual(2);
-  await page.close();
+  await it.leave(page);
 });
 
-test('a reader at the end stays there when what stands below takes height from the transcript, and gives it back', async () => {
+test('stays at the end while the composer grows and shrinks', async () => {
   const { page } = await asked('writer');
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   const height = () => transcriptOf(page).evaluate((log) => log.clientHeight);
@@ -77,12 +77,13 @@ test('a reader at the end stays there when what stands below takes height from t
   await page.locator('textarea').fill('');
   await expect.poll(height).toBe(before);
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
-  await page.close();
+  await it.leave(page);
 });
 
 describe('when the oldest turns are removed', () => {
-  /** Sixty turns, of which the first are older than the others, and a reader who has loaded all of them. */
-  async function readBack(name: string, oldCount: number) {
+  /** A page with all of sixty turns loaded. `remove` removes the first `oldCount` of them. */
+  async function readBack(short: string, oldCount: number) {
+    const name = `follow-tail-${short}`;
     const agent = new EventWriter(it.server, name);
     const turns = Array.from({ length: 60 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
     await agent.write(name, turns.slice(0, oldCount).flat());
@@ -97,7 +98,8 @@ describe('when the oldest turns are removed', () => {
       await page.keyboard.press('Home');
       return top.textContent();
     };
-    await expect.poll(atTop).toBe('Beginning of the session');
+    const scrollTop = () => transcriptOf(page).evaluate((log) => log.scrollTop);
+    await expect.poll(async () => [await atTop(), await scrollTop()]).toEqual(['Beginning of the session', 0]);
     const goTo = async (turnId: string) => {
       await page.evaluate((id) => {
         location.hash = `turn-${id}`;
@@ -107,7 +109,7 @@ describe('when the oldest turns are removed', () => {
     return { page, top, atTop, goTo, remove: () => removeTurnsBefore(it.server, isOld) };
   }
 
-  test('what is left stays where the reader has it, and above it stands how many are gone, live and reloaded', async () => {
+  test('keeps the turn that is read in its place, and says above how many are gone, live and reloaded', async () => {
     const { page, top, atTop, goTo, remove } = await readBack('reads', 20);
     await goTo('r40');
     const before = await turnTop(page, 'r40');
@@ -118,60 +120,23 @@ describe('when the oldest turns are removed', () => {
     const words = (await atTop()) ?? '';
     await expect.poll(() => firstVisibleTurn(page)).toBe('r20');
     await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
-    expect(await barriersInBothThemes(page)).toEqual([]);
-    await page.goto(`${it.server.url}/sessions/reads`);
+    await page.goto(`${it.server.url}/sessions/follow-tail-reads`);
     await live(page);
     await expect.poll(atTop).toBe(words);
-    await page.goto(`${it.server.url}/sessions/reads?again#turn-r3`);
+    await page.goto(`${it.server.url}/sessions/follow-tail-reads?again#turn-r3`);
     const notice = page.getByRole('status', { name: 'Link', exact: true });
     await notice.getByText('It may have been removed with the oldest turns.').waitFor();
+    // an address with an anchor was loaded in it
     await page.close();
   });
 
-  test('who reads one of them goes on at the oldest that is left, and keeps the keyboard', async () => {
+  test('leads a reader of a removed turn to the oldest that is left, with the focus', async () => {
     const { page, goTo, remove } = await readBack('reads-old', 40);
     await goTo('r10');
     await remove();
     await expect.poll(() => firstVisibleTurn(page)).toBe('r40');
     await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
     expect(await isFocused(transcriptOf(page))).toBe(true);
-    await page.close();
-  });
-
-  test('a transcript of which nothing is left says so, and what comes next', async () => {
-    const { page, top, remove } = await readBack('reads-none', 60);
-    await remove();
-    const words = /^60 older turns were removed on or before .*\. What the agent does next appears here\.$/;
-    await expect.poll(() => top.textContent()).toMatch(words);
-    await page.reload();
-    await live(page);
-    await expect.poll(() => top.textContent()).toMatch(words);
-    await page.close();
-  });
-
-  test('the tasks that go with them leave the list of tasks, and those that are left stay in it', async () => {
-    const agent = new EventWriter(it.server, 'lists-tasks');
-    const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);
-    await agent.write('lists-tasks', [
-      ...works('r0', 'ended'),
-      taskEnded('ended', 'completed'),
-      ...works('r1', 'long'),
-    ]);
-    const isOld = Date.now() + 1;
-    await expect.poll(() => Date.now()).toBeGreaterThan(isOld);
-    await agent.write('lists-tasks', [...works('r2', 'late'), taskEnded('late', 'completed')]);
-    const page = await it.open('/sessions/lists-tasks');
-    await page.setViewportSize({ width: 1680, height: 900 });
-    await live(page);
-    const words = (...names: string[]) => names.map((name) => expect.stringMatching(`the ${name} task`));
-    const listed = () => page.getByRole('complementary', { name: 'Tasks' }).getByRole('link').allTextContents();
-    await expect.poll(listed).toEqual(words('long', 'late', 'ended'));
-    await removeTurnsBefore(it.server, isOld);
-    const left = words('long', 'late');
-    await expect.poll(listed).toEqual(left);
-    await page.reload();
-    await live(page);
-    expect(await listed()).toEqual(left);
-    await page.close();
+    await it.leave(page);
   });
 });

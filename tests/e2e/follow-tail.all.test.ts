@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { barriersInBothThemes } from '../support/barriers';
+import { EventWriter } from '../support/event-writer';
+import { removeTurnsBefore } from '../support/remove-turns';
+import { transcriptOf } from '../support/transcript-page';
+import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
+import { type Visit, visit } from '../support/visit';
+
+let it: Visit;
+beforeAll(async () => {
+  it = await visit();
+});
+afterAll(async () => {
+  await it.close();
+  expect(it.complaints).toEqual([]);
+});
+
+/** Resolves with a time after everything written so far and before everything written from now on. */
+async function aMomentLater(): Promise<number> {
+  const later = Date.now() + 1;
+  await expect.poll(() => Date.now()).toBeGreaterThan(later);
+  return later;
+}
+
+test('says that nothing is left of a transcript, live and reloaded, without axe violations', async () => {
+  const agent = new EventWriter(it.server, 'follow-tail-none');
+  await agent.write('follow-tail-none', userTurn('r0', 'Question', 'Answer.'));
+  const page = await it.open('/sessions/follow-tail-none');
+  await transcriptOf(page).getByText('Answer.').waitFor();
+  const top = transcriptOf(page).getByRole('paragraph').first();
+  await removeTurnsBefore(it.server, await aMomentLater());
+  const words = /^1 older turn was removed on .*\. What the agent does next appears here\.$/;
+  await expect.poll(() => top.textContent()).toMatch(words);
+  await page.reload();
+  await expect.poll(() => top.textContent()).toMatch(words);
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  await it.leave(page);
+});
+
+test('the list of tasks loses those of removed turns and keeps those that run', async () => {
+  const agent = new EventWriter(it.server, 'follow-tail-tasks');
+  const session = 'follow-tail-tasks';
+  const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);
+  await agent.write(session, [...works('r0', 'ended'), taskEnded('ended', 'completed'), ...works('r1', 'long')]);
+  const isOld = await aMomentLater();
+  await agent.write(session, [...works('r2', 'late'), taskEnded('late', 'completed')]);
+  const page = await it.load(`/sessions/${session}`);
+  await page.setViewportSize({ width: 1680, height: 900 });
+  const words = (...names: string[]) => names.map((name) => expect.stringMatching(`the ${name} task`));
+  const listed = () => page.getByRole('complementary', { name: 'Tasks' }).getByRole('link').allTextContents();
+  await expect.poll(listed).toEqual(words('long', 'late', 'ended'));
+  await removeTurnsBefore(it.server, isOld);
+  await expect.poll(listed).toEqual(words('long', 'late'));
+  await page.reload();
+  await expect.poll(listed).toEqual(words('long', 'late'));
+  await it.leave(page);
+});
