@@ -84,12 +84,19 @@ test('permission can be allowed once its whole input was on screen, and denied b
   await page.keyboard.press('a');
   await allowOf(card).click({ force: true });
   expect(runner.commands).toEqual([]);
-  // The keyboard alone scrolls it.
-  await card.getByRole('group', { name: 'Input' }).focus();
+  // The keyboard alone scrolls it. A busy page does not see what two presses in one frame skip: those start over.
+  const input = card.getByRole('group', { name: 'Input' });
+  await input.focus();
   await expect
     .poll(async () => {
       await page.keyboard.press('PageDown');
-      return allowOf(card).isEnabled();
+      const isAtEnd = await input.evaluate(async (box) => {
+        for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+        return box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
+      });
+      if (await allowOf(card).isEnabled()) return true;
+      if (isAtEnd) await page.keyboard.press('Home');
+      return false;
     })
     .toBe(true);
   await card.getByText('Scroll through all of the input to allow it.').waitFor({ state: 'hidden' });
