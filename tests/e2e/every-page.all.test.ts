@@ -1,0 +1,279 @@
+import type { Frame, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { barriers, barriersInBothThemes } from '../support/barriers';
+import { openProfile } from '../support/chromium';
+import { type EmbeddedSession, embedToken, newSession, permissionAsked, showsTranscript } from '../support/embed-scene';
+import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+import { EventWriter } from '../support/event-writer';
+import { LogWriter } from '../support/log-writer';
+import { addMembers } from '../support/members';
+import { playRecording } from '../support/play-recording';
+import { sidewaysScrollers } from '../support/sideways-scrollers';
+import { anotherSite, newSignInLink } from '../support/sign-in-link';
+import { live } from '../support/transcript-page';
+import { taskStarted, userTurn } from '../support/turn-events';
+import { type OwnVisit, visitOwn } from '../support/visit';
+import { WireRunner } from '../support/wire-runner';
+
+/**
+ * Every page in both themes, at the width of a phone and of a desk: no barrier that axe knows of, and no page that
+ * scrolls sideways. Pages with states of their own (an open card, a selection) have them in their own files.
+ */
+
+const WIDTHS = [360, 1280] as const;
+
+interface Shown {
+  path: string;
+  /** Resolves once the page shows what is to be looked at. */
+  until?: (page: Page) => Promise<unknown>;
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+const unfoldAll = (page: Page) =>
+  page.evaluate(() => {
+    for (const box of document.querySelectorAll('details')) box.open = true;
+  });
+
+const PAGES: Record<string, Shown> = {
+  'the start page': { path: '/' },
+  'a session with tasks': { path: '/sessions/demo-test-run' },
+  'a session with subagents': { path: '/sessions/demo-research' },
+  'a session that asks': { path: '/sessions/asks' },
+  'a session of wide content': { path: '/sessions/wide' },
+  agents: { path: '/agents' },
+  'an agent': { path: '/agents/agent-demo-test-run' },
+  'the log of an agent': {
+    path: '/agents/asker/logs',
+    until: (page) => page.getByText('A line of the log').waitFor(),
+  },
+  'an empty log': {
+    path: '/agents/agent-demo-test-run/logs',
+    until: (page) => page.getByText('This agent has not written a log line yet').waitFor(),
+  },
+  'the inbox': { path: '/inbox' },
+  'the page of the visitor': { path: '/settings' },
+  'the access page': { path: '/settings/access', until: (page) => press(page, 'Create a token') },
+  'the members page': {
+    path: '/settings/members',
+    until: (page) => page.getByRole('table', { name: 'Members' }).waitFor(),
+  },
+  'the audit page': {
+    path: '/settings/audit',
+    until: async (page) => {
+      await press(page, 'Check the chain');
+      await page.getByText('The chain is whole').waitFor();
+      await page.locator('summary').first().click();
+    },
+  },
+  'the storage page': { path: '/settings/storage' },
+  'the API page': { path: '/settings/api' },
+  'the part of the API for sessions': { path: '/settings/api/sessions', until: unfoldAll },
+  'the part of the API for acting': { path: '/settings/api/acting', until: unfoldAll },
+  'the types of the API': { path: '/settings/api/types', until: unfoldAll },
+  'a type of the API': { path: '/settings/api/types/SessionSummary' },
+  'the signed-out page after a wrong token': { path: '/signed-out?reason=wrong-token' },
+  'the signed-out page after an old link': { path: '/signed-out?reason=old-link' },
+  'a page that is missing': { path: '/nowhere' },
+};
+
+const WIDE = `A word of ${'length'.repeat(60)}, a path /${'folder/'.repeat(40)}file.ts, and
+
+\`\`\`ts
+const line = '${'code '.repeat(60)}';
+\`\`\`
+
+| ${Array.from({ length: 14 }, (_, at) => `column ${at}`).join(' | ')} |
+|${' --- |'.repeat(14)}
+| ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
+`;
+
+describe('the dashboard', () => {
+  let it: OwnVisit;
+  let removeMembers: () => Promise<void>;
+  beforeAll(async () => {
+    it = await visitOwn();
+    await playRecording(it.server, 'demo/test-run');
+    await playRecording(it.server, 'demo/research');
+    const wide = 'w'.repeat(200);
+    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE));
+    const asker = new EventWriter(it.server, 'asker');
+    await asker.write('asks', [...userTurn('r1', 'Run it', 'May I?'), permissionAsked('q1')]);
+    await asker.failHook('Stop', 'exit 3', 'asks');
+    await asker.staysInTouch();
+    await new LogWriter(it.server, 'asker', 'asker-log').write([
+      { message: 'A line of the log' },
+      { message: 'It broke', level: 'error' },
+    ]);
+    removeMembers = await addMembers(it.server);
+  });
+  afterAll(async () => {
+    await removeMembers();
+    await it.close();
+    expect(it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one))).toEqual([]);
+  });
+
+  describe.each(WIDTHS)('at %i px', (width) => {
+    test.each(Object.keys(PAGES))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
+      await expectNoBarrier(it, PAGES[name] as Shown, width);
+    });
+
+    test('the page that asks before a sign-in has no barrier', async () => {
+      const { context, close } = await openProfile();
+      onTestFinished(close);
+      const page = await context.newPage();
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(
+        await anotherSite(`<script>location.href = ${JSON.stringify(await newSignInLink(it.server))}</script>`),
+      );
+      await page.getByRole('heading', { name: 'Sign in?' }).waitFor();
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect([colorScheme, await barriers(page)]).toEqual([colorScheme, []]);
+      }
+      expect(await sidewaysScrollers(page)).toEqual([]);
+    });
+  });
+
+  test('at 360 px the note of an empty log is below its toolbar', async () => {
+    const page = await open(it, '/agents/agent-demo-test-run/logs', 360);
+    const note = page.getByText('This agent has not written a log line yet');
+    await note.waitFor();
+    const [above, below] = [await page.getByRole('toolbar', { name: 'Log' }).boundingBox(), await note.boundingBox()];
+    expect(below?.y).toBeGreaterThanOrEqual((above?.y ?? 0) + (above?.height ?? 0));
+    await page.close();
+  });
+});
+
+describe('an empty dashboard', () => {
+  let it: OwnVisit;
+  beforeAll(async () => {
+    it = await visitOwn();
+  });
+  afterAll(async () => {
+    await it.close();
+    expect(it.complaints).toEqual([]);
+  });
+
+  describe.each(WIDTHS)('at %i px', (width) => {
+    test.each(['/', '/agents', '/inbox', '/settings/members'])(
+      '%s has no barrier in light or dark, and does not scroll sideways',
+      (path) => expectNoBarrier(it, { path }, width),
+    );
+  });
+});
+
+describe('an embed', () => {
+  let it: EmbedStage;
+  beforeAll(async () => {
+    it = await embedStage();
+  });
+  afterAll(() => it.close());
+
+  /** A session with a task and a request, whose runner is there. */
+  async function busySession(): Promise<EmbeddedSession> {
+    const session = await newSession(it);
+    await session.agent.status(session.sessionId, { kind: 'test' });
+    const runner = await WireRunner.connect(it.server, session.agentId);
+    onTestFinished(() => runner.leave());
+    await session.agent.write(session.sessionId, [taskStarted('t1', 'Poll the queue'), permissionAsked('ask-1')]);
+    return session;
+  }
+
+  const shells: Record<string, (session: EmbeddedSession) => Promise<Page>> = {
+    'of a session for a viewer': ({ sessionId }) => it.open('crossSite', `session=${sessionId}`),
+    'of a session for an operator': ({ sessionId }) => it.open('crossSite', `session=${sessionId}&mayAct=1`),
+    'of a log': ({ agentId }) => it.open('crossSite', `agentLogs=${agentId}`),
+    'of all sessions': () => it.open('crossSite', 'fleet'),
+    'whose tokens are refused': ({ sessionId }) => it.open('crossSite', `session=${sessionId}&rubbish`),
+    'whose token is for another console': ({ sessionId }) =>
+      it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`),
+    'in a frame within a frame': ({ sessionId }) => it.open('sameSite', `session=${sessionId}`, '/around'),
+    'outside a frame': async ({ sessionId }) => {
+      const page = await it.context.newPage();
+      await page.goto(`${it.origin}/embed/sessions/${sessionId}#token=${await embedToken(it, sessionId)}`);
+      return page;
+    },
+  };
+  const shown: Record<string, (frame: Frame) => Promise<unknown>> = {
+    'of a session for a viewer': (frame) => showsTranscript(frame),
+    'of a session for an operator': (frame) => showsTranscript(frame),
+    'of a log': (frame) => frame.getByText('A line of the log').waitFor(),
+    'of all sessions': (frame) => frame.locator('[data-session-row]').first().waitFor(),
+    'whose tokens are refused': (frame) => frame.getByText('has given no token that this server takes').waitFor(),
+    'whose token is for another console': (frame) => frame.getByText('The token that came is for').waitFor(),
+    'in a frame within a frame': (frame) => frame.getByText('stands in a page that is a frame itself').waitFor(),
+    'outside a frame': (frame) => frame.getByText('This page is made to be shown in a frame').waitFor(),
+  };
+
+  test.each(Object.keys(shells))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
+    const session = await busySession();
+    await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([{ message: 'A line of the log' }]);
+    const page = await (shells[name] as (typeof shells)[string])(session);
+    const frame = await embedIn(page, it.origin);
+    await shown[name]?.(frame);
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 700 });
+      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+      const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      expect(inner).toBeLessThanOrEqual(Number(outer));
+    }
+    await page.close();
+  });
+
+  test('whose token is revoked has no barrier in light or dark', async () => {
+    const { sessionId } = await newSession(it);
+    const page = await it.open('crossSite', `session=${sessionId}`);
+    const frame = await embedIn(page, it.origin);
+    await showsTranscript(frame);
+    it.console.refuses = true;
+    await it.front.revoke(it.front.tokens.at(-1) ?? '');
+    await frame.getByRole('alert').filter({ hasText: 'has given no new token' }).waitFor();
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 700 });
+      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+    }
+    it.console.refuses = false;
+    await page.close();
+  });
+});
+
+async function open(it: OwnVisit, path: string, width: number): Promise<Page> {
+  const page = await it.context.newPage();
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  await page.setViewportSize({ width, height: 800 });
+  await page.goto(`${it.server.url}${path}`);
+  if (!/^\/(?:signed-out|nowhere)/.test(path)) await live(page);
+  return page;
+}
+
+async function expectNoBarrier(it: OwnVisit, { path, until }: Shown, width: number): Promise<void> {
+  const page = await open(it, path, width);
+  await until?.(page);
+  expect(await sidewaysScrollers(page)).toEqual([]);
+  if (path.startsWith('/settings')) expect(await wideBoxes(page)).toEqual([]);
+  expect(await backgroundLuminance(page)).toBeGreaterThan(0.9);
+  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await backgroundLuminance(page)).toBeLessThan(0.1);
+  await page.close();
+}
+
+/** The boxes of a settings page that are wider inside than outside. */
+function wideBoxes(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('main, nav')]
+      .filter((box) => box.scrollWidth > box.clientWidth)
+      .map((box) => `${box.tagName}: ${box.scrollWidth} in ${box.clientWidth}`),
+  );
+}
+
+/** 0 is black, 1 is white. */
+function backgroundLuminance(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const pen = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
+    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+    pen.fillRect(0, 0, 1, 1);
+    const [red = 0, green = 0, blue = 0] = pen.getImageData(0, 0, 1, 1).data;
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
+  });
+}
