@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
+import type { NewToken } from '@/lib/protocol/access';
 import type { AuditEntry, AuditPage } from '@/lib/protocol/audit';
 import type { Storage } from '@/lib/protocol/storage';
 import { openProfile } from '../support/chromium';
@@ -71,6 +72,7 @@ test('a token made on the page opens what its role may read, until it is revoked
 });
 
 test('the audit page narrows to an action, exports what it shows, and checks the chain', async () => {
+  await createAndRevoke();
   const page = await open('/settings/audit');
   const entries = page.getByRole('list', { name: 'Entries' }).getByRole('listitem');
   await page.getByLabel('Action').selectOption('revoke credential');
@@ -88,6 +90,15 @@ test('the audit page narrows to an action, exports what it shows, and checks the
   expect(await checked.textContent()).toContain(newest[0]?.hash);
   await it.leave(page);
 });
+
+/** Creates a token and revokes it, which are two entries of the audit. */
+async function createAndRevoke(): Promise<void> {
+  const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ role: 'viewer', name: 'settings audit' });
+  const made = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
+  const { credential } = (await made.json()) as NewToken;
+  await fetch(`${it.server.url}/api/v1/credentials/${credential.id}`, { method: 'DELETE', headers });
+}
 
 const every = (pattern: RegExp) => (texts: string[]) => texts.length > 0 && texts.every((text) => pattern.test(text));
 
