@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { SCALED_TEST_MS, scaled } from '../support/scale';
+import { scaled } from '../support/scale';
 import { judge, pause, setUp, untilUnderLoad } from '../support/scene';
 
 /**
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
-  test('keeps each record once when the server is killed', { timeout: SCALED_TEST_MS }, async () => {
+  test('keeps each record once when the server is killed', async () => {
     const scene = await setUp(`server ${serial}`, server, [`north-${serial}`, `south-${serial}`]);
     for (let kills = 0; kills < KILLS.server; kills += 1) {
       await untilUnderLoad(scene);
@@ -32,7 +32,7 @@ describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
     expect(scene.watcher.connections).toBeGreaterThan(KILLS.server);
   });
 
-  test('keeps each record once when runners are killed', { timeout: SCALED_TEST_MS }, async () => {
+  test('keeps each record once when runners are killed', async () => {
     const scene = await setUp(`runners ${serial}`, server, [`red-${serial}`, `green-${serial}`]);
     for (let kills = 0; kills < KILLS.runner; kills += 1) {
       const runner = scene.random.pick(scene.runners);
@@ -43,7 +43,7 @@ describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
     await judge(scene);
   });
 
-  test('keeps each record once when server and runners are killed at once', { timeout: SCALED_TEST_MS }, async () => {
+  test('keeps each record once when server and runners are killed at once', async () => {
     const scene = await setUp(`both ${serial}`, server, [`spring-${serial}`, `autumn-${serial}`]);
     for (let kills = 0; kills < KILLS.both; kills += 1) {
       await untilUnderLoad(scene);

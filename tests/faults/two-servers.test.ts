@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
+import { scaled } from '../support/scale';
 import { judge, setUpBeside, untilUnderLoad } from '../support/scene';
 
 /** Nobody means to do it, but a second `npm start` in another terminal is easily typed. */
+const ROUNDS = scaled(10, 200);
+
 let first: LiveServer;
 let second: LiveServer;
 beforeAll(async () => {
@@ -14,8 +17,8 @@ afterAll(async () => {
   await first.stop();
 });
 
-test('two servers on one data directory take from both sides, and either shows all of it', async () => {
+test('two servers on one data directory both ingest, and each shows everything', async () => {
   const scenes = await setUpBeside('two servers', [first, second], ['left', 'right']);
-  for (const scene of scenes) for (let round = 0; round < 5; round += 1) await untilUnderLoad(scene);
+  for (let round = 0; round < ROUNDS; round += 1) await Promise.all(scenes.map(untilUnderLoad));
   await judge(...scenes);
 });

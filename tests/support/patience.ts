@@ -1,3 +1,5 @@
+import { scaled } from './scale';
+
 /**
  * How long every test waits for what must come, in ms. What comes is waited for no longer than it takes; what hangs fails
  * by this. So no test has to guess how fast a machine is. A wait with a limit of its own says that something is there by
@@ -5,8 +7,11 @@
  */
 export const WAIT_MS = Number(process.env.INTERLUDE_TEST_WAIT_MS ?? 60_000);
 
-/** How long a test or a hook may take, in ms: what hangs ends by it, and what is slow on a busy machine does not. */
-export const TEST_MS = 300_000;
+/**
+ * How long a test or a hook may take, in ms: what hangs ends by it, and what is slow on a busy machine does not. Long
+ * forms take hours.
+ */
+export const TEST_MS = scaled(300_000, 4 * 60 * 60_000);
 
 /** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
 const PATIENCE_MS = 120_000;
