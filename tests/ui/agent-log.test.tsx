@@ -1,6 +1,5 @@
 // @vitest-environment happy-dom
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
-import { useSyncExternalStore } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { AgentLog } from '@/components/logs/agent-log';
@@ -9,22 +8,8 @@ import { NowProvider } from '@/components/ui/now';
 import { matchesLine } from '@/lib/projections/log-filter';
 import { compileLogRegex } from '@/lib/projections/log-regex';
 import type { LogLine, LogPage } from '@/lib/protocol/read-models';
+import { NextPage } from '../support/next-page';
 import { scriptedFetch } from './scripted-stream';
-
-/** The address, as Next follows it: `history.replaceState` renders again whatever reads it. */
-const address = vi.hoisted(() => ({ listeners: new Set<() => void>() }));
-vi.mock('next/navigation', () => ({
-  useSearchParams: () => {
-    const search = useSyncExternalStore(
-      (listener) => {
-        address.listeners.add(listener);
-        return () => address.listeners.delete(listener);
-      },
-      () => location.search,
-    );
-    return new URLSearchParams(search);
-  },
-}));
 
 const NOW = 1_795_170_000_000;
 const aLine = (at: number, fields: Partial<LogLine> = {}): LogLine => ({
@@ -47,11 +32,6 @@ beforeEach(() => {
   stored = Array.from({ length: 20 }, (_, at) => aLine(at + 1));
   refusal = null;
   history.replaceState(null, '', '/agents/a/logs');
-  const replace = history.replaceState.bind(history);
-  vi.spyOn(history, 'replaceState').mockImplementation((...given) => {
-    replace(...given);
-    for (const listener of address.listeners) listener();
-  });
   // rows are laid out in a box of some height only
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(800);
   vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(800);
@@ -87,11 +67,13 @@ function pageOf(params: URLSearchParams): LogPage {
 function open(search = '') {
   history.replaceState(null, '', `/agents/a/logs${search}`);
   return render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <AgentLog agentId="a" />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <AgentLog agentId="a" />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
 }
 const messages = () =>

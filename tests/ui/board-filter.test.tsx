@@ -6,10 +6,9 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { noSessions } from '@/lib/protocol/agent-state';
 import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
+import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';
-
-vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams(location.search) }));
 
 /** More than one page, and no more than are laid out at once. */
 const AGENTS = 24;
@@ -49,11 +48,13 @@ function pageFrom(from: number): AgentList {
 async function open(search = '') {
   history.replaceState(null, '', `/agents${search}`);
   render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <AgentBoard initial={pageFrom(0)} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <AgentBoard initial={pageFrom(0)} />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
   await screen.findByText(new RegExp(`${all.length.toLocaleString('en')} agents, by`));
 }

@@ -4,10 +4,10 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
+import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams() }));
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
@@ -17,11 +17,13 @@ it('agents are sorted by whatever a column would sort them by, also where it has
   vi.stubGlobal('fetch', scriptedFetch().fetch);
   const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];
   render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <AgentBoard initial={{ agents, position: '1', next: null, count: 3 }} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <AgentBoard initial={{ agents, position: '1', next: null, count: 3 }} />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
   const names = () => screen.getAllByRole('link').map(({ textContent }) => textContent);
   const sorts = screen.getByRole('combobox', { name: 'Sort by' });

@@ -11,10 +11,9 @@ import { useStart } from '@/components/live/use-fleet';
 import { NowProvider } from '@/components/ui/now';
 import type { Frame } from '@/lib/protocol/frames';
 import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
-
-vi.mock('next/navigation', () => ({ useRouter: () => ({ push: () => {} }) }));
 
 let script: ReturnType<typeof scriptedFetch>;
 let told: string[];
@@ -88,11 +87,13 @@ function Page({
 
 async function openPage(position: string, items: readonly InboxItem[] | null, next: string | null = null) {
   const page = render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <Page position={position} items={items} next={next} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <Page position={position} items={items} next={next} />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
   const stream = await nextStream(0);
   return { page, stream };

@@ -2,24 +2,20 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
+import * as barChart from '@/components/agents/bar-chart';
 import { countTicks } from '@/components/agents/count-ticks';
 import { FleetCharts } from '@/components/agents/fleet-charts';
 import { type Activity, durationSteps } from '@/lib/protocol/activity';
 
-/** What is drawn, without a canvas. */
-const drawn = vi.hoisted(() => ({ lastIsOpen: [] as (boolean | undefined)[] }));
-vi.mock('@/components/agents/bar-chart', () => ({
-  BarChart: ({ lastIsOpen }: { lastIsOpen?: boolean }) => {
-    drawn.lastIsOpen.push(lastIsOpen);
-    return null;
-  },
-}));
 afterEach(() => {
   cleanup();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
-it('the minute that is not over is drawn apart, and its figure and the words say that it is so far', async () => {
+it('the chart of events marks the current minute as so far, in its bar, figure and summary', async () => {
+  // There is no canvas to draw on.
+  const drawn = vi.spyOn(barChart, 'BarChart').mockReturnValue(null as never);
   const since = Date.UTC(2026, 0, 1, 12, 0);
   const activity: Activity = {
     position: '1',
@@ -40,7 +36,9 @@ it('the minute that is not over is drawn apart, and its figure and the words say
   ).toBeDefined();
   const figures = screen.getAllByRole('row').map(({ textContent }) => textContent);
   expect(figures.slice(1, 4).map((text) => text?.replace(/^\d\d:\d\d/, ''))).toEqual(['40', '60', ', so far7']);
-  expect(drawn.lastIsOpen).toEqual([true, undefined]);
+  const bars = drawn.mock.calls.map(([{ values, lastIsOpen }]) => [values.length, lastIsOpen]);
+  expect(bars).toContainEqual([3, true]);
+  expect(bars).not.toContainEqual([durationSteps([]).length, true]);
 });
 
 it('the axis of counts ends with a tick above the greatest of them', () => {

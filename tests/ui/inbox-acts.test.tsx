@@ -11,15 +11,10 @@ import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@/lib
 import type { Obligation, SessionObligations, TranscriptPage } from '@/lib/protocol/read-models';
 import { API_BASE } from '@/lib/protocol/version';
 import type { WebhookDeliveries, WebhookStatus } from '@/lib/protocol/webhook';
+import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';
 import { aMessage, anInboxItem, aTurn } from './rows';
 import { scriptedFetch } from './scripted-stream';
-
-vi.mock('next/navigation', () => ({
-  useRouter: () => ({ push: () => {} }),
-  usePathname: () => '/inbox',
-  useSearchParams: () => new URLSearchParams(location.search),
-}));
 
 /** What was posted, by its path. */
 let posted: { path: string; body: Record<string, unknown> }[];
@@ -55,11 +50,13 @@ function open(items: InboxItem[]) {
   const initial: InboxList = { items, position: '10', next: null, counts };
   answers['/inbox'] ??= initial;
   render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <InboxPage initial={initial} requestCode={nothingAsked} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <InboxPage initial={initial} requestCode={nothingAsked} />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
 }
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));

@@ -8,15 +8,9 @@ import { useCardKeys } from '@/components/requests/card-keys';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { type InboxItem, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';
 import { scriptedFetch } from './scripted-stream';
-
-const address = vi.hoisted(() => ({ search: '' }));
-vi.mock('next/navigation', () => ({
-  useRouter: () => ({ push: () => {} }),
-  usePathname: () => '/inbox',
-  useSearchParams: () => new URLSearchParams(address.search),
-}));
 
 let asked: URLSearchParams[];
 /** What the server answers. */
@@ -24,7 +18,7 @@ let answer: (asked: URLSearchParams) => InboxList | Promise<InboxList>;
 
 beforeEach(() => {
   const script = scriptedFetch();
-  address.search = '';
+  history.replaceState(null, '', '/inbox');
   asked = [];
   pressed = [];
   answer = () => ({ items: [], position: '10', next: null, counts: noItems() });
@@ -60,11 +54,13 @@ const first: InboxList = { items: some('permission', 3), position: '10', next: '
 
 function open(initial: InboxList) {
   return render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <InboxPage initial={initial} requestCode={requestCode} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <InboxPage initial={initial} requestCode={requestCode} />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
 }
 const kinds = () =>
@@ -79,7 +75,7 @@ it('names every kind that the server has, with how many there are, and says of w
 });
 
 it('asks the server for a kind in the address, and does not say that there is none before it has answered', async () => {
-  address.search = 'kind=delivery-gap';
+  history.replaceState(null, '', '/inbox?kind=delivery-gap');
   let answered = (_list: InboxList) => {};
   answer = () =>
     new Promise((resolve) => {
@@ -104,7 +100,7 @@ it('asks the server for a kind in the address, and does not say that there is no
 });
 
 it('says that nothing of a kind needs anybody once the server has said so', async () => {
-  address.search = 'kind=failure';
+  history.replaceState(null, '', '/inbox?kind=failure');
   open(first);
   expect(screen.queryByText('Nothing of this kind needs you.')).toBeNull();
   expect(await screen.findByText('Nothing of this kind needs you.')).toBeDefined();

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { cleanup, render } from '@testing-library/react';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest';
+import * as headerPart from '@/app/(console)/sessions/[sessionId]/session-header';
 import type { SessionStart } from '@/app/(console)/sessions/[sessionId]/session-stores';
 import { SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
 import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
@@ -8,34 +9,19 @@ import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
+import * as transcriptPart from '@/components/transcript/transcript';
 import { NowProvider } from '@/components/ui/now';
 import { noSessions } from '@/lib/protocol/agent-state';
-import type { Turn } from '@/lib/protocol/read-models';
 import { API_BASE } from '@/lib/protocol/version';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
-/** How often each part was rendered; the parts themselves are the real ones. */
-/** Without a layout no row of a transcript is laid out. */
-const given = vi.hoisted((): { turns: readonly Turn[] } => ({ turns: [] }));
-const renders = vi.hoisted(() => ({ header: 0, transcript: 0 }));
-vi.mock('@/app/(console)/sessions/[sessionId]/session-header', async (original) => {
-  const real = await original<typeof import('@/app/(console)/sessions/[sessionId]/session-header')>();
-  const SessionHeader: typeof real.SessionHeader = (props) => {
-    renders.header += 1;
-    return real.SessionHeader(props);
-  };
-  return { ...real, SessionHeader };
-});
-vi.mock('@/components/transcript/transcript', async (original) => {
-  const real = await original<typeof import('@/components/transcript/transcript')>();
-  const Transcript: typeof real.Transcript = (props) => {
-    renders.transcript += 1;
-    given.turns = props.state.turns;
-    return real.Transcript(props);
-  };
-  return { ...real, Transcript };
-});
+/** Counts how often each part is rendered, and what the transcript is given: without a layout it shows no rows. */
+let header: MockInstance<typeof headerPart.SessionHeader>;
+let transcript: MockInstance<typeof transcriptPart.Transcript>;
+const renders = () => ({ header: header.mock.calls.length, transcript: transcript.mock.calls.length });
+const turnsGiven = () => transcript.mock.lastCall?.[0].state.turns;
+
 const shown = aSession({ id: 'shown', title: 'Shown here' });
 const other = aSession({ id: 'other', title: 'Another one' });
 const start: SessionStart = {
@@ -57,6 +43,8 @@ let script: ReturnType<typeof scriptedFetch>;
 /** What the server answers, by the path below its base. */
 let answers: Record<string, unknown>;
 beforeEach(() => {
+  header = vi.spyOn(headerPart, 'SessionHeader');
+  transcript = vi.spyOn(transcriptPart, 'Transcript');
   script = scriptedFetch();
   answers = {};
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
@@ -100,7 +88,7 @@ async function nextStream(known: number): Promise<ScriptedStream> {
 it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
   const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
   const { page, stream } = await openPage();
-  const before = { ...renders };
+  const before = renders();
   for (let id = 11; id < 40; id++) {
     stream.send(
       {
@@ -112,25 +100,27 @@ it('news of other sessions renders neither the transcript nor the header of the 
     );
     await page.findByText(`Busy ${id}`);
   }
-  expect(renders).toEqual(before);
+  expect(renders()).toEqual(before);
   expect(subscribe.mock.calls.map(([topic]) => topic).sort()).toEqual(['fleet', 'session:shown']);
 
   const renamed = { ...shown, title: 'Shown anew', updatedPosition: '100' };
   stream.send({ event: 'session', id: '100', data: renamed });
   await page.findByRole('heading', { name: 'Shown anew' });
-  expect([renders.header > before.header, renders.transcript]).toEqual([true, before.transcript]);
+  expect(renders().header).toBeGreaterThan(before.header);
+  expect(renders().transcript).toBe(before.transcript);
 });
 
 it('what the shown session says renders its transcript, and its header only for what that shows', async () => {
   const { stream } = await openPage();
-  const before = { ...renders };
+  const before = renders();
   for (let id = 11; id < 20; id++) {
     const event = { type: 'TEXT_MESSAGE_CHUNK' as const, messageId: 'm2', role: 'assistant' as const, delta: `${id} ` };
     const data = { sessionId: 'shown', agentId: 'agent-1', seq: id, occurredAt: id, receivedAt: id, event };
     stream.send({ event: 'session-event', id: String(id), data });
-    await vi.waitFor(() => expect(JSON.stringify(given.turns)).toContain(`${id} "`));
+    await vi.waitFor(() => expect(JSON.stringify(turnsGiven())).toContain(`${id} "`));
   }
-  expect([renders.header, renders.transcript > before.transcript]).toEqual([before.header, true]);
+  expect(renders().header).toBe(before.header);
+  expect(renders().transcript).toBeGreaterThan(before.transcript);
 });
 
 it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
@@ -155,7 +145,7 @@ it('after a gap all that is shown is read again, at whatever position, and the s
   stream.cut();
   const next = (await nextStream(known)).accept('gap', '7');
   await page.findByText('Restored');
-  await vi.waitFor(() => expect(given.turns).toEqual(turns));
+  await vi.waitFor(() => expect(turnsGiven()).toEqual(turns));
   expect(page.queryByText('Gone with the disk')).toBeNull();
   next.send({ event: 'session', id: '8', data: { ...other, title: 'Goes on', updatedPosition: '8' } });
   await page.findByText('Goes on');

@@ -7,10 +7,9 @@ import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
 import { noSessions } from '@/lib/protocol/agent-state';
 import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import { NextPage } from '../support/next-page';
 import { aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';
-
-vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams(location.search) }));
 
 /** Idle sessions on the server: more than two of its pages. */
 const SESSIONS = 23;
@@ -65,11 +64,13 @@ function Page() {
 const open = (search = '') => {
   history.replaceState(null, '', `/${search}`);
   return render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <Page />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <Page />
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
 };
 

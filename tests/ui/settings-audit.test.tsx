@@ -5,9 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AuditPage } from '@/components/settings/audit-page';
 import { NowProvider } from '@/components/ui/now';
 import type { AuditCheck, AuditEntry, AuditRemoved, AuditPage as Page } from '@/lib/protocol/audit';
-
-const address = vi.hoisted(() => ({ search: '' }));
-vi.mock('next/navigation', () => ({ useSearchParams: () => new URLSearchParams(address.search) }));
+import { NextPage } from '../support/next-page';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const ACTIONS = ['create token', 'revoke credential'];
@@ -40,7 +38,7 @@ let check: AuditCheck;
 let asked: string[];
 
 beforeEach(() => {
-  address.search = '';
+  history.replaceState(null, '', '/settings/audit');
   entries = [anEntry(3), anEntry(2, { action: 'revoke credential' }), anEntry(1)];
   removed = null;
   check = { entries: 3, head: 'hash-3', brokenAt: null, removed: null };
@@ -55,7 +53,6 @@ beforeEach(() => {
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
-  window.history.replaceState(null, '', location.pathname);
 });
 
 function pageOf(filter: URLSearchParams): Page {
@@ -67,14 +64,18 @@ function pageOf(filter: URLSearchParams): Page {
 }
 
 function open(search = ''): void {
-  address.search = search;
+  history.replaceState(null, '', `/settings/audit?${search}`);
   const first = { query: search, page: pageOf(new URLSearchParams(search)) };
   render(
-    <NowProvider renderedAt={NOW}>
-      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1e6 } } })}>
-        <AuditPage first={first} actions={ACTIONS} />
-      </QueryClientProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={NOW}>
+        <QueryClientProvider
+          client={new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1e6 } } })}
+        >
+          <AuditPage first={first} actions={ACTIONS} />
+        </QueryClientProvider>
+      </NowProvider>
+    </NextPage>,
   );
 }
 const rows = () => document.querySelectorAll('ol[aria-label="Entries"] > li');

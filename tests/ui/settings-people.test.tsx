@@ -9,10 +9,8 @@ import { YouPage } from '@/components/settings/you-page';
 import { NowProvider } from '@/components/ui/now';
 import type { CredentialSummary, Me, MemberSummary } from '@/lib/protocol/access';
 import { EVERYTHING, type Role } from '@/lib/protocol/scope';
+import { NextPage } from '../support/next-page';
 import { layOut, settle } from './laid-out';
-
-const address = vi.hoisted(() => ({ path: '/settings' }));
-vi.mock('next/navigation', () => ({ usePathname: () => address.path }));
 
 const NOW = Date.UTC(2026, 0, 1);
 const HOUR_MS = 60 * 60_000;
@@ -67,6 +65,7 @@ let read: unknown;
 let answer: (body: Record<string, unknown>) => Response;
 
 beforeEach(() => {
+  history.replaceState(null, '', '/settings');
   vi.useFakeTimers({ now: NOW });
   layOut();
   sent = [];
@@ -87,9 +86,11 @@ afterEach(() => {
 const open = (page: ReactNode) =>
   act(async () =>
     render(
-      <NowProvider renderedAt={NOW}>
-        <QueryClientProvider client={new QueryClient()}>{page}</QueryClientProvider>
-      </NowProvider>,
+      <NextPage>
+        <NowProvider renderedAt={NOW}>
+          <QueryClientProvider client={new QueryClient()}>{page}</QueryClientProvider>
+        </NowProvider>
+      </NextPage>,
     ),
   );
 const press = (name: string | RegExp) =>
@@ -123,7 +124,7 @@ it.each([
   [true, ['You', 'Access', 'Members', 'Audit', 'Storage', 'API']],
   [false, ['You', 'API']],
 ])('leads to the pages that a visitor may see (admin: %s)', async (isAdmin, places) => {
-  address.path = '/settings/api/sessions';
+  history.replaceState(null, '', '/settings/api/sessions');
   await open(<SettingsNav isAdmin={isAdmin} />);
   const links = screen.getAllByRole('link');
   expect(links.map(({ textContent }) => textContent)).toEqual(places);
