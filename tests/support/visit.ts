@@ -17,7 +17,7 @@ export interface Visit<Server = SharedDashboard> {
   open(path: string): Promise<Page>;
   /** Loads the path in a new tab, as a bookmark does. */
   load(path: string): Promise<Page>;
-  /** Gives a tab back for the next `open`, with its window, media and routes reset. */
+  /** Gives a tab back for the next `open`, with its window, media, routes and focus reset. */
   leave(page: Page): Promise<void>;
   /** GET of a read model below /api/v1, with the bearer token. */
   read<Body>(path: string): Promise<Body>;
@@ -116,10 +116,10 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       spare.page = null;
       if (page === null || page.isClosed()) return load(path);
       const target = `${origin}${path}`;
-      // A link to the page that is shown would keep what the last test did to it. A list also keeps its filters then.
-      const [here, there] = [new URL(page.url()), new URL(target)];
-      const isSameList = here.pathname === there.pathname && here.search !== there.search;
-      if (page.url() === target || isSameList) await page.goto(target);
+      // A link to the page that is shown would keep what the last test did to it. A list keeps its filters from page to
+      // page, whatever the address of a link says.
+      const isFiltered = [page.url(), target].some((url) => new URL(url).search !== '');
+      if (isFiltered || page.url() === target) await page.goto(target);
       else await follow(page, target);
       return page;
     },
@@ -128,6 +128,8 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       await page.setViewportSize(window);
       await page.emulateMedia({ colorScheme: null, reducedMotion: 'reduce' });
       await page.mouse.move(0, 0);
+      // A focused row would hold the order of its list on the next page, too.
+      await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
       if (spare.page !== null && spare.page !== page) await spare.page.close();
       spare.page = page;
     },
