@@ -6,9 +6,13 @@ import { databaseAt } from '../support/database';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { seededRandom } from '../support/random';
+import { scaled } from '../support/scale';
 
 /** A libSQL server behind a gateway that says things of its own in the place of answers. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+
+/** Of each of four writers. */
+const BATCHES = scaled(12, 2_000);
 
 const PAGE = '<!doctype html><title>Please wait</title>';
 
@@ -72,11 +76,11 @@ suites('a libSQL server whose answers a gateway spoils', () => {
     await libsql?.stop();
   });
 
-  test('takes each record once, sets none aside, and says each time when to send again', async () => {
+  test('ingests each record once, quarantines none, and says each time when to retry', async () => {
     gateway.spoil(0.3);
     const statuses = new Set<number>();
     const writers = Array.from({ length: 4 }, async (_, writer) => {
-      for (let batch = 0; batch < 12; batch += 1) {
+      for (let batch = 0; batch < BATCHES; batch += 1) {
         const ids = { agentId: `a${writer}`, sessionId: `s${writer}` };
         const records = [1, 2, 3].map((at) => marker(3 * batch + at, ids));
         for (let status = 0; status !== 200; ) {
@@ -96,8 +100,12 @@ suites('a libSQL server whose answers a gateway spoils', () => {
     const stored = await rows(
       `SELECT session_id, payload->>'value' AS value FROM events WHERE payload->>'name' = 'marker' ORDER BY session_id, position`,
     );
+    const each = 3 * BATCHES;
     expect(stored).toEqual(
-      Array.from({ length: 144 }, (_, at) => ({ session_id: `s${Math.floor(at / 36)}`, value: (at % 36) + 1 })),
+      Array.from({ length: 4 * each }, (_, at) => ({
+        session_id: `s${Math.floor(at / each)}`,
+        value: (at % each) + 1,
+      })),
     );
   });
 
