@@ -37,8 +37,9 @@ function Page({ first }: { first: RequestItem[] }) {
   return (
     <>
       <textarea aria-label="Elsewhere" />
-      {items.map((item) => (
-        <div key={item.position}>{renderRequest(item)}</div>
+      {items.map((item, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: one request may take the place of another
+        <div key={at}>{renderRequest(item)}</div>
       ))}
     </>
   );
@@ -73,6 +74,51 @@ const button = (name: string | RegExp, at: HTMLElement = document.body) => withi
 const click = (element: HTMLElement) => act(async () => fireEvent.click(element));
 const key = (element: Element, name: string) => act(async () => fireEvent.keyDown(element, { key: name }));
 const focus = (element: HTMLElement) => act(async () => element.focus());
+
+it('permission in the place of another cannot be allowed by what was seen of that one', async () => {
+  let isInputSeen = true;
+  const place = new DOMRect(10, 10, 100, 24);
+  class Observer {
+    readonly #seen: (entries: object[]) => void;
+    constructor(seen: (entries: object[]) => void) {
+      this.#seen = seen;
+    }
+    observe(target: Element): void {
+      if (!isInputSeen && target.closest('[aria-label="Input"]') !== null) return;
+      const parts = { boundingClientRect: place, intersectionRect: place };
+      this.#seen([{ target, isIntersecting: true, intersectionRatio: 1, ...parts }]);
+    }
+    unobserve(): void {}
+    disconnect(): void {}
+    takeRecords(): object[] {
+      return [];
+    }
+  }
+  vi.stubGlobal('IntersectionObserver', Observer);
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      constructor(readonly sized: () => void) {}
+      observe(): void {
+        this.sized();
+      }
+      disconnect(): void {}
+    },
+  );
+  await open(permission({ id: 'first', input: { command: 'ls' } }));
+  expect(button('Allow').getAttribute('aria-disabled')).toBe('false');
+  isInputSeen = false;
+  show(permission({ id: 'second', position: '2', digest: 'd2', input: { command: 'rm -rf ~' } }));
+  await act(settle);
+  screen.getByText('rm -rf ~');
+  expect(button('Allow').getAttribute('aria-disabled')).toBe('true');
+  await focus(card());
+  await key(card(), 'a');
+  await click(button('Allow'));
+  expect(posted).toEqual([]);
+  await click(button('Deny'));
+  expect(posted).toMatchObject([{ request: 'second', behavior: 'deny' }]);
+});
 
 describe('a request card', () => {
   it('stays and offers nothing when its request goes while it has the focus, until the focus leaves', async () => {
