@@ -68,19 +68,20 @@ async function run(names) {
   const work = async () => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
       const startedAt = performance.now();
-      const { killedBy, why } = await verdictOn(mutant);
-      const took = `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+      const { killedBy, why, cpuSeconds } = await verdictOn(mutant);
+      const wallSeconds = (performance.now() - startedAt) / 1_000;
       if (killedBy === undefined) fail(mutant, why ?? 'survived');
       else passed += 1;
-      say(killedBy === undefined ? `FAILED  ${mutant.name}: ${why}  ${took}` : `killed  ${mutant.name}  ${took}`);
-      if (killedBy !== undefined) say(`          by ${mutant.test} > ${killedBy}`);
+      const verdict = killedBy === undefined ? `FAILED  ${mutant.name}: ${why}` : `killed  ${mutant.name}`;
+      say(`${verdict} (CPU ${cpuSeconds.toFixed(1)} s, wall ${wallSeconds.toFixed(1)} s)`);
+      if (killedBy !== undefined) say(`        by ${mutant.test} > ${killedBy}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 
   for (const failure of failures) say(`FAILED  ${failure}`);
   const wall = ((performance.now() - beganAt) / 1_000).toFixed(0);
-  say(`${passed} of ${chosen.length} mutants killed in ${wall} s, ${childrenCpuSeconds().toFixed(0)} CPU-seconds`);
+  say(`${passed} of ${chosen.length} mutants killed, CPU ${childrenCpuSeconds().toFixed(0)} s, wall ${wall} s`);
   say(`${passed} passed, ${failures.length} failed`);
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
@@ -92,7 +93,7 @@ async function run(names) {
  * @returns {Promise<Map<string, { isSound: boolean, ms: number }>>}
  */
 async function unmutated(tests) {
-  const { files, output } = await vitest(tests, 'unmutated', AT_ONCE, {});
+  const { files, output, cpuSeconds } = await vitest(tests, 'unmutated', AT_ONCE, {});
   const sound = new Map(
     files.map(({ name, status, assertionResults, startTime, endTime }) => {
       const isSound = status === 'passed' && assertionResults.some((test) => test.status === 'passed');
@@ -101,7 +102,9 @@ async function unmutated(tests) {
   );
   const broken = tests.filter((test) => sound.get(test)?.isSound !== true);
   if (broken.length > 0) say(`${output}\nfailed without a mutant: ${broken.join(', ')}`);
-  else say(`${tests.length} test files pass without a mutant`);
+  say(
+    `${tests.length - broken.length} of ${tests.length} test files pass without a mutant (CPU ${cpuSeconds.toFixed(0)} s)`,
+  );
   return sound;
 }
 
@@ -109,20 +112,20 @@ let runs = 0;
 
 /**
  * @param {Mutant} mutant
- * @returns {Promise<{ killedBy?: string, why?: string }>}
+ * @returns {Promise<{ killedBy?: string, why?: string, cpuSeconds: number }>}
  */
 async function verdictOn({ name, test }) {
   runs += 1;
   const loaded = join(folder, `loaded-${runs}`);
   const env = { INTERLUDE_MUTANT: name, INTERLUDE_MUTANT_LOADED: loaded };
-  const { files, output } = await vitest([test], `mutant-${runs}`, 1, env);
+  const { files, output, cpuSeconds } = await vitest([test], `mutant-${runs}`, 1, env);
   const [file] = files;
-  if (file === undefined) return { why: `vitest did not report: ${output.trim().split('\n').at(-1)}` };
-  if (!existsSync(loaded)) return { why: 'never loaded by its test' };
+  if (file === undefined) return { why: `vitest did not report: ${output.trim().split('\n').at(-1)}`, cpuSeconds };
+  if (!existsSync(loaded)) return { why: 'never loaded by its test', cpuSeconds };
   const killer = file.assertionResults.find(({ status }) => status === 'failed');
-  if (killer !== undefined) return { killedBy: killer.fullName };
-  if (file.status !== 'passed') return { why: `its test file did not run: ${file.message.split('\n')[0]}` };
-  return { why: 'survived' };
+  if (killer !== undefined) return { killedBy: killer.fullName, cpuSeconds };
+  if (file.status !== 'passed') return { why: `its test file did not run: ${file.message.split('\n')[0]}`, cpuSeconds };
+  return { why: 'survived', cpuSeconds };
 }
 
 /**
@@ -130,7 +133,7 @@ async function verdictOn({ name, test }) {
  * @param {string} name of the report
  * @param {number} workers
  * @param {Record<string, string>} env
- * @returns {Promise<{ files: FileReport[], output: string }>} no files if vitest ended without a report
+ * @returns {Promise<{ files: FileReport[], output: string, cpuSeconds: number }>} no files if vitest ended without a report
  */
 async function vitest(files, name, workers, env) {
   const isMutated = env.INTERLUDE_MUTANT !== undefined;
@@ -140,11 +143,15 @@ async function vitest(files, name, workers, env) {
   if (isMutated) args.push('--bail=1');
   args.push('--reporter=json', `--outputFile=${report}`);
   const shared = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
-  const output = await outputOf(args, { ...shared, ...env }, isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS);
-  if (!existsSync(report)) return { files: [], output };
+  const { output, cpuSeconds } = await outputOf(
+    args,
+    { ...shared, ...env },
+    isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS,
+  );
+  if (!existsSync(report)) return { files: [], output, cpuSeconds };
   /** @type {{ testResults: FileReport[] }} */
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
-  return { files: testResults, output };
+  return { files: testResults, output, cpuSeconds };
 }
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -154,7 +161,7 @@ const running = new Set();
  * @param {string[]} args
  * @param {Record<string, string>} env
  * @param {number} limitMs
- * @returns {Promise<string>} with a last line that says so if it took too long
+ * @returns {Promise<{ output: string, cpuSeconds: number }>} the last line of the output says so if it took too long
  */
 function outputOf(args, env, limitMs) {
   return new Promise((resolve, reject) => {
@@ -172,7 +179,9 @@ function outputOf(args, env, limitMs) {
       clearTimeout(limit);
       running.delete(child);
       kill(child);
-      resolve(output);
+      const before = countedCpuSeconds;
+      countedCpuSeconds = childrenCpuSeconds();
+      resolve({ output, cpuSeconds: countedCpuSeconds - before });
     });
   });
 }
@@ -185,6 +194,9 @@ function kill({ pid }) {
     // the whole group has ended
   }
 }
+
+/** What was counted when the last child ended: the rest is that of the next one. */
+let countedCpuSeconds = 0;
 
 /** CPU time of all children that have ended, in seconds; NaN where /proc is missing. */
 function childrenCpuSeconds() {
