@@ -1,14 +1,16 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/** In the project, so that packages are found from it. */
+const FOLDER = join(root, 'node_modules', '.cache', 'interlude-programs');
+
 /** Where each program's bundle lies. */
 const bundles = new Map<string, string>();
-let folder: string | null = null;
 
 /**
  * Starts a program in TypeScript (its path from the project's root) as a process of its own, as `startTypescript` does.
@@ -21,11 +23,12 @@ export function startBundled(path: string, args: string[], options: SpawnOptions
 }
 
 function bundleOf(path: string): string {
-  const outfile = join(bundleFolder(), `${basename(path, '.ts')}.mjs`);
+  const name = `${basename(path, '.ts')}.mjs`;
+  const own = join(FOLDER, `${process.pid}-${name}`);
   buildSync({
     absWorkingDir: root,
     entryPoints: [path],
-    outfile,
+    outfile: own,
     alias: { '@': root },
     bundle: true,
     platform: 'node',
@@ -35,19 +38,9 @@ function bundleOf(path: string): string {
     external: ['libsql'],
     // of packages that are CommonJS
     banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    sourcemap: 'inline',
     logLevel: 'warning',
   });
-  return outfile;
-}
-
-/** In the project, so that packages are found from it. */
-function bundleFolder(): string {
-  if (folder !== null) return folder;
-  const cache = join(root, 'node_modules', '.cache');
-  mkdirSync(cache, { recursive: true });
-  const made = mkdtempSync(join(cache, 'interlude-programs-'));
-  process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-  folder = made;
-  return made;
+  // another process may start what it has bundled itself
+  renameSync(own, join(FOLDER, name));
+  return join(FOLDER, name);
 }
