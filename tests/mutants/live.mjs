@@ -72,7 +72,7 @@ export const LIVE = [
     file: 'lib/fan-out/get-stream.ts',
     find: "lastEventId ? ['Last-Event-ID', lastEventId] : ['after', after]",
     replace: "after ? ['after', after] : ['Last-Event-ID', lastEventId]",
-    test: 'tests/contract/stream.test.ts',
+    test: 'tests/unit/commands/meant-asks.test.ts',
   },
   {
     name: 'reads the position outside the snapshot',

@@ -79,7 +79,7 @@ export const RUNNER = [
     file: 'lib/runner/process-lock.ts',
     find: "return new ProcessLock(client, await client.transaction('write'));",
     replace: "return new ProcessLock(client, await client.transaction('deferred'));",
-    test: 'tests/integration/claim-outbox.test.ts',
+    test: 'tests/unit/runner/process-lock.test.ts',
   },
   {
     name: 'gives the agent an answer to something else than it asks',

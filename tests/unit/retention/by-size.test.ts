@@ -46,8 +46,8 @@ test('retention by size removes the oldest turns of any session until the databa
 
 test('what is open or of the last hour stays, whatever the size, and the log says so once', async () => {
   await server.write([{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }, ...message('m', 'Working on it')], 'busy');
-  await fill(3);
-  server.now += 1;
+  await server.write(userTurn('old', 'Go?', 'Gone.'), 'old');
+  server.now += HOUR_MS;
   await server.write(userTurn('new', 'Go?', 'Gone.'), 'new');
   server.now += HOUR_MS - 1;
   const warned = vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -59,9 +59,8 @@ test('what is open or of the last hour stays, whatever the size, and the log say
 test('retention by size removes nothing of a session whose state is kept for ever', async () => {
   const ended = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { exitCode: 0 } };
   await server.write([...userTurn('r', 'Go?', 'Gone.'), ended], 'exited');
-  server.now += HOUR_MS;
-  await fill(2);
-  server.now += 1;
+  await server.write(userTurn('old', 'Go?', 'Gone.'), 'old');
+  server.now += HOUR_MS + 1;
   vi.spyOn(console, 'error').mockImplementation(() => {});
   const byState = { INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=forever' };
   await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: '0.001', ...byState });

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/access/audit-entry';
+import { checkAudit } from '@/lib/access/read-audit';
+import type { AuditEntry } from '@/lib/protocol/audit';
+import { AccessStage } from '../../support/access-stage';
+
+/** Whoever has the file can write anything into it, but not unnoticed. */
+let stage: AccessStage;
+beforeEach(async () => {
+  stage = await AccessStage.start();
+  for (const target of ['/a', '/b', '/c']) {
+    const who = { actor: 'Ada', actorKind: 'human', role: 'admin', credentialId: 'c1' };
+    const what = { action: 'interrupt', agentId: null, sessionId: null, target, digest: '', origin: '' };
+    await stage.parts.database.writes.run((transaction) =>
+      addEntry(transaction, { at: 1, ...who, ...what, result: 'done', times: 1 }),
+    );
+  }
+});
+afterEach(() => stage.close());
+
+const brokenAt = async () => (await checkAudit(stage.parts.database)).brokenAt;
+
+/** Puts an entry into the file in place of another, with a hash that fits what it says. */
+async function replace(number: number, change: Partial<AuditEntry>, before: string): Promise<void> {
+  const { database } = stage.parts;
+  const { rows } = await database.reader.execute(`SELECT ${AUDIT_COLUMNS} FROM audit WHERE number = ${number}`);
+  const { hash: _, ...kept } = auditFromRow(rows[0] as (typeof rows)[number]);
+  const entry = { ...kept, ...change };
+  await database.writes.run(async (transaction) => {
+    await transaction.execute('DROP TRIGGER audit_is_kept');
+    const args = [entry.target, hashOf(entry, before), number];
+    await transaction.execute({ sql: 'UPDATE audit SET target = ?, hash = ? WHERE number = ?', args });
+  });
+}
+
+test('the chain is broken where an entry says something else than its hash', async () => {
+  expect(await brokenAt()).toBeNull();
+  await stage.parts.database.writes.run(async (transaction) => {
+    await transaction.execute('DROP TRIGGER audit_is_kept');
+    await transaction.execute(`UPDATE audit SET target = '/x' WHERE number = 2`);
+  });
+  expect(await brokenAt()).toBe(2);
+});
+
+test('the chain is broken behind an entry that was replaced together with its hash', async () => {
+  await replace(1, { target: '/x' }, NO_HASH);
+  expect(await brokenAt()).toBe(2);
+});

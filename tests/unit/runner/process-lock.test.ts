@@ -1,0 +1,14 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ProcessLock } from '@/lib/runner/process-lock';
+import { tempDir } from '../../support/temp-dir';
+
+test('a lock is taken once, until it is released', async () => {
+  const file = join(await tempDir(), 'a.lock');
+  const lock = await ProcessLock.take(file, 'The outbox');
+  await expect(ProcessLock.take(file, 'The outbox')).rejects.toThrow(
+    `The outbox is in use by process ${process.pid}; stop that one first`,
+  );
+  await lock.release();
+  await (await ProcessLock.take(file)).release();
+});
