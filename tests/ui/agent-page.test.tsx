@@ -1,15 +1,18 @@
 // @vitest-environment happy-dom
-import { cleanup, render, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import type { AgentDetail } from '@/lib/protocol/read-models';
+import { API_BASE } from '@/lib/protocol/version';
 import { anAgent, anInsight } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
+let script: ReturnType<typeof scriptedFetch>;
 beforeEach(() => {
-  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  script = scriptedFetch();
+  vi.stubGlobal('fetch', script.fetch);
 });
 afterEach(() => {
   cleanup();
@@ -70,4 +73,20 @@ it('says which versions of runner, protocol and provider an agent has, with dire
   const runner = section(/^Runner/);
   expect(runner.textContent).toContain('runner 0.1.0 · protocol 1 · Claude');
   expect(runner.textContent).not.toMatch(/\u202E/);
+});
+
+it('marks every unseen failure as seen at a press, and says why that did not work', async () => {
+  const posted: [string, unknown][] = [];
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    if (typeof init?.body !== 'string') return script.fetch(url, init);
+    posted.push([url.replace(API_BASE, ''), JSON.parse(init.body)]);
+    return Response.json({ error: { code: 'busy', message: 'Busy.' } }, { status: 503 });
+  });
+  show({
+    agent: anAgent({ insightCount: 2 }),
+    insights: [anInsight({ position: '100' }), anInsight({ position: '99' }), anInsight({ position: '9', seenAt: 5 })],
+  });
+  fireEvent.click(screen.getByRole('button', { name: 'Mark as seen' }));
+  expect(await screen.findByText('Not marked: Busy.')).toBeDefined();
+  expect(posted).toEqual([['/agents/agent-1/insights/seen', { upTo: '100' }]]);
 });
