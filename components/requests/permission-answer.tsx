@@ -40,7 +40,7 @@ export function PermissionAnswer(props: {
             const isAllow = option.kind === 'allow';
             return (
               <Choice
-                key={option.id}
+                key={`${option.kind} ${option.id}`}
                 option={option}
                 look={option === first ? 'primary' : isAllow || option.id === '' ? 'plain' : 'denying'}
                 keySign={option === first ? 'a' : option === deny ? 'd' : undefined}
