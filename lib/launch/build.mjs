@@ -87,7 +87,8 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  if (NOT_SOURCES.has(name) || !existsSync(path)) return;
+  // No page is made of documentation.
+  if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
   const entries = listing(path);
   if (entries) {
     for (const entry of entries) addTo(hash, join(path, entry));
