@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience';
+import { TEST_MS, WAIT_MS } from './support/patience.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

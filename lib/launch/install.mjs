@@ -8,7 +8,7 @@ import { LaunchError, say } from './say.mjs';
 
 /** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
 export async function installWhatIsMissing() {
-  if (isPacked || isInstalled()) return;
+  if (isPacked || packagesAreInstalled()) return;
   say('Installing packages (npm ci) …');
   // Building needs the development packages too, whatever NODE_ENV says.
   const args = ['ci', '--include=dev'];
@@ -19,10 +19,10 @@ export async function installWhatIsMissing() {
 }
 
 /**
- * Compares what npm says it has installed with the lock file, package by package: times say little after a checkout,
- * and a lock file may change without a change for this machine. What is optional may be for another platform.
+ * Compares what npm has installed with the lock file, package by package: file times say little after a checkout, and a
+ * lock file may change without a change for this machine. Optional packages may be for another platform.
  */
-function isInstalled() {
+export function packagesAreInstalled() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
   const present = packagesOf(join(root, 'node_modules', '.package-lock.json'));
   if (!wanted || !present) return false;

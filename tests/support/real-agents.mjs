@@ -29,12 +29,22 @@ export const REAL_AGENTS = {
 const LIMIT_MS = 300_000;
 const MARK = '.installed';
 
+/** The folder in which each agent has a folder of its own. */
+export function agentsFolder() {
+  return process.env.INTERLUDE_TEST_AGENTS_DIR ?? join(root, 'node_modules', '.cache', 'interlude-real-agents');
+}
+
+/** The names of the agents that are installed. */
+export function installedAgents() {
+  return Object.keys(REAL_AGENTS).filter((name) => existsSync(join(agentsFolder(), name, MARK)));
+}
+
 /**
  * @param {readonly string[]} names
- * @returns {Promise<{ folder: string, missing: string[] }>} `missing`: those that can't be had, each with why
+ * @returns {Promise<{ folder: string, missing: string[] }>} `missing`: those that can't be installed, each with why
  */
 export async function ensureRealAgents(names) {
-  const folder = process.env.INTERLUDE_TEST_AGENTS_DIR ?? join(root, 'node_modules', '.cache', 'interlude-real-agents');
+  const folder = agentsFolder();
   const missing = [];
   for (const name of names) {
     const trouble = await install(name, join(folder, name));

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../lib/launch/root.mjs';
+import { ensureAgentSdk } from './support/agent-sdk.mjs';
+import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
+import { ensureLibsqlServer } from './support/libsql-server.mjs';
+import { ensurePrism } from './support/prism.mjs';
+import { ensureVercelCli } from './support/vercel-build.mjs';
+import { ensureWorkerd } from './support/workerd.mjs';
+
+/**
+ * The programs that some stages need beside the packages of package.json. All but Chromium go to a folder below
+ * node_modules/.cache.
+ *
+ * @typedef {object} Install
+ * @property {string} what
+ * @property {number} megabytes on the disk
+ * @property {string} [folder] below node_modules/.cache
+ * @property {() => unknown} ensure installs it unless it is there; names it in `missing`, or is text, where that fails
+ */
+
+/** @type {Record<string, Install>} */
+export const INSTALLS = {
+  chromium: { what: "Debian's Chromium, by apt-get", megabytes: 310, ensure: ensureChromium },
+  'agent-sdk': { what: 'the Claude Agent SDK', megabytes: 360, folder: 'interlude-agents', ensure: ensureAgentSdk },
+  'libsql-server': {
+    ...{ what: 'a libSQL server', megabytes: 45, folder: 'interlude-libsql-server', ensure: ensureLibsqlServer },
+  },
+  workerd: { what: 'workerd', megabytes: 160, folder: 'interlude-workerd', ensure: ensureWorkerd },
+  prism: { what: 'the Prism proxy', megabytes: 90, folder: 'interlude-prism', ensure: ensurePrism },
+  vercel: { what: 'the Vercel CLI', megabytes: 350, folder: 'interlude-vercel', ensure: ensureVercelCli },
+};
+
+/** @param {string} name */
+export function isInstalled(name) {
+  const folder = INSTALLS[name]?.folder;
+  return folder ? existsSync(join(root, 'node_modules', '.cache', folder, 'node_modules')) : chromiumPath() !== null;
+}
+
+/**
+ * Installs what is missing of these.
+ *
+ * @param {readonly string[]} names
+ * @returns {Promise<Map<string, string>>} why the others can't be installed
+ */
+export async function install(names) {
+  const failures = new Map();
+  for (const name of names) {
+    const result = await INSTALLS[name]?.ensure();
+    const why = typeof result === 'object' && result !== null && 'missing' in result ? result.missing : result;
+    if (typeof why === 'string') failures.set(name, why);
+  }
+  return failures;
+}

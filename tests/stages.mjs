@@ -1,0 +1,156 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { root } from '../lib/launch/root.mjs';
+
+/**
+ * Every stage of the tests, in the order of the table they print.
+ *
+ * `npm test` runs the first tier, `npm run test:all` both. The name of a test file says its tier: `x.test.ts` belongs to
+ * the first, `x.all.test.ts` and everything in tests/faults and tests/agents to the second. Stages of one lane run one
+ * after the other, lanes beside each other, and `last` runs alone when all others are done.
+ *
+ * @typedef {object} Stage
+ * @property {string} name
+ * @property {'first' | 'second' | 'named'} tier `named`: only if its name is given
+ * @property {'compute' | 'browser' | 'wait' | 'last'} lane
+ * @property {RegExp} [files] those that belong to this stage; without it, the stage runs no vitest of its own files
+ * @property {boolean} [again] runs files of other stages once more, in another way
+ * @property {string} [config]
+ * @property {number} [workers] files at a time
+ * @property {boolean} [isolated] each file has modules of its own
+ * @property {boolean} [needsBuild]
+ * @property {readonly string[]} [installs] names in tests/installs.mjs
+ * @property {boolean} [soaks] has a long form
+ * @property {string} [why] what it is, for the table's list of what was left out
+ */
+
+/** @param {string} folder */
+const first = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^./]+\\.test\\.tsx?$`);
+/** @param {string} folder */
+const second = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^./]+\\.all\\.test\\.tsx?$`);
+/** @param {string} folder */
+const every = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^/]+\\.test\\.tsx?$`);
+
+const E2E = 'tests/vitest.e2e.config.ts';
+const PROCESSES = 'tests/vitest.faults.config.ts';
+const SERVER = 'tests/vitest.server.config.ts';
+
+/** @type {readonly Stage[]} */
+export const STAGES = [
+  { name: 'lint', tier: 'first', lane: 'compute' },
+  { name: 'types', tier: 'first', lane: 'compute' },
+  { name: 'build', tier: 'first', lane: 'browser' },
+  { name: 'unit', tier: 'first', lane: 'compute', files: first('unit'), workers: 1 },
+  { name: 'ui', tier: 'first', lane: 'compute', files: first('ui'), workers: 1 },
+  { name: 'property', tier: 'first', lane: 'compute', files: first('property'), workers: 1 },
+  { name: 'contract', tier: 'first', lane: 'wait', files: first('contract'), needsBuild: true, workers: 2 },
+  { name: 'integration', tier: 'first', lane: 'wait', files: first('integration'), needsBuild: true, workers: 2 },
+  {
+    ...{ name: 'e2e', tier: 'first', lane: 'browser', files: first('e2e'), config: E2E, workers: 2 },
+    ...{ needsBuild: true, isolated: true, installs: ['chromium'] },
+  },
+  {
+    ...{ name: 'hosts', tier: 'second', lane: 'wait', files: second('contract'), needsBuild: true, workers: 2 },
+    ...{ installs: ['libsql-server', 'workerd', 'prism'] },
+    why: 'the contract on a libSQL server, per request, in workerd, with next start, beside another version, and through Prism',
+  },
+  {
+    ...{ name: 'faults', tier: 'second', lane: 'wait', files: every('faults'), config: PROCESSES, workers: 2 },
+    ...{ needsBuild: true, isolated: true, soaks: true, installs: ['libsql-server', 'vercel'] },
+    why: 'processes that are killed, frozen, starved and lied to; proxies, container, Vercel',
+  },
+  {
+    ...{ name: 'integration-all', tier: 'second', lane: 'wait', files: second('integration'), workers: 2 },
+    ...{ needsBuild: true, soaks: true, installs: ['libsql-server', 'agent-sdk'] },
+    why: 'the long integration tests',
+  },
+  {
+    ...{ name: 'e2e-all', tier: 'second', lane: 'browser', files: second('e2e'), config: E2E, workers: 2 },
+    ...{ needsBuild: true, isolated: true, installs: ['chromium'] },
+    why: 'every width, theme and page with axe; below a path; rare and slow ways through the pages',
+  },
+  {
+    ...{ name: 'agents', tier: 'second', lane: 'browser', files: every('agents'), config: PROCESSES, workers: 2 },
+    ...{ needsBuild: true, isolated: true, soaks: true, installs: ['agent-sdk', 'chromium'] },
+    why: 'the real Claude Code, and the other real agents where they are installed',
+  },
+  {
+    ...{ name: 'properties', tier: 'second', lane: 'compute', again: true, workers: 1, soaks: true },
+    why: 'every property with all of its runs and a fresh seed',
+  },
+  {
+    ...{ name: 'properties-server', tier: 'second', lane: 'compute', again: true, config: SERVER },
+    ...{ workers: 1, soaks: true, installs: ['libsql-server'] },
+    why: 'the properties of the database over a libSQL server',
+  },
+  { name: 'mutants', tier: 'second', lane: 'compute', why: 'whether the tests notice a guard that is gone' },
+  {
+    ...{ name: 'property-all', tier: 'second', lane: 'compute', files: second('property'), workers: 1 },
+    why: 'properties that take long',
+  },
+  {
+    ...{ name: 'unit-all', tier: 'second', lane: 'last', files: second('unit'), workers: 1 },
+    why: 'units with limits of time and cost',
+  },
+  {
+    ...{ name: 'ui-all', tier: 'second', lane: 'last', files: second('ui'), workers: 1 },
+    why: 'page parts with limits of time and cost',
+  },
+];
+
+/** Every file of tests/ whose name ends as a script's does, by its path from the root. */
+export function scripts() {
+  return readdirSync(join(root, 'tests'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|tsx|mts|js|mjs)$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .sort();
+}
+
+/**
+ * Test files that no stage runs, or more than one: each with the stages that claim it.
+ *
+ * @param {readonly { path: string, text: string }[]} files
+ * @param {readonly Stage[]} [stages]
+ * @returns {{ path: string, stages: string[] }[]}
+ */
+export function misplacedTests(files, stages = STAGES) {
+  return files
+    .filter(({ path, text }) => isTest(path, text))
+    .map(({ path }) => ({ path, stages: stages.filter((stage) => stage.files?.test(path)).map(({ name }) => name) }))
+    .filter((found) => found.stages.length !== 1);
+}
+
+/**
+ * A test file by its name, or because it defines tests and exports nothing that another file could run.
+ *
+ * @param {string} path
+ * @param {string} text
+ */
+function isTest(path, text) {
+  if (/\.(test|spec|soak)\.\w+$/.test(path)) return true;
+  return /^(describe|test|it)(\.\w+)*\(/m.test(text) && !/^export /m.test(text);
+}
+
+/** Lists what is misplaced in this checkout, one line each. */
+export function misplacedHere() {
+  const files = scripts().map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  return misplacedTests(files).map(({ path, stages }) =>
+    stages.length === 0
+      ? `${path} is in no tier: name it x.test.ts or x.all.test.ts in a folder of tests/stages.mjs`
+      : `${path} is in ${stages.join(' and ')}: a test file belongs to one stage`,
+  );
+}
+
+/**
+ * The files a stage runs.
+ *
+ * @param {Stage} stage
+ * @returns {string[]}
+ */
+export function filesOf(stage) {
+  const { files } = stage;
+  if (files) return scripts().filter((path) => files.test(path));
+  if (stage.name !== 'properties') return [];
+  const homes = STAGES.filter(({ name }) => name === 'unit' || name === 'ui' || name === 'property');
+  return homes.flatMap(filesOf).filter((path) => readFileSync(join(root, path), 'utf8').includes("from 'fast-check'"));
+}
