@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { ElementHandle, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { EventWriter } from './event-writer';
 import { taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
@@ -26,55 +26,54 @@ export async function expectIconsUnderPointer(page: Page, colorScheme: 'light' |
   await page.mouse.move(0, 0);
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
   await page.locator(`html.${colorScheme}`).waitFor();
-  const controls = page.locator(CONTROLS).filter({ visible: true });
-  const count = await controls.count();
-  expect(count).toBeGreaterThan(1);
-  for (let at = 0; at < count; at += 1) {
-    const before = await iconOf(page, at);
+  let seen = 0;
+  const controls = (await page.locator(CONTROLS).elementHandles()) as ElementHandle<Element>[];
+  for (const control of controls) {
+    // lists change meanwhile: what has gone is not hovered
+    if (!(await control.evaluate((element) => element.isConnected && element.checkVisibility()))) continue;
+    const before = await iconOf(control);
     if (!before.isEnabled) continue;
-    await controls.nth(at).hover({ force: true });
-    const hovered = await iconOf(page, at);
+    await control.hover({ force: true });
+    const hovered = await iconOf(control);
     const which = `${hovered.name}, ${colorScheme}`;
     expect(hovered.shape, which).toBe(before.shape);
     expect(hovered.contrast, which).toBeGreaterThanOrEqual(LEAST_CONTRAST);
     if (hovered.isOn) expect(hovered.ground, which).not.toBe('');
+    seen += 1;
   }
+  expect(seen).toBeGreaterThan(1);
 }
 
 /** The icon of a control, and its contrast to what is behind it. */
-function iconOf(page: Page, at: number) {
-  return page
-    .locator(CONTROLS)
-    .filter({ visible: true })
-    .nth(at)
-    .evaluate((control) => {
-      const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-      const rgb = (colour: string) => {
-        if (canvas === null) throw new Error('no canvas');
-        canvas.clearRect(0, 0, 1, 1);
-        canvas.fillStyle = colour;
-        canvas.fillRect(0, 0, 1, 1);
-        return canvas.getImageData(0, 0, 1, 1).data;
-      };
-      const luminance = (colour: string) => {
-        const [r = 0, g = 0, b = 0] = Array.from(rgb(colour).slice(0, 3), (part) => {
-          const share = part / 255;
-          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-        });
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      let behind: Element | null = control;
-      while (behind !== null && rgb(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-      const ground = getComputedStyle(behind ?? document.body).backgroundColor;
-      const icon = control.querySelector('svg') ?? control;
-      const [a, b] = [luminance(getComputedStyle(icon).color), luminance(ground)];
-      return {
-        name: control.getAttribute('aria-label') ?? control.textContent ?? '',
-        isEnabled: !control.matches(':disabled, [aria-disabled=true]'),
-        isOn: control.getAttribute('aria-pressed') === 'true',
-        shape: [...control.querySelectorAll('svg')].map((svg) => svg.innerHTML).join(),
-        ground: behind === control ? ground : '',
-        contrast: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
-      };
-    });
+function iconOf(control: ElementHandle<Element>) {
+  return control.evaluate((control) => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const rgb = (colour: string) => {
+      if (canvas === null) throw new Error('no canvas');
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = colour;
+      canvas.fillRect(0, 0, 1, 1);
+      return canvas.getImageData(0, 0, 1, 1).data;
+    };
+    const luminance = (colour: string) => {
+      const [r = 0, g = 0, b = 0] = Array.from(rgb(colour).slice(0, 3), (part) => {
+        const share = part / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    let behind: Element | null = control;
+    while (behind !== null && rgb(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+    const ground = getComputedStyle(behind ?? document.body).backgroundColor;
+    const icon = control.querySelector('svg') ?? control;
+    const [a, b] = [luminance(getComputedStyle(icon).color), luminance(ground)];
+    return {
+      name: control.getAttribute('aria-label') ?? control.textContent ?? '',
+      isEnabled: !control.matches(':disabled, [aria-disabled=true]'),
+      isOn: control.getAttribute('aria-pressed') === 'true',
+      shape: [...control.querySelectorAll('svg')].map((svg) => svg.innerHTML).join(),
+      ground: behind === control ? ground : '',
+      contrast: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
+    };
+  });
 }
