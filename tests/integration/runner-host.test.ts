@@ -16,7 +16,7 @@ import { RunnerHost, type RunnerHostOptions } from '@/lib/runner/host/runner-hos
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@/lib/runner/version';
-import { startCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
@@ -341,10 +341,10 @@ describe('what its tasks write', () => {
   });
 });
 
-describe('interlude runner claude', () => {
+describe('interlude runner', () => {
   const run = async (...args: string[]) => {
     const env = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_URL: dashboard.url };
-    return await startCli(['runner', ...args], env).ended;
+    return await callCli(['runner', ...args], env);
   };
 
   test.each([
@@ -359,14 +359,14 @@ describe('interlude runner claude', () => {
     [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is not a folder'],
     [['parrot'], 2, 'there is no runner for "parrot"'],
     [[], 2, 'name the kind of agent'],
-  ])('%j ends with its exit code and one line that says what to do', async (args, exitCode, words) => {
+  ])('%j exits with its code and one line that says what to do', async (args, exitCode, words) => {
     const end = await run(...args);
     expect(end.exitCode).toBe(exitCode);
     expect(end.stderr).toContain(words);
     expect(end.stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  test('is explained by --help', async () => {
+  test('prints its options for --help', async () => {
     const end = await run('claude', '--help');
     expect(end).toMatchObject({ exitCode: 0, stderr: '' });
     expect(end.stdout).toContain('interlude -- runner claude [options]');

@@ -6,6 +6,7 @@ import type { NewToken, NewTokenRequest, SignInCode } from '@/lib/protocol/acces
 import { createServer, type Server } from '@/lib/server/create-server';
 import type { ServerParts } from '@/lib/server/server-parts';
 import { FrameReader } from './frames';
+import { createMigratedFile } from './migrated-file';
 
 const OWNER_TOKEN = 'the-owner-of-this-test-0123456789';
 
@@ -38,6 +39,9 @@ export class AccessStage {
   /** @param dataDir of another server, to stand beside it; it is kept */
   static async start({ dataDir, env = {} }: { dataDir?: string; env?: Headers } = {}): Promise<AccessStage> {
     const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-access-')));
+    if (dataDir === undefined && env.INTERLUDE_DATABASE_URL === undefined) {
+      await createMigratedFile(join(folder, 'interlude.db'));
+    }
     const server = createServer({ INTERLUDE_TOKEN: OWNER_TOKEN, INTERLUDE_DATA_DIR: folder, ...env });
     return new AccessStage(server, await server.parts(), folder, dataDir !== undefined);
   }
