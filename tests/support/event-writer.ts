@@ -107,14 +107,14 @@ export class EventWriter {
 
   /** @returns what was rejected */
   async #post(records: object[]): Promise<unknown[]> {
-    const response = await fetch(`${this.#server.url}/api/v1/events`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        producer: { id: this.#agentId, epoch: 1 },
-        records: records.map((record) => ({ ...record, seq: ++this.#seq, agentId: this.#agentId })),
-      }),
+    const body = JSON.stringify({
+      producer: { id: this.#agentId, epoch: 1 },
+      records: records.map((record) => ({ ...record, seq: ++this.#seq, agentId: this.#agentId })),
     });
+    const headers = { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' };
+    const send = () => fetch(`${this.#server.url}/api/v1/events`, { method: 'POST', headers, body });
+    // The server may close an idle connection just then. Sent again, what it has already is a duplicate.
+    const response = await send().catch(send);
     const answer = (await response.json()) as { rejected?: unknown[] };
     if (!response.ok || answer.rejected === undefined) throw new Error(`refused: ${JSON.stringify(answer)}`);
     return answer.rejected;
