@@ -116,10 +116,15 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       spare.page = null;
       if (page === null || page.isClosed()) return load(path);
       const target = `${origin}${path}`;
+      const [from, to] = [new URL(page.url()), new URL(target)];
+      if (from.hash !== '' || to.hash !== '') {
+        // The browser would only scroll, and the router keeps the hash that a page was loaded with.
+        await page.close();
+        return load(path);
+      }
       // A link to the page that is shown would keep what the last test did to it. A list keeps its filters from page to
       // page, whatever the address of a link says.
-      const isFiltered = [page.url(), target].some((url) => new URL(url).search !== '');
-      if (isFiltered || page.url() === target) await page.goto(target);
+      if (from.search !== '' || to.search !== '' || from.href === to.href) await page.goto(target);
       else await follow(page, target);
       return page;
     },
