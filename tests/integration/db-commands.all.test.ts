@@ -1,0 +1,199 @@
+import { statSync } from 'node:fs';
+import { readdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, openDatabase } from '@/db/client';
+import { runCli } from '../support/cli';
+import { callCli } from '../support/cli-in-process';
+import { dumpDatabase } from '../support/database';
+import { dumpOf, isTakenOver, opened, searchesWell } from '../support/db-commands';
+import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import { tempDir } from '../support/temp-dir';
+import { WellUsed } from '../support/well-used-database';
+
+let used: WellUsed;
+beforeAll(async () => {
+  used = await WellUsed.start();
+});
+afterAll(() => used.stage.close());
+
+const cli = (...args: string[]) => callCli(['db', ...args], used.env);
+
+test('of two backups to one place at once, one is whole, the other fails, and old remains are removed', async () => {
+  const folder = await tempDir();
+  const file = join(folder, 'copy.db');
+  const left = [`${file}.1.unfinished`, `${file}.1.unfinished-wal`, `${file}.2.unfinished`];
+  for (const path of left) await writeFile(path, '');
+  const yesterday = Date.now() / 1000 - 86_400;
+  for (const path of left.slice(0, 2)) await utimes(path, yesterday, yesterday);
+  const both = await Promise.all([1, 2].map(() => runCli(['db', 'backup', file], used.env)));
+  expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
+  expect(both.find(({ exitCode }) => exitCode === 1)?.stderr).toMatch(/is there already/);
+  expect((await readdir(folder)).sort()).toEqual(['copy.db', 'copy.db.2.unfinished']);
+  expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
+});
+
+describe('vacuum', () => {
+  test('frees pages in pieces and refuses no writer meanwhile', async () => {
+    const own = await WellUsed.start();
+    const { database } = own.stage.parts;
+    const pad = 'x'.repeat(100_000);
+    const custom = (n: number) => ({ type: 'CUSTOM', name: 'pad', value: `${n}${pad}` });
+    for (let n = 0; n < 20; n += 1) {
+      const records = Array.from(
+        { length: 10 },
+        (_, at) =>
+          ({
+            kind: 'event',
+            agentId: 'worker',
+            sessionId: 'worker-a',
+            occurredAt: 1,
+            event: custom(n * 10 + at),
+          }) as const,
+      );
+      await own.send(records);
+    }
+    await database.writes.run((transaction) => transaction.execute("DELETE FROM events WHERE name = 'pad'"));
+    await checkpoint(database);
+    const before = statSync(own.file).size;
+    const free = await freePages(database);
+    expect(free).toBeGreaterThan(4_000);
+    let isDone = false;
+    const ended = runCli(['db', 'vacuum'], own.env).finally(() => {
+      isDone = true;
+    });
+    // A refused write would throw.
+    while (!isDone) await own.work(1);
+    const { exitCode, stdout } = await ended;
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(/[\d.]+ MiB before, [\d.]+ MiB now/),
+    });
+    await checkpoint(database);
+    // Writers took some of the freed pages meanwhile, more on a slow machine.
+    expect(await freePages(database)).toBeLessThan(free / 10);
+    expect(statSync(own.file).size).toBeLessThan(before);
+    expect(await callCli(['db', 'check'], own.env)).toMatchObject({ exitCode: 0 });
+    await own.stage.close();
+  });
+
+  test('--full makes writers wait and loses none of their rows', async () => {
+    const own = await WellUsed.start();
+    let isDone = false;
+    const ended = runCli(['db', 'vacuum', '--full'], own.env).finally(() => {
+      isDone = true;
+    });
+    let acked = 0;
+    while (!isDone) acked = await own.work(1);
+    expect((await ended).exitCode).toBe(0);
+    const { rows } = await own.stage.parts.database.reader.execute('SELECT last_seq FROM producers');
+    expect(Number(rows[0]?.last_seq)).toBe(acked);
+    expect(await callCli(['db', 'check'], own.env)).toMatchObject({ exitCode: 0 });
+    await own.stage.close();
+  });
+});
+
+async function freePages({ reader }: Database): Promise<number> {
+  return Number((await reader.execute('PRAGMA freelist_count')).rows[0]?.freelist_count);
+}
+
+async function checkpoint({ reader }: Database): Promise<void> {
+  await reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
+}
+
+test('copy keeps a dashboard on the target file from writing until it is whole', async () => {
+  await isTakenOver(used, join(await tempDir(), 'live.db'));
+});
+
+describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () => {
+  let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+  beforeAll(async () => {
+    libsql = await startLibsqlServer();
+    expect(await cli('copy', used.file, libsql.url)).toMatchObject({ exitCode: 0 });
+  });
+  afterAll(() => libsql?.stop());
+
+  test('a copy to it and back equals the file row by row', async () => {
+    const rows = await dumpDatabase(used.stage.parts.database);
+    expect(await dumpOf(libsql.url)).toEqual(rows);
+    await searchesWell(used, libsql.url);
+    const file = join(await tempDir(), 'back.db');
+    expect(await cli('copy', libsql.url, file)).toMatchObject({ exitCode: 0 });
+    expect(await dumpOf(file)).toEqual(rows);
+    await searchesWell(used, file);
+  });
+
+  test('a copy to another server equals it row by row', async () => {
+    const other = await startLibsqlServer();
+    try {
+      expect(await cli('copy', libsql.url, other.url)).toMatchObject({ exitCode: 0 });
+      const [there, here] = [await dumpOf(other.url), await dumpOf(libsql.url)];
+      // Writers to a server leave rows for each other.
+      expect(there).toEqual({ ...here, commits: [], touched: [] });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('a copy keeps a dashboard on the target server from writing until it is whole', async () => {
+    const other = await startLibsqlServer();
+    await isTakenOver(used, other.url).finally(() => other.stop());
+  });
+
+  test('a backup holds one moment while a dashboard writes', async () => {
+    const database = { INTERLUDE_DATABASE_URL: libsql.url };
+    const file = join(await tempDir(), 'server.db');
+    const remote = await openDatabase({ url: libsql.url });
+    const write = (n: number) =>
+      remote.writes.run(async (transaction) => {
+        const position = (await transaction.position()) + 1;
+        await transaction.moveTo(position);
+        await transaction.execute({
+          sql: "INSERT INTO log_components (agent_id, component, lines) VALUES ('nobody', ?, ?)",
+          args: [`part ${n}`, position],
+        });
+      });
+    await write(0);
+    let isDone = false;
+    const ended = runCli(['db', 'backup', file], { ...used.env, ...database }).finally(() => {
+      isDone = true;
+    });
+    let written = 0;
+    for (; !isDone; written += 1) await write(written + 1);
+    expect(await ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/server\.db: /) });
+    expect(written).toBeGreaterThan(0);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const [parts, counted] = await opened(file, async ({ reader }) => {
+      const { rows } = await reader.execute(
+        `SELECT count(*) AS parts, max(lines) AS newest, (SELECT position FROM counter) AS position
+          FROM log_components WHERE agent_id = 'nobody'`,
+      );
+      return [Number(rows[0]?.parts), [rows[0]?.newest, rows[0]?.position]];
+    });
+    expect(parts).toBeGreaterThanOrEqual(1);
+    expect(parts).toBeLessThanOrEqual(written + 1);
+    // A backup of two moments would hold one row of a commit and not the other.
+    expect(counted[0]).toBe(counted[1]);
+    expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
+    await remote.close();
+  });
+
+  test('check finds it sound, and vacuum is refused with what to do instead', async () => {
+    const env = { ...used.env, INTERLUDE_DATABASE_URL: libsql.url };
+    expect(await callCli(['db', 'check'], env)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/is sound/),
+    });
+    const vacuum = await callCli(['db', 'vacuum'], env);
+    expect(vacuum).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/rewrites no database .*db copy/) });
+  });
+
+  test('an unreachable server is reported on one line, without its token', async () => {
+    const file = join(await tempDir(), 'token');
+    await writeFile(file, 'a-secret-token\n');
+    const { exitCode, stderr } = await cli('check', '--database', 'http://127.0.0.1:9', '--from-token-file', file);
+    expect(exitCode).toBe(1);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(stderr).not.toContain('a-secret-token');
+  });
+});
