@@ -1,0 +1,60 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { background, type Context, say, turn } from '@/lib/runner/demo/scripted-model.mjs';
+import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
+import { type LiveServer, startLiveServer } from '../support/live-server';
+import { said } from '../support/operator';
+import { scaled } from '../support/scale';
+
+/** Real Claude Codes beside each other, each on a runner of its own, at one dashboard. */
+const AGENTS = scaled(2, 8);
+const TASKS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer();
+});
+afterAll(() => server.stop());
+
+/** Starts each task when it is told to, and reports its end. */
+const SCRIPT = {
+  turns: TASKS.flatMap((n) => [
+    turn(
+      new RegExp(`START ${n}\\.`),
+      quick([background(`until [ -e go-${n} ]; do sleep 0.1; done; exit ${n}`, `Poll ${n}.`)]),
+      quick([say(`Started ${n}.`)]),
+    ),
+    turn(new RegExp(`"Poll ${n}\\." failed`), ({ notices }: Context) =>
+      quick([say(notices.map(({ summary }) => /"(.*?)"/.exec(summary)?.[1]).join(' | '))]),
+    ),
+  ]),
+};
+
+test('each agent wakes once for each of its tasks, beside the others', async () => {
+  const stages = await Promise.all(Array.from({ length: AGENTS }, () => claudeStage(server, SCRIPT)));
+  await Promise.all(stages.map(work));
+});
+
+async function work(stage: ClaudeStage): Promise<void> {
+  const { operator, cwd } = stage;
+  await stage.runner();
+  for (const n of TASKS) {
+    await operator.send(`START ${n}.`);
+    // a task that ends in the turn that started it is reported there
+    await operator.finished(2 * n - 1);
+    await writeFile(join(cwd, `go-${n}`), '');
+    await operator.finished(2 * n);
+  }
+  const turns = await operator.finished(2 * TASKS.length);
+  expect(turns.map(({ kind, state }) => `${kind} ${state}`)).toEqual(
+    TASKS.flatMap(() => ['user finished', 'between-run finished']),
+  );
+  expect(turns.map(said)).toEqual(TASKS.flatMap((n) => [`Started ${n}.`, `Poll ${n}.`]));
+  const tasks = await operator.tasks();
+  expect(tasks.map(({ description, exitCode, answeredInTurnId }) => [description, exitCode, answeredInTurnId])).toEqual(
+    TASKS.map((n) => [`Poll ${n}.`, n, turns[2 * n - 1]?.id]),
+  );
+  expect(await stage.end()).toMatchObject({ exitCode: 0 });
+  expect(stage.problems()).toEqual([]);
+}
