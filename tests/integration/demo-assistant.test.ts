@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentList } from '@/lib/protocol/read-models';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
-import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
-import { messages, notices, Operator, requests, said } from '../support/operator';
-import { tempDir } from '../support/temp-dir';
+import { messages, notices, requests, said } from '../support/operator';
 
 /** The built-in agent of the demo, on the real runner, beside the real dashboard. */
 
@@ -65,26 +63,6 @@ test('the demo’s agent takes the answer to a question, and anything else with 
   expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
 });
 
-test('the demo’s agent is interrupted where it asks, and its task is stopped without waking it', async () => {
-  const stage = await assistantStage(dashboard, { speed: 2 });
-  const { operator } = stage;
-  await askForTests(stage);
-  await operator.interrupt();
-  const broken = await operator.finished(1);
-  expect(broken[0]?.state).toBe('interrupted');
-  expect(requests(broken)).toMatchObject([{ outcome: 'cancelled' }]);
-
-  const again = await askForTests(stage);
-  await operator.answer(again.id, { behavior: 'allow', digest: again.digest });
-  await operator.finished(2);
-  const [task] = await operator.tasks();
-  await operator.stop(task?.id ?? '');
-  await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
-  await operator.send('Hello');
-  const turns = await operator.finished(3);
-  expect(turns.filter(({ kind }) => kind !== 'none').map(({ kind }) => kind)).toEqual(['user', 'user', 'user']);
-});
-
 test('the demo’s agent, stopped where it asks, was interrupted: neither its turn nor its session has failed', async () => {
   const stage = await assistantStage(dashboard);
   await askForTests(stage);
@@ -107,43 +85,3 @@ test('the demo’s agent says that it is of the demo, and acts on all that needs
   await expect.poll(status).toMatchObject({ kind: 'scripted', source: 'demo', process: { state: 'running' } });
   expect(Object.keys((await status())?.takesNot ?? {}).sort()).toEqual(['session.end', 'task.wake', 'wake-rule.set']);
 });
-
-test('killed in mid-turn and started again, the demo goes on with its agent’s session, and nothing says that it works', async () => {
-  const env = {
-    INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
-    INTERLUDE_URL: dashboard.url,
-    INTERLUDE_TOKEN: dashboard.token,
-  };
-  const sessionsBefore = new Set(await sessionIds());
-  const first = startCli(['demo', '--speed', '10'], env);
-  onTestFinished(() => void first.process.kill('SIGKILL'));
-  const mine = async () => (await sessionIds()).find((id) => !sessionsBefore.has(id));
-  await expect.poll(mine).toBeTruthy();
-  const operator = new Operator(dashboard, (await mine()) as string);
-  await askForTests({ operator });
-  first.process.kill('SIGKILL');
-  await first.ended;
-
-  const second = startCli(['demo', '--speed', '10'], env);
-  onTestFinished(() => void second.process.kill('SIGKILL'));
-  await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('started again')));
-  // A list that was told late may have ended it for a moment before; it is open again with the next, and then cancelled.
-  const asked = requests(await operator.turns());
-  expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });
-  expect(asked.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
-  expect((await operator.session())?.state).not.toMatch(/working|waiting/);
-  await operator.send('Hello?');
-  await operator.until('an answer', (turns) =>
-    turns.some((turn) => turn.state === 'finished' && said(turn).includes('I have read that.')),
-  );
-  second.process.kill('SIGINT');
-  expect((await second.ended).exitCode).toBe(130);
-  expect((await operator.session())?.state).toBe('exited');
-});
-
-async function sessionIds(): Promise<string[]> {
-  const response = await fetch(`${dashboard.url}/api/v1/sessions?agent=${ASSISTANT}`, {
-    headers: { authorization: `Bearer ${dashboard.token}` },
-  });
-  return ((await response.json()) as { sessions: { id: string }[] }).sessions.map(({ id }) => id);
-}

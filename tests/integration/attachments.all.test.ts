@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { attachmentStage, PROMPT, until } from '../support/attachment-stage';
+import { hashOf, PNG } from '../support/attachments';
+import { LocalDashboard } from '../support/local-dashboard';
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+describe('an attachment', () => {
+  test('reaches the agent once when the runner is killed right after the prompt', async () => {
+    const { open, start, kill, prompts, asked, fetches, isThere, send, delivery } = await attachmentStage(
+      dashboard,
+      'late',
+    );
+    await open();
+    start();
+    await isThere();
+    await send();
+    await until(prompts).toHaveLength(1);
+    await kill();
+    start();
+    // The turn may have begun on disk before the kill or not: a message is seen once its turn has begun.
+    await until(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
+    await until(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
+    expect([await prompts(), fetches()]).toEqual([[PROMPT], 1]);
+  });
+
+  test('is fetched again when the dashboard cuts it off', async () => {
+    const { open, start, prompts, isThere, send } = await attachmentStage(dashboard, 'cut');
+    await open();
+    start();
+    await isThere();
+    let cut = 0;
+    dashboard.cutsOff = (path) => {
+      if (!path.startsWith(`/api/v1/attachments/${hashOf(PNG)}`) || cut >= 2) return false;
+      cut += 1;
+      return true;
+    };
+    await send();
+    await until(prompts).toEqual([PROMPT]);
+    expect(cut).toBe(2);
+  });
+
+  test('reaches the agent by the next runner when one was stopped before it had the bytes', async () => {
+    const { open, start, stop, prompts, isThere, send, delivery } = await attachmentStage(dashboard, 'stopped');
+    await open();
+    start();
+    await isThere();
+    let cut = 0;
+    dashboard.cutsOff = (path) => {
+      if (!path.startsWith('/api/v1/attachments/')) return false;
+      cut += 1;
+      return true;
+    };
+    await send();
+    await until(() => cut).toBeGreaterThan(0);
+    await stop();
+    dashboard.cutsOff = () => false;
+    expect(await prompts()).toEqual([]);
+    start();
+    await until(prompts).toEqual([PROMPT]);
+    await until(delivery).toEqual(['seen']);
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import type { CheckResult } from '@/lib/runner/conformance/check';
+import type { ConformanceReport } from '@/lib/runner/conformance/report';
+import { runCli } from '../support/cli';
+import { checkRunnerInLanes, checkServer, expectFailed, OURS, PYTHON, TYPESCRIPT } from '../support/conformance-runs';
+import { startLiveServer } from '../support/live-server';
+
+const skipped = (results: readonly CheckResult[]) => results.filter(({ verdict }) => verdict === 'skipped');
+
+describe.concurrent('every conformance check passes', () => {
+  test('for our own runner, and skips none', async () => {
+    const results = await checkRunnerInLanes(OURS);
+    expectFailed(results, []);
+    expect(skipped(results)).toEqual([]);
+  });
+
+  test.each([
+    ['in Python', PYTHON],
+    ['in TypeScript', TYPESCRIPT],
+  ])('for the small runner %s, and skips what that refuses', async (_, command) => {
+    const results = await checkRunnerInLanes(command);
+    expectFailed(results, []);
+    expect([...new Set(skipped(results).map(({ detail }) => detail))]).toEqual([
+      'this small runner takes messages and nothing else',
+    ]);
+    expect(results.filter(({ verdict }) => verdict === 'passed').length).toBeGreaterThanOrEqual(40);
+  });
+
+  test('for npm start, and archives its sessions there', async () => {
+    const server = await startLiveServer();
+    try {
+      const { results, left, prefix } = await checkServer(server);
+      expectFailed(results, []);
+      expect(skipped(results)).toEqual([]);
+      expect(left).toEqual([]);
+      const read = async (path: string) => {
+        const headers = { authorization: `Bearer ${server.token}` };
+        return await (await fetch(`${server.url}/api/v1${path}`, { headers })).json();
+      };
+      const { sessions } = await read(`/sessions?q=${prefix}`);
+      expect(sessions.length).toBeGreaterThan(20);
+      for (const { id, state, arrangement } of sessions) {
+        // One has said itself that it is complete, and that stays.
+        expect([id, /^(exited|complete)$/.test(state)]).toEqual([id, true]);
+        expect(arrangement.archivedAt).not.toBeNull();
+      }
+      const { agents } = await read(`/agents?q=${prefix}`);
+      for (const { id, retiredAt } of agents) expect([id, retiredAt]).toEqual([id, expect.any(Number)]);
+      expect((await read('/inbox')).counts).toMatchObject({ failure: 0, permission: 0, question: 0 });
+
+      const told = await runCli(['conformance', 'server', '--only', 'outbox', '--json'], {
+        INTERLUDE_URL: server.url,
+        INTERLUDE_TOKEN: server.token,
+      });
+      expect(told.exitCode).toBe(0);
+      const report = JSON.parse(told.stdout) as ConformanceReport;
+      expect(report).toMatchObject({ mode: 'server', target: server.url, protocol: '1', failed: 0, skipped: 0 });
+      expect(report.passed).toBe(report.checks.length);
+      expect(new Set(report.checks.map(({ group }) => group))).toEqual(new Set(['outbox']));
+    } finally {
+      await server.stop();
+    }
+  });
+});

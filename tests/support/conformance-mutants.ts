@@ -1,0 +1,414 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Group } from '@/lib/runner/conformance/check';
+import { frontOf, type Tamper, withBody } from './conformance-front';
+import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
+import type { InProcessServer } from './server-target';
+import { tempDir } from './temp-dir';
+
+/** Runners and servers that break one rule each, with the checks that must fail for it. */
+
+/** What a broken one never does is waited for in vain. */
+const WITHIN_MS = 20_000;
+const [, source = ''] = PYTHON;
+
+export interface RunnerMutant {
+  title: string;
+  only: Group[];
+  /** Replacements in runner.py, which has each text once. */
+  changes: [string, string][];
+  fails: string[];
+}
+
+export const RUNNER_MUTANTS: RunnerMutant[] = [
+  {
+    title: 'does a command each time it comes',
+    only: ['commands'],
+    changes: [
+      ['elif id in begun: acknowledge(id, "delivered")', 'elif id in begun and acknowledge(id, "delivered"): pass'],
+      ['elif id not in given:', 'else:'],
+    ],
+    fails: [
+      'a command that comes several times is done once, and acknowledged each time',
+      'a command that was done before the runner was killed is acknowledged again, and done no second time',
+    ],
+  },
+  {
+    title: 'forgets what it has done when it is killed',
+    only: ['commands'],
+    changes: [['begun = {id for record in records for id in record["begins"]}', 'begun = set()']],
+    fails: ['a command that was done before the runner was killed is acknowledged again, and done no second time'],
+  },
+  {
+    title: 'acknowledges before the agent has it',
+    only: ['commands'],
+    changes: [
+      ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(given[id])'],
+    ],
+    fails: ['a message is acknowledged as delivered once the agent has it'],
+  },
+  {
+    title: 'is silent about what it does not know',
+    only: ['commands'],
+    changes: [['if type != "message": acknowledge(', 'if type != "message": type in TAKES_NOT and acknowledge(']],
+    fails: ['a command of an unknown type is acknowledged as failed, with a reason'],
+  },
+  {
+    title: 'gives the agent a message without its files',
+    only: ['commands'],
+    changes: [['elif body.get("attachments"):', 'elif False:']],
+    fails: ['a message that carries what its status record does not take is refused, and the agent does not get it'],
+  },
+  {
+    title: 'comes back though another runner has taken over',
+    only: ['commands'],
+    changes: [['os._exit(1)  # another runner has taken over', 'break']],
+    fails: ['a runner that has been fenced neither comes back nor acknowledges'],
+  },
+  {
+    title: 'lets secrets pass',
+    only: ['secrets'],
+    changes: [['text, count = SECRET.subn("[redacted: secret]", text)', 'count = 0']],
+    fails: [
+      'its own token is in no log line, whoever wrote it there',
+      'what looks like a secret is taken out of a log line, which says so',
+    ],
+  },
+  {
+    title: 'hands its token on to the agent',
+    only: ['secrets'],
+    changes: [['encoding="utf-8", env=own)', 'encoding="utf-8")']],
+    fails: ['the agent is given nothing of what is Interlude’s own'],
+  },
+  {
+    title: 'tells now and then something late',
+    only: ['order'],
+    changes: [
+      [
+        'put("event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "role": "assistant", "delta": piece})',
+        'threading.Timer(0.1 * (text == "3"), put, ["event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "delta": piece}]).run() if text != "3" else threading.Timer(0.1, put, ["event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "delta": piece}]).start()',
+      ],
+    ],
+    fails: [
+      'a hundred texts in a row are told in the order in which they were said, each once',
+      'while two turns and a task take turns, everything comes in the agent’s own order',
+    ],
+  },
+  {
+    title: 'tells everything twice',
+    only: ['order', 'outbox'],
+    changes: [
+      [
+        'put("event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "role": "assistant", "delta": piece})',
+        '[put("event", {"type": "TEXT_MESSAGE_CHUNK", "messageId": id, "delta": piece}) for _ in range(2)]',
+      ],
+    ],
+    fails: [
+      'a hundred texts in a row are told in the order in which they were said, each once',
+      'an outage uses nothing up: however often it is tried, everything arrives in the end, once',
+      'what waits when the runner is killed is sent by the next one',
+      'what a server has lost that was put back is sent again, or declared lost',
+      'nothing that the agent said is told twice, whatever was cut off, sent again or killed',
+    ],
+  },
+  {
+    title: 'keeps what it sends in memory only',
+    only: ['outbox'],
+    changes: [['file.write(json.dumps(records[-1]).encode() + b"\\n")', 'pass']],
+    fails: ['what waits when the runner is killed is sent by the next one'],
+  },
+  {
+    title: 'changes what it sends again',
+    only: ['outbox'],
+    changes: [['else: time.sleep(wait)', 'else: time.sleep(wait), [one.update(tries=time.time()) for one in batch]']],
+    fails: ['records are numbered from 1 without a hole, and a number keeps its record'],
+  },
+  {
+    title: 'does not heed Retry-After',
+    only: ['answers'],
+    changes: [['else: time.sleep(wait)', 'else: time.sleep(0.2)']],
+    fails: ['after 429 and 503 nothing is sent before Retry-After is over'],
+  },
+  {
+    title: 'goes on under an epoch that is fenced',
+    only: ['answers'],
+    changes: [['os._exit(1)  # another outbox has written', 'time.sleep(0.1)']],
+    fails: ['a runner whose outbox is fenced sends nothing more under that epoch'],
+  },
+  {
+    title: 'drops what is too large together',
+    only: ['answers'],
+    changes: [
+      [
+        'elif status in (400, 413) and len(batch) > 1: most = len(batch) // 2',
+        'elif status == 400 and len(batch) > 1: most = len(batch) // 2\n' +
+          '        elif status == 413 and len(batch) > 1: records[sent:sent + len(batch)] = [' +
+          '{**one, one["kind"]: None, "kind": "lost", "lost": {"count": 1, "reason": "x"}} for one in batch]; most = 1',
+      ],
+    ],
+    fails: ['a request that is too large is sent in smaller ones, and nothing of it is given up'],
+  },
+  {
+    title: 'takes what woke the agent for a message',
+    only: ['turns'],
+    changes: [['begin(turn, {"turn": "between-run",', 'begin(turn, {"turn": "user",']],
+    fails: ['a turn that the agent begins by itself is between runs, and names the task that woke it'],
+  },
+  {
+    title: 'leaves open what was open when it was killed',
+    only: ['turns'],
+    changes: [['if records: custom("session:ended", reason="its runner ended")', 'pass']],
+    fails: [
+      'an agent that dies in the middle of a turn leaves none open, and a message finds it again',
+      'what was open when the runner was killed is closed by the next one before anything new',
+    ],
+  },
+  {
+    title: 'does not tell how tasks end',
+    only: ['tasks'],
+    changes: [['status=status, exit_code=code)', 'status="completed")']],
+    fails: ['a background task is told when it begins, and how it ended'],
+  },
+  {
+    title: 'promises a report every three seconds, and sends one',
+    only: ['liveness'],
+    changes: [['due = time.monotonic() + 1\n', 'due = time.monotonic() + 3600\n']],
+    fails: [
+      'it reports as often as it promised',
+      'a status record that speaks of the open turn names the one that its events have opened',
+    ],
+  },
+  {
+    title: 'sends a long text as one record',
+    only: ['limits'],
+    changes: [['(?s).{1,20000}', '(?s).+']],
+    fails: [
+      'ten million characters arrive whole, in records of at most 1 MiB that cut no character in two',
+      'no request is over 8 MiB or 10,000 records',
+    ],
+  },
+  {
+    title: 'reads the agent no faster than the server takes it',
+    only: ['never in the way'],
+    changes: [
+      [
+        'for line in agent.stdout:',
+        'for line in agent.stdout:\n    while post("/events", {"producer": {"id": "x", "epoch": 1}, "records": []})[0] != 200: time.sleep(0.2)',
+      ],
+    ],
+    fails: [
+      'the agent works on as if nothing were while the server is away, and all of it is told afterwards',
+      'a server that answers slowly holds up no agent',
+    ],
+  },
+];
+
+/** Runs the checks against a mutant of runner.py. */
+export async function expectRunnerFails({ title, only, changes, fails }: RunnerMutant): Promise<void> {
+  let code = readFileSync(source, 'utf8');
+  for (const [before, after] of changes) {
+    if (code.split(before).length !== 2) throw new Error(`runner.py does not have this once: ${before}`);
+    code = code.replace(before, () => after);
+  }
+  const file = join(await tempDir(), `${title.replace(/\W+/g, '-')}.py`);
+  writeFileSync(file, code);
+  expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
+}
+
+export interface ServerMutant {
+  title: string;
+  only: Group[];
+  tamper: Tamper;
+  fails: string[];
+}
+
+const at = (request: Request) => `${request.method} ${new URL(request.url).pathname}`;
+const isEvents = (request: Request) => at(request) === 'POST /api/v1/events';
+
+export const SERVER_MUTANTS: ServerMutant[] = [
+  {
+    title: 'counts what it has seen as new',
+    only: ['outbox'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      if (!isEvents(request) || answer.status !== 200) return answer;
+      return await withBody(answer, (body) => ({
+        ...body,
+        accepted: Number(body.accepted) + Number(body.duplicates),
+        duplicates: 0,
+      }));
+    },
+    fails: [
+      'a request that is sent again is counted as duplicates, and stores nothing twice',
+      'of a request that overlaps an earlier one only what is new is taken',
+      'the first content of a number stays, whatever comes under it later',
+    ],
+  },
+  {
+    title: 'acknowledges records that it has dropped',
+    only: ['answers'],
+    tamper: async (request, pass) => {
+      if (!isEvents(request)) return await pass(request);
+      const copy = request.clone();
+      const answer = await pass(request);
+      const text = await copy.text();
+      if (answer.status !== 200 || !text.includes('read-back')) return answer;
+      return await withBody(answer, (body) => ({ ...body, ackedSeq: 99, position: '999999999' }));
+    },
+    fails: ['what is acknowledged can be read as soon as the answer is there'],
+  },
+  {
+    title: 'says nothing of what is wrong with a request',
+    only: ['answers'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      return answer.status === 400
+        ? await withBody(answer, () => ({ error: { code: 'malformed', message: 'Bad.' } }))
+        : answer;
+    },
+    fails: [
+      'a body that is not what it should be is malformed, and the message names the field',
+      'a parameter that can’t be used is repeated in the answer',
+    ],
+  },
+  {
+    title: 'lets its answers be kept',
+    only: ['answers'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      const headers = new Headers(answer.headers);
+      headers.set('cache-control', 'max-age=60');
+      return new Response(answer.body, { status: answer.status, headers });
+    },
+    fails: ['no answer but a stream may be kept by anybody on its way'],
+  },
+  {
+    title: 'refuses a request for one record of it',
+    only: ['limits'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      const { rejected = [] } = isEvents(request) ? await answer.clone().json() : {};
+      if (rejected.length === 0) return answer;
+      return Response.json({ error: { code: 'malformed', message: 'One of them is.' } }, { status: 400 });
+    },
+    fails: [
+      'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken',
+      'a record of an unknown kind holds up nothing behind it',
+      'an id of 256 is taken, and one of 257 is not',
+    ],
+  },
+  {
+    title: 'signs a request with what its producer wrote there',
+    only: ['requests'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      if (!/\/transcript$/.test(new URL(request.url).pathname)) return answer;
+      return await withBody(answer, (body) =>
+        JSON.parse(JSON.stringify(body).replace(/"digest":"\w+"/g, '"digest":"forged"')),
+      );
+    },
+    fails: [
+      'an open request has the digest of what is asked, whatever its producer wrote there',
+      'a request is answered once, and the runner is sent the digest of what was answered',
+      'an answer to what was asked before is refused, with the digest of what is asked now',
+    ],
+  },
+  {
+    title: 'forgets the name under which something was sent',
+    only: ['commands'],
+    tamper: async (request, pass) => {
+      if (!/\/messages$/.test(at(request))) return await pass(request);
+      const body = { ...(await request.json()), clientId: `${Math.random()}` };
+      const { headers } = request;
+      headers.delete('content-length');
+      return await pass(new Request(request.url, { method: 'POST', headers, body: JSON.stringify(body) }));
+    },
+    fails: ['the same clientId gets the same answer and sends one command, and another text under it is a conflict'],
+  },
+  {
+    title: 'drops acknowledgements of runners',
+    only: ['commands'],
+    tamper: async (request, pass) => {
+      const [, id] = /\/commands\/([^/]+)\/ack$/.exec(new URL(request.url).pathname) ?? [];
+      if (id === undefined) return await pass(request);
+      const { state } = await request.json();
+      return Response.json({ commandId: decodeURIComponent(id), state });
+    },
+    fails: [
+      'a message is queued, delivered once its runner says so, and seen once a turn names it',
+      'an acknowledgement may be repeated, and an end stays',
+      'what was not acknowledged comes again to the next stream, under the same id, and then no more',
+      'of two runners of one agent the one that started later wins, and the other is told',
+    ],
+  },
+  {
+    title: 'answers strangers',
+    only: ['secrets'],
+    tamper: async (request, pass) => {
+      const isOpen = request.headers.get('authorization') === null && at(request) === 'GET /api/v1/agents';
+      return isOpen ? Response.json({ agents: [] }) : await pass(request);
+    },
+    fails: ['no route answers without a credential, nor with a wrong one, whether or not there is such a route'],
+  },
+  {
+    title: 'repeats a token that stands in an address',
+    only: ['secrets'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      return answer.status === 401 ? await withBody(answer, (body) => ({ ...body, asked: request.url })) : answer;
+    },
+    fails: ['a token in an address opens nothing, and no answer repeats it'],
+  },
+  {
+    title: 'begins a stream anew each time',
+    only: ['order'],
+    tamper: async (request, pass) => {
+      request.headers.delete('last-event-id');
+      return await pass(request);
+    },
+    fails: ['a stream that was cut off goes on right behind the last event that came'],
+  },
+  {
+    title: 'sends events twice',
+    only: ['order'],
+    tamper: async (request, pass) => {
+      const answer = await pass(request);
+      if (answer.body === null || !/^GET .*\/stream$/.test(at(request))) return answer;
+      let rest = '';
+      const twice = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          const frames = (rest + new TextDecoder().decode(chunk)).split(/(?<=\n\n)/);
+          rest = frames.at(-1)?.endsWith('\n\n') ? '' : (frames.pop() ?? '');
+          const told = frames.map((frame) => (frame.startsWith('id: ') ? frame + frame : frame));
+          controller.enqueue(new TextEncoder().encode(told.join('')));
+        },
+      });
+      return new Response(answer.body.pipeThrough(twice), { headers: answer.headers });
+    },
+    fails: [
+      'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend',
+      'a stream that was cut off goes on right behind the last event that came',
+      'a transcript folded from the stream is the one that is loaded at the same position',
+    ],
+  },
+];
+
+/** Runs the checks against a server whose requests and answers are tampered with. */
+export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
+  const front = await frontOf(server.fetch, tamper);
+  try {
+    const { results } = await checkServer({ url: front.url, token: server.token }, { only, withinMs: WITHIN_MS });
+    expectFailed(results, fails);
+  } finally {
+    await front.close();
+  }
+}
+
+/** Mutants whose checks take a second. */
+export const QUICK = new Set([
+  'hands its token on to the agent',
+  'counts what it has seen as new',
+  'acknowledges records that it has dropped',
+  'signs a request with what its producer wrote there',
+  'answers strangers',
+]);
