@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { scaled } from '../support/scale';
 import { tempDir } from '../support/temp-dir';
 import { arrivalsOf, type DayKind, mirrored, type Turn, turnsOf, unlike } from '../support/terminal-day';
 
@@ -57,7 +58,7 @@ test.each([
       fc.asyncProperty(turns, fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
         expect(told(await mirrored(arrivalsOf(day, kind), swaps, { file }))).toEqual(wanted(day));
       }),
-      { numRuns: 50, seed: 1 },
+      { numRuns: 50, ...scaled({ seed: 1 }, {}) },
     );
   },
 );
