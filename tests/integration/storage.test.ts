@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDatabase } from '@/db/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KeptAnswer } from '@/db/kept-answer';
 import type { Storage, StoragePart, StorageSizes } from '@/lib/protocol/storage';
 import { estimateTables } from '@/lib/queries/estimate-tables';
 import { measureTables } from '@/lib/queries/measure-tables';
 import { readStorage } from '@/lib/queries/read-storage';
 import { temporaryDatabase } from '../support/database';
-import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { WellUsed } from '../support/well-used-database';
 
 let used: WellUsed;
@@ -89,16 +87,4 @@ test('what is estimated is near to what is measured where rows are many', async 
     tables?.find(({ name }) => name === 'events')?.bytes ?? 0;
   expect(sizeIn(estimated) / sizeIn(measured)).toBeGreaterThan(0.8);
   expect(sizeIn(estimated) / sizeIn(measured)).toBeLessThan(1.25);
-});
-
-describe.skipIf('missing' in ensureLibsqlServer())('a libSQL server', () => {
-  test('tells it as a file does', async () => {
-    const libsql = await startLibsqlServer();
-    const remote = await openDatabase({ url: libsql.url, migrates: true });
-    const storage = await readStorage(remote.reader, Date.now, new KeptAnswer());
-    expect(storage.method).toBe('measured');
-    expect(sumOf(storage.parts) + storage.freeBytes).toBe(storage.bytes);
-    await remote.close();
-    await libsql.stop();
-  });
 });

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { InTerminal } from './in-terminal';
+import { tempDir } from './temp-dir';
+
+/** `interlude runner claude` in a folder without the Agent SDK, with an npm that installs one of its own. */
+
+export const SDK_NAME = '@anthropic-ai/claude-agent-sdk';
+/** What the installed SDK prints. */
+export const RUNS = 'the agent runs';
+/** The npm, as a script for Node. */
+export const standIn = fileURLToPath(new URL('npm-stand-in.mjs', import.meta.url));
+const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
+
+interface NpmCall {
+  args: string[];
+  prefix: string;
+  kept: string[];
+  mode: string;
+}
+
+export async function sdkStage() {
+  const base = await tempDir();
+  const data = join(base, 'data');
+  const env: Record<string, string> = {
+    INTERLUDE_DATA_DIR: data,
+    INTERLUDE_URL: 'http://127.0.0.1:9',
+    npm_execpath: standIn,
+    npm_config_loglevel: 'silent',
+    NPM_TELLS: join(base, 'told'),
+    NPM_GO: join(base, 'go'),
+  };
+  const home = join(data, 'agents', 'node_modules', ...SDK_NAME.split('/'));
+  return {
+    base,
+    data,
+    env,
+    /** Where the SDK is installed. */
+    home,
+    claude: (...flags: string[]) => ['runner', 'claude', '--cwd', base, ...flags],
+    /** The calls of npm so far. */
+    async calls(): Promise<NpmCall[]> {
+      const told = join(base, 'told');
+      const lines = existsSync(told) ? (await readFile(told, 'utf8')).split('\n').filter(Boolean) : [];
+      return lines.map((line) => JSON.parse(line) as NpmCall);
+    },
+    inTerminal(args: string[], more: Record<string, string> = {}, cwd = base): InTerminal {
+      const inherited = Object.entries(process.env).filter(([name]) => !/^(INTERLUDE_|npm_|INIT_CWD$)/.test(name));
+      const all = { ...Object.fromEntries(inherited), ...env, ...more } as NodeJS.ProcessEnv;
+      const terminal = new InTerminal([process.execPath, program, ...args], all, cwd);
+      onTestFinished(() => terminal.close());
+      return terminal;
+    },
+    /** Leaves a package there without its file. */
+    async plantHalf(): Promise<void> {
+      await mkdir(home, { recursive: true });
+      const manifest = { name: SDK_NAME, version: '0.0.1', main: 'index.cjs' };
+      await writeFile(join(home, 'package.json'), JSON.stringify(manifest));
+    },
+  };
+}
