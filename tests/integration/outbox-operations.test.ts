@@ -57,7 +57,7 @@ async function withRefused(): Promise<Outbox> {
   return outbox;
 }
 
-// Beside a runner the command is a process of its own: whose an open file is, SQLite tells by the process.
+// SQLite tells by the process who has a file open, so beside an open outbox the command is a process of its own.
 const cli = (...args: string[]) => runCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 const cliAlone = (...args: string[]) => callCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 
@@ -166,9 +166,8 @@ test.each([
   expect((await client.execute('SELECT count(*) AS kept FROM poisoned')).rows[0]?.kept).toBe(2);
 });
 
-// Each call is a process of its own.
 describe('the command', () => {
-  test('tells of every outbox while its runner runs', async () => {
+  test('reports every outbox while its runner runs', async () => {
     await server.close();
     const outbox = await open();
     await outbox.enqueue([log('a'), log('b')]);
@@ -186,19 +185,20 @@ describe('the command', () => {
     await server.listen();
   });
 
-  test('lists, sends again and discards', async () => {
-    const outbox = await withRefused();
-    expect((await cli('list')).stdout).toMatch(/agent-1 +1 +kept +\S+Z +log +agent-1 +- +refused: malformed/);
-    expect(await cli('redrive', '--outbox', 'agent-1', '--id', '1')).toMatchObject({
+  test('lists refused records, and has the next outbox send them again or discard them', async () => {
+    await (await withRefused()).stop();
+    expect((await cliAlone('list')).stdout).toMatch(/agent-1 +1 +kept +\S+Z +log +agent-1 +- +refused: malformed/);
+    expect(await cliAlone('redrive', '--outbox', 'agent-1', '--id', '1')).toMatchObject({
       exitCode: 0,
       stdout: '1 record is sent again\n',
     });
-    await outbox.takeRedrives();
-    await outbox.idle();
+    const next = await open();
+    await next.idle();
+    await next.stop();
     expect(server.ledger.messages).toContain('2');
-    expect((await cli('discard', '--all')).stdout).toContain('1 record is discarded');
-    expect((await cli('list')).stdout).toBe('no record was refused\n');
-    const all = (await cli('list', '--all', '--json')).stdout
+    expect((await cliAlone('discard', '--all')).stdout).toContain('1 record is discarded');
+    expect((await cliAlone('list')).stdout).toBe('no record was refused\n');
+    const all = (await cliAlone('list', '--all', '--json')).stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -206,10 +206,10 @@ describe('the command', () => {
       { state: 'redriven', record: { log: { message: '2' } } },
       { state: 'discarded', record: { log: { message: '4' } } },
     ]);
-    expect((await cli('redrive', '--all')).exitCode).toBe(1);
+    expect((await cliAlone('redrive', '--all')).exitCode).toBe(1);
   });
 
-  test('says what it needs, and goes on past a file that is none', async () => {
+  test('says what it needs, and skips a file that is no outbox', async () => {
     expect((await cliAlone('status')).stdout).toBe('there is no outbox yet\n');
     writeFileSync(file, 'no database at all, but long enough to be looked at as one');
     expect(await cliAlone('status')).toMatchObject({

@@ -1,21 +1,30 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { readTasks } from '@/lib/queries/read-tasks';
 import { readTranscript } from '@/lib/queries/read-transcript';
-import { type InProcessTarget, ingest, inProcessTarget } from '../support/ingest-target';
+import { ingest, inProcessTarget } from '../support/ingest-target';
 import { adaptRecording, assistantTexts } from '../support/read-recording';
 
 /** Real runs of Claude Code, through the adapter and ingest into libSQL, and read back as a page would. */
 
-let target: InProcessTarget;
-beforeEach(async () => {
-  target = await inProcessTarget();
-});
-afterEach(() => target.close());
+interface Replayed {
+  turns: Turn[];
+  tasks: Task[];
+}
 
-/** Sent as an outbox would: in requests of a few records, cut anywhere. */
-async function replayed(file: string): Promise<{ turns: Turn[]; tasks: Task[] }> {
+const read = new Map<string, Promise<Replayed>>();
+
+/** Each recording is sent once for all tests. */
+function replayed(file: string): Promise<Replayed> {
+  const known = read.get(file) ?? replay(file);
+  read.set(file, known);
+  return known;
+}
+
+/** Sends a recording as an outbox would, a few records to a request, and reads it back. */
+async function replay(file: string): Promise<Replayed> {
+  const target = await inProcessTarget();
   const records = adaptRecording(file).flatMap(({ at, events }) =>
     events.map((event) => ({ kind: 'event', agentId: 'a1', sessionId: 's1', occurredAt: at, event })),
   );
@@ -23,6 +32,7 @@ async function replayed(file: string): Promise<{ turns: Turn[]; tasks: Task[] }>
   for (let from = 0; from < numbered.length; from += 7) await ingest(target, numbered.slice(from, from + 7));
   const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 100 });
   const tasks = await readTasks(wholeSight(target.database), 's1');
+  await target.close();
   return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [] };
 }
 
@@ -129,10 +139,10 @@ const DEMO = [
 
 describe('a recording', () => {
   it.each(GIVEN)('%s reads as what happened', async (file, expected, tasks) => {
-    const read = await replayed(file);
-    expect(story(read)).toEqual(expected);
-    expect(facts(read.tasks)).toEqual(tasks);
-    for (const task of read.tasks) expect(task.summary).not.toBeNull();
+    const found = await replayed(file);
+    expect(story(found)).toEqual(expected);
+    expect(facts(found.tasks)).toEqual(tasks);
+    for (const task of found.tasks) expect(task.summary).not.toBeNull();
   });
 
   it.each([...GIVEN.map(([file]) => file), ...DEMO])(
