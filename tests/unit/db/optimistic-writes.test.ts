@@ -95,6 +95,11 @@ describe('a lease', () => {
     expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
   });
 
+  test('is held by one of two that find it free at once', async () => {
+    const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
+    expect(await Promise.all([one.isHeld(), other.isHeld()])).toEqual([true, false]);
+  });
+
   test('passes on when its term has run out', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     await one.isHeld();
