@@ -168,7 +168,7 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   rmSync(output, { force: true });
   const args = [join(root, 'node_modules', 'vitest', 'vitest.mjs'), ...(isRelated ? ['related', '--run'] : ['run'])];
   args.push(...files, '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`);
-  args.push('--silent=passed-only', `--maxWorkers=${workers}`);
+  args.push('--silent=passed-only', '--slowTestThreshold=60000', `--maxWorkers=${workers}`);
   if (isRelated) args.push('--passWithNoTests', `--dir=tests/${job.name}`, '--exclude=**/*.all.test.*');
   // Files that leave nothing behind in modules take a third less in one realm.
   if (!isolated) args.push('--no-isolate');

@@ -3,6 +3,7 @@ import { inject } from 'vitest';
 import { type ChromiumProfile, openProfile, WINDOW } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
 import type { SharedDashboard } from './shared-dashboards';
+import { live } from './transcript-page';
 
 /** A dashboard started with `npm start`, and a browser on it. */
 export interface Visit<Server = SharedDashboard> {
@@ -13,7 +14,10 @@ export interface Visit<Server = SharedDashboard> {
    * dialogs, crashes, and requests to another host or outside the server's base path.
    */
   complaints: string[];
-  /** Shows the path by an in-app link in the tab that `leave` gave back last; without one, loads it in a new tab. */
+  /**
+   * Shows the path by an in-app link in the tab that `leave` gave back last; without one, loads it in a new tab. On the
+   * shared dashboard, resolves once the page is live: until then React may replace what the server rendered.
+   */
   open(path: string): Promise<Page>;
   /** Loads the path in a new tab, as a bookmark does. */
   load(path: string): Promise<Page>;
@@ -52,6 +56,11 @@ export async function visit(): Promise<Visit> {
     context,
     complaints,
     ...own,
+    open: async (path) => {
+      const page = await own.open(path);
+      await live(page);
+      return page;
+    },
     read: (path) => readModel(server, path),
     close: async () => {
       const last = own.opened.at(-1) ?? spare.page;
