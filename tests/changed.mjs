@@ -60,7 +60,7 @@ const PROGRAMS = {
   'lib/launch/':
     'integration/launch integration/server-file integration/start-database integration/data-folder contract/live',
   'lib/runner/(cli|hooks|logger|outbox|conformance)/':
-    'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-kill integration/conformance',
+    'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
   '(app/api|lib/server/|lib/access/|proxy|next.config)': 'contract/live integration/canary',
   'tests/mutants/': 'unit/mutants',
   'components/': 'unit/ui/browser-imports unit/ui/over-the-page',
