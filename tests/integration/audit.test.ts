@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { hashOf, NO_HASH } from '@/lib/access/audit-entry';
-import { checkAudit } from '@/lib/access/read-audit';
 import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
 import type { MessageAnswer } from '@/lib/protocol/commands';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 import { lengthenAudit } from '../support/long-audit';
-import { expectWithin } from '../support/pace';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -413,19 +411,5 @@ describe('reading it', () => {
       ]).toEqual([query, wanted.toReversed()]);
     }
     expect(await stage.status('/audit?actr=Grace')).toBe(400);
-  });
-
-  test('ten thousand entries are checked in a moment, and others go on meanwhile', async () => {
-    const stage = await stageOf();
-    await lengthenAudit(stage, 10_000);
-    const since = performance.now();
-    const checking = checkAudit(stage.parts.database);
-    const asked = performance.now();
-    expect(await stage.status('/sessions')).toBe(200);
-    const askedMs = performance.now() - asked;
-    expect(await checking).toMatchObject({ entries: 10_000, brokenAt: null });
-    const checkedMs = performance.now() - since;
-    expectWithin(checkedMs, 5_000);
-    expectWithin(askedMs, 1_000);
   });
 });

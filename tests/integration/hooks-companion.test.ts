@@ -16,7 +16,6 @@ import type {
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { ingest, record } from '../support/ingest-target';
 import { overHttp } from '../support/over-http';
-import { comesWithin, expectWithin } from '../support/pace';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';
@@ -70,14 +69,12 @@ describe('a day in a terminal', () => {
 });
 
 describe('the last words of a turn', () => {
-  test('stand in it and answer its prompt, though the stop hook is three seconds ahead of them', async () => {
+  test('belong to it and answer its prompt, when the stop hook comes a second before them', async () => {
     const { sessionId, hook, assistant } = await atWork();
-    const askedAt = Date.now();
     const text = 'It is built.\n\nAll of it.';
     expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
-    // the agent does not wait for any of this
-    expectWithin(Date.now() - askedAt, 2_000);
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    // The agent is not held, and its words come later.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await turnsOf(sessionId)).map(({ state }) => state)).toEqual(['open']);
     assistant(text, 'end_turn');
     const [turn, ...others] = await eventually(async () => {
@@ -85,20 +82,6 @@ describe('the last words of a turn', () => {
       return turns.some(({ state }) => state === 'finished') && turns;
     });
     expect([others, texts([turn as Turn])]).toEqual([[], ['Build it', text]]);
-  });
-
-  test('are the hook’s where no line brings them, and are not told again by one that is later still', async () => {
-    const { sessionId, hook, assistant } = await atWork();
-    await hook('Stop', { stop_hook_active: false, last_assistant_message: 'It is built.' });
-    const finished = async () => {
-      const turns = await turnsOf(sessionId);
-      return turns.some(({ state }) => state === 'finished') && turns;
-    };
-    expect(texts(await eventually(finished))).toEqual(['Build it', 'It is built.']);
-    assistant('It is built.', 'end_turn');
-    await hook('UserPromptSubmit', { prompt: 'And?' });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    expect((await turnsOf(sessionId)).map(({ items }) => items.length)).toEqual([2]);
   });
 });
 
@@ -267,17 +250,6 @@ describe('a companion that was not there when the turn ended', () => {
     return { pid: child.pid as number, kill };
   }
 
-  test('has its session idle when it is back, without anybody typing', async () => {
-    const { sessionId, assistant, disconnect, connect } = await atWork();
-    await disconnect();
-    assistant('It is built.', 'end_turn');
-    await connect();
-    await eventually(async () => (await session(sessionId)).state === 'idle');
-    const turns = await turnsOf(sessionId);
-    expect(turns.filter(({ kind }) => kind === 'user').map(({ state }) => state)).toEqual(['finished']);
-    expect(texts(turns)).toEqual(['Build it', 'It is built.']);
-  });
-
   test.each([
     ['finished', 'exited', 'had said its last word', 'end_turn'],
     ['failed', 'exited', 'was in the middle of something', 'tool_use'],
@@ -295,29 +267,21 @@ describe('a companion that was not there when the turn ended', () => {
   });
 });
 
-test.each([
-  ['Stop', 'SessionEnd'],
-  ['SessionEnd', 'Stop'],
-])(
-  'a terminal that is left while its stop hook runs is done, its last word told, where %s comes first',
-  async (...order) => {
-    const { sessionId, hook, say } = await atWork();
-    await post(`/sessions/${sessionId}/messages`, { text: 'Still there?', clientId: 'c1' });
-    const content = [{ type: 'text', text: 'It is built.' }];
-    say({ type: 'assistant', message: { id: 'msg_last', stop_reason: 'end_turn', content } });
-    const more = { Stop: { stop_hook_active: false }, SessionEnd: { reason: 'prompt_input_exit' } };
-    const [first = 'Stop', second = 'Stop'] = order as (keyof typeof more)[];
-    const answers = [await hook(first, more[first]), await hook(second, more[second])];
-    // Nobody is there any more to be held for an answer.
-    if (first === 'SessionEnd') expect(answers).toEqual(['', '']);
-    const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
-    await eventually(async () => (await session()).state === 'exited');
-    const turns = await turnsOf(sessionId);
-    expect(texts(turns).filter((text) => text === 'It is built.')).toHaveLength(1);
-    expect(turns.filter(({ state }) => state === 'open')).toEqual([]);
-    expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('finished');
-  },
-);
+test('a terminal left while its stop hook runs ends its turn with its last word', async () => {
+  const { sessionId, hook, say } = await atWork();
+  await post(`/sessions/${sessionId}/messages`, { text: 'Still there?', clientId: 'c1' });
+  const content = [{ type: 'text', text: 'It is built.' }];
+  say({ type: 'assistant', message: { id: 'msg_last', stop_reason: 'end_turn', content } });
+  expect(await hook('SessionEnd', { reason: 'prompt_input_exit' })).toBe('');
+  // Nobody is left to be held for an answer.
+  expect(await hook('Stop', { stop_hook_active: false })).toBe('');
+  const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
+  await eventually(async () => (await session()).state === 'exited');
+  const turns = await turnsOf(sessionId);
+  expect(texts(turns).filter((text) => text === 'It is built.')).toHaveLength(1);
+  expect(turns.filter(({ state }) => state === 'open')).toEqual([]);
+  expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('finished');
+});
 
 test('the log level of a companion is turned while it runs, and is as it was after a restart', async () => {
   const agentId = randomUUID();
@@ -402,16 +366,4 @@ test('the real hook, dying before it knows its session, marks all that its agent
   await eventually(async () => (await session()).insightCount === 1);
   const { insights } = (await read(`/agents/${agentId}`)) as AgentDetail;
   expect(insights).toMatchObject([{ source: 'Stop', sessionId: null, detail: 'exit 3: read the input' }]);
-});
-
-test('a session whose terminal died is told to have ended', async () => {
-  const { sessionId, home } = await atWork();
-  const control = await readControlFile(controlPath(home, 'hooks'));
-  const headers = { authorization: `Bearer ${control?.secret}` };
-  const file = join(home, `${sessionId}.jsonl`);
-  const body = JSON.stringify({ session_id: sessionId, transcript_path: file });
-  // No process has this number: it is beyond the largest there can be.
-  await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
-  const state = async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state;
-  await comesWithin(12_000, expect.poll(state).not.toBe('working'));
 });

@@ -1,12 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ensureRunnerToken, keepRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
+import { ensureRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
 import { signInLines } from '@/lib/launch/sign-in-link.mjs';
 import type { CredentialList, Me } from '@/lib/protocol/access';
-import { PlayedAcpAgent } from '../support/acp-agent';
-import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
 
@@ -102,14 +99,6 @@ describe('the token of this machine’s runners', () => {
     expect(await ensureRunnerToken(file, own())).toBe('later');
     expect(await tokenIn()).toBe(before);
   });
-
-  test('is made a while later where it can’t be at the start', async () => {
-    dashboard.cutsOff = (path) => path === '/api/v1/tokens';
-    await keepRunnerToken(dataDir, own());
-    expect(readdirSync(dataDir)).toEqual([]);
-    dashboard.cutsOff = () => false;
-    await expect.poll(() => readdirSync(dataDir)).toEqual(['runner-token']);
-  });
 });
 
 describe('what the terminal says of signing in', () => {
@@ -129,37 +118,4 @@ describe('what the terminal says of signing in', () => {
       /no link can be made now. Once .+ prints one:\n {4}.*interlude -- sign-in$/,
     );
   });
-});
-
-test('a runner whose token is revoked says so once, and what to do, and its agent goes on', async () => {
-  const { token, credential } = await dashboard.request<{ token: string; credential: { id: string } }>('/tokens', {
-    agentPrefix: 'own-',
-  });
-  const given = join(dataDir, 'given');
-  await writeFile(given, `${token}\n`, { mode: 0o600 });
-  const agent = await PlayedAcpAgent.open();
-  const flags = ['--agent', 'own-1', '--session', 'own-session', '--token-file', given];
-  const { process: started, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], {
-    INTERLUDE_DATA_DIR: join(dataDir, 'data'),
-    INTERLUDE_URL: dashboard.url,
-  });
-  onTestFinished(() => void started.kill('SIGKILL'));
-  let said = '';
-  started.stderr?.on('data', (chunk) => {
-    said += chunk;
-  });
-  const connection = async () => {
-    const { agents } = await dashboard.request<{ agents: { id: string; connection: string }[] }>('/agents');
-    return agents.find(({ id }) => id === 'own-1')?.connection;
-  };
-  await expect.poll(connection).toBe('connected');
-  await dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
-  await expect.poll(() => said).toMatch(/refuses the token/);
-  expect(started.exitCode).toBe(null);
-  started.kill('SIGINT');
-  const { stderr } = await ended;
-  const lines = stderr.split('\n').filter((line) => line.includes('token'));
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(/^interlude: the dashboard refuses the token \(.*revoked.*\); put another into \S+given, /);
-  expect(stderr).not.toContain(token);
 });

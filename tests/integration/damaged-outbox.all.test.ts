@@ -6,7 +6,7 @@ import { tempDir } from '../support/temp-dir';
 
 const READY = /follows the terminals/;
 
-test('a runner whose outbox was damaged says so in its log, and where the old one is kept', async () => {
+test('a runner reports a damaged outbox in its log, with the path of the old file', async () => {
   const home = await tempDir();
   await companionOnce(home);
   const folder = join(home, 'outboxes');
@@ -23,7 +23,7 @@ test('a runner whose outbox was damaged says so in its log, and where the old on
   expect(said[0]).toContain(aside);
 });
 
-/** Starts a companion, without a dashboard, and ends it once it is at work. */
+/** Starts a companion without a dashboard, and stops it once it runs. */
 async function companionOnce(home: string): Promise<void> {
   const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_URL: 'http://127.0.0.1:9', INTERLUDE_TOKEN: 'x'.repeat(20) };
   const run = startCli(['runner', 'hooks', '--agent', 'damaged'], env);

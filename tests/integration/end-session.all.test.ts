@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { acpRunner, until } from '../support/acp-runner';
+import { LocalDashboard } from '../support/local-dashboard';
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+test('a session ended from the dashboard has 5 seconds to finish its turn, which is then interrupted', async () => {
+  const { agent, ended, post, session, turns } = await acpRunner(dashboard, 'busy');
+  await post('messages', { text: 'Build it', clientId: 'm' });
+  await agent.prompted(1);
+  agent.say('Building.');
+  await until(async () => (await turns()).at(-1)?.state).toBe('open');
+  const asked = performance.now();
+  await post('end');
+  expect(await ended).toMatchObject({ exitCode: 0 });
+  expect(performance.now() - asked).toBeGreaterThan(4_500);
+  expect((await session()).stateReason).toBe('ended from the dashboard');
+  expect((await turns()).find(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted' });
+});
