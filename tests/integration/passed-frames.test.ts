@@ -71,10 +71,10 @@ test('reach a reader who keeps up, behind the head of the answer and what greets
   expect(body).toMatch(/^event: hello\n/);
 });
 
-test('come once and in order to one who reads by fits and starts, however large they are', async () => {
+test('frames of any size reach a reader that stops and starts, once and in order', async () => {
   const received = await listen();
   const sizes = [10, 200_000, 50, 15_000, 17_000, 1, 400_000, 3, 3, 3, 60_000, 12_000];
-  const count = 240;
+  const count = 96;
   for (let at = 0; at < count; at += 1) {
     if (at % 24 === 0) client.pause();
     if (at % 24 === 16) client.resume();

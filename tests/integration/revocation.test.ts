@@ -36,7 +36,7 @@ describe('a credential', () => {
     ['operator', 'the same server', false],
     ['operator', 'another server on the same file', true],
     ['runner', 'another server on the same file', true],
-  ] as const)('of an %s that is revoked ends its connections at %s', async (holder, _, isSecond) => {
+  ] as const)('of the role %s ends its connections at %s when it is revoked', async (holder, _, isSecond) => {
     expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
   });
 });

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import { runCli } from '../support/cli';
+import { LocalDashboard } from '../support/local-dashboard';
+import { tempDir } from '../support/temp-dir';
+import { call, overStdio, settled, toolUser } from '../support/tool-user';
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+test('report_status is accepted without a turn, and refused with the reason when it is malformed', async () => {
+  const { folder, report } = await toolUser(dashboard);
+  const client = await overStdio(folder);
+  const long = await call(client, 'report_status', { state: 'idle', summary: 'x'.repeat(161) });
+  expect(long.isError).toBe(true);
+  expect(long.text).toContain('160');
+  expect(await call(client, 'report_status', { state: 'idle', summary: 'x', mood: 'good' })).toMatchObject({
+    isError: true,
+  });
+  await call(client, 'report_status', { state: 'complete', summary: 'Done.', link: 'https://example.org/1' });
+  await settled(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
+});
+
+test('interlude mcp and the control port refuse tools to a process that no runner follows', async () => {
+  const lonely = await call(await overStdio(await tempDir()), 'list_obligations');
+  expect(lonely.isError).toBe(true);
+  expect(lonely.text).toContain('not running');
+  const { folder } = await toolUser(dashboard);
+  const control = await readControlFile(controlPath(folder, 'hooks'));
+  const port = async (path: string, secret = control?.secret) => {
+    const headers = { authorization: `Bearer ${secret}` };
+    const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers, body: '{}' });
+    return [response.status, await response.json()];
+  };
+  const nobody = { error: 'this agent has no session that is followed here' };
+  expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, nobody]);
+  expect(await port('/tools/list_obligations')).toEqual([404, nobody]);
+  expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'there is no tool nothing' }]);
+  expect(await port(`/tools/list_obligations?pid=2147483000,${process.pid}`)).toEqual([
+    200,
+    { text: 'No message waits for a reply from you.', isError: false },
+  ]);
+  expect(await port(`/tools/list_obligations?pid=${process.pid}`, 'wrong')).toMatchObject([401, {}]);
+});
+
+test('interlude mcp ends with its input, and prints nothing but the protocol', async () => {
+  const { exitCode, stdout } = await runCli(['mcp'], { INTERLUDE_DATA_DIR: await tempDir() });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
+  expect(await runCli(['mcp', 'more'])).toMatchObject({ exitCode: 2 });
+});

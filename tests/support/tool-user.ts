@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import type { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { expect, onTestFinished } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgentSummary, ObligationList, TranscriptPage } from '@/lib/protocol/read-models';
+import { controlPath } from '@/lib/runner/control-port/control-file';
+import { RunnerHost } from '@/lib/runner/host/runner-host';
+import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import { Outbox } from '@/lib/runner/outbox/outbox';
+import type { LocalDashboard } from './local-dashboard';
+import { messages } from './operator';
+import { tempDir } from './temp-dir';
+
+const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
+let agents = 0;
+
+export const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
+
+/** A runner whose agent is this process. A message that it is sent waits for a reply. */
+export async function toolUser(dashboard: LocalDashboard) {
+  agents += 1;
+  const [agentId, sessionId, folder] = [`agent-${agents}`, `session-${agents}`, await tempDir()];
+  let around: SourceSurroundings | null = null;
+  const emit = async (...events: AgUiEvent[]) =>
+    void (await around?.emit(
+      sessionId,
+      events.map((event) => ({ occurredAt: Date.now(), event })),
+    ));
+  const source: Source = {
+    sessions: [{ sessionId, process: { state: 'running', pid: process.pid, exitCode: null }, attachments: [] }],
+    start: async () => {},
+    say: async () => ({ state: 'delivered' }),
+    close: async () => {},
+  };
+  const host = await RunnerHost.open({
+    about: { kind: 'listener' },
+    meanwhile: 'the agent goes on',
+    openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
+    ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
+    controlFile: () => controlPath(folder, 'hooks'),
+  });
+  onTestFinished(async () => void (await host.close(0, 2_000)));
+  await host.start((surroundings) => {
+    around = surroundings;
+    return source;
+  });
+  await host.outbox.idle();
+  const surroundings = around as unknown as SourceSurroundings;
+  return {
+    ...{ agentId, sessionId, folder, host, emit },
+    tools: surroundings.tools(sessionId),
+    /** @returns once the runner knows that it is owed a reply */
+    async ask(text: string): Promise<string> {
+      const body = { text, clientId: text };
+      const sent = await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body);
+      const { messageId } = sent;
+      await settled(() => surroundings.owed().map((one) => one.messageId)).toContain(messageId);
+      return messageId;
+    },
+    owed: async () =>
+      (await dashboard.request<ObligationList>(`/agents/${agentId}/reply-obligations`)).obligations.map(
+        ({ messageId }) => messageId,
+      ),
+    texts: async () =>
+      messages((await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`)).turns, 'assistant'),
+    report: async () =>
+      (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent.status?.report as
+        | Record<string, unknown>
+        | undefined,
+  };
+}
+
+/** An MCP client at a transport. */
+export async function connected(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** A client of `interlude mcp`, which it starts as a process. */
+export function overStdio(folder: string): Promise<Client> {
+  const env = { PATH: process.env.PATH ?? '', INTERLUDE_DATA_DIR: folder };
+  return connected(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp'], env }));
+}
+
+/** Calls a tool. */
+export async function call(client: Client, name: string, input: Record<string, unknown> = {}) {
+  const { content, isError } = await client.callTool({ name, arguments: input });
+  return { text: (content as { text: string }[])[0]?.text ?? '', isError: isError === true };
+}
