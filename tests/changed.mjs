@@ -27,9 +27,9 @@ const PARTS = {
     'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover',
   '(app/(\\(dashboard\\)/)?(page|sessions)|components/sessions/)':
     'session-list session-state rows-stay keyboard runner-gone accessible-names failures',
-  'components/(transcript|tool|obligations)':
+  'components/(transcript|obligations)/':
     'live-is-reloaded follow-tail long-session large-transcript words other-kinds head-is-shown ownership',
-  'components/requests/': 'shown-is-run not-meant head-is-shown other-kinds',
+  'components/requests/': 'shown-is-run not-meant head-is-shown other-kinds calls',
   'components/composer/': 'composer attachments interruption not-meant offline',
   'components/inbox/': 'inbox failures',
   'components/agents/': 'board failures ownership accessible-names',
