@@ -12,6 +12,7 @@ beforeEach(async () => {
   await server.write([{ type: 'CUSTOM', name: 'session:started', value: {} }]);
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   expect(await server.faults()).toEqual([]);
   await server.close();
 });
@@ -80,11 +81,13 @@ describe('commands', () => {
   });
 
   test('go by size as turns do', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     await acks(await interrupts('c1', 'r1'));
     await server.write(userTurn('r2', 'Go?', 'Gone.'));
     await later(2);
     await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: '0.001' });
     expect(await ids('commands')).toEqual([]);
+    expect(said.mock.calls).toEqual([[expect.stringContaining('nothing more can be removed')]]);
   });
 
   test('stay as long as they may', async () => {
@@ -220,8 +223,8 @@ describe('attachments', () => {
   });
 });
 
-test('a row that can’t be worked on holds up no other', async () => {
-  const said = vi.spyOn(console, 'warn').mockImplementation(() => {});
+test('leaves a row alone that can’t be removed, says so, and removes the others', async () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   await server.change(`INSERT INTO webhook_deliveries (position, item_id, kind, state, created_at, due_at)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
     SELECT -i, 'i' || i, 'failure', 'delivered', 0, 0 FROM n`);
@@ -233,7 +236,11 @@ test('a row that can’t be worked on holds up no other', async () => {
   await later(11);
   await server.retain();
   expect(await ids('webhook_deliveries', 'item_id')).toEqual(['i250', 'i7']);
-  said.mockRestore();
+  const lines = said.mock.calls.map(([line]) => String(line));
+  expect(lines.map((line) => /^\[interlude\] the webhook delivery at "(\d+)" is left alone/.exec(line)?.[1])).toEqual([
+    '51',
+    '294',
+  ]);
 });
 
 describe('inbox items', () => {
