@@ -2,9 +2,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { otelSettings } from '@/lib/telemetry/otel-settings';
 import { idsOf, traceContext } from '@/lib/telemetry/trace-ids';
 import { AccessStage } from '../../support/access-stage';
-import { ensureLibsqlServer, startLibsqlServer } from '../../support/libsql-server.mjs';
-import { WAIT_MS } from '../../support/patience';
-import { inProcessServer } from '../../support/server-target';
 import { TraceCollector } from '../../support/trace-collector';
 
 let collector: TraceCollector;
@@ -220,39 +217,6 @@ test('closes without the spans when the collector never answers', async () => {
   // it was not waited for until it was tried again
   expect([collector.headers.length, collector.spans]).toEqual([1, []]);
   expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] traces don’t get to the collector/);
-});
-
-const libsqlServer = ensureLibsqlServer();
-describe.skipIf('missing' in libsqlServer)('where a process does not last between requests', () => {
-  test('sends all spans of a request before its answer', async () => {
-    const libsql = await startLibsqlServer();
-    const target = await inProcessServer(libsql.url, {
-      INTERLUDE_CONTEXT: 'per-request',
-      INTERLUDE_TRACE_AGENTS: '1',
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    });
-    try {
-      const records = FIRST.map((record, at) => ({
-        ...{ kind: 'event', agentId: 'builder', sessionId: 'work', occurredAt: T + at, seq: at + 1 },
-        ...record,
-      }));
-      const body = JSON.stringify({ producer: { id: 'builder', epoch: 1 }, records });
-      const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
-      // The server waits a second for the spans, which a busy machine may exceed. Here it waits longer.
-      const { setTimeout: realTimeout } = globalThis;
-      vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number) =>
-        realTimeout(run, ms === 1_000 ? WAIT_MS : ms)) as typeof setTimeout);
-      const response = await target.send('/api/v1/events', { method: 'POST', headers, body });
-      const told = collector.spans.map(({ name }) => name);
-      expect([response.status, told.sort()]).toEqual([
-        200,
-        ['POST /api/v1/events', 'commit', 'execute_tool Bash', 'invoke_agent builder'],
-      ]);
-    } finally {
-      await target.close();
-      await libsql.stop();
-    }
-  });
 });
 
 describe('the settings', () => {
