@@ -209,18 +209,12 @@ function childrenCpuSeconds() {
   }
 }
 
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     for (const child of running) kill(child);
-    rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   });
 }
 
-try {
-  await run(process.argv.slice(2));
-} catch (error) {
-  giveUp(error);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+await run(process.argv.slice(2)).catch(giveUp);
