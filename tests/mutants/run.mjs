@@ -211,7 +211,7 @@ function childrenCpuSeconds() {
 
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => {
+  process.on(signal, () => {
     for (const child of running) kill(child);
     process.exit(130);
   });
