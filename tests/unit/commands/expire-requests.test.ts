@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
@@ -28,7 +28,10 @@ beforeEach(async () => {
     connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', clocks.now() + 1e12),
   );
 });
-afterEach(() => target.close());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await target.close();
+});
 
 /** @param aheadMs by how much its runner's clock is ahead of the server's */
 async function says(name: string, value: object, aheadMs = 0): Promise<void> {
@@ -112,7 +115,8 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(await session()).toMatchObject({ pendingRequestCount: 1 });
   });
 
-  it('in a session that can’t be read holds up no other', async () => {
+  it('expires though another session can’t be read, which the log names', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     await asks('q1', WAITS_MS);
     const other = { agentId: 'a2', sessionId: 's2', occurredAt: clocks.now() };
     const value = { request_id: 'q', kind: 'permission', expires_at: clocks.now() + WAITS_MS };
@@ -123,6 +127,8 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
     await hub.sweep();
     expect(await outcomes()).toEqual(['expired']);
+    for (const [line] of logged.mock.calls) expect(line).toMatch(/"s2" is left alone: it can't be worked on/);
+    expect(logged).toHaveBeenCalled();
   });
 
   it('says nothing of when, where it would have expired before it was asked', async () => {
