@@ -10,7 +10,7 @@ import {
   transcriptFromPage,
 } from '@/lib/projections/transcript';
 import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
-import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { FIRST_PAGE } from './first-page';
 
 /** What became of looking for something in a session: why it could not be looked for is an error. */
@@ -35,12 +35,18 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   #loading: Promise<boolean> | null = null;
 
   constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
+    // The oldest turn ever shown. A snapshot of a lagging server may lack it, and the next one must still reach it.
+    let reach: Position | undefined;
     super({
       initial: initial === null ? undefined : transcriptFromPage(initial),
       read: (signal, shown) =>
         readBackTo(
           (before, limit) => readPage(sessionId, { ...before, limit }, signal),
-          () => shown()?.turns[0],
+          () => {
+            const oldest = shown()?.turns[0]?.position;
+            if (oldest && (!reach || comparePositions(oldest, reach) < 0)) reach = oldest;
+            return reach;
+          },
         ),
       fold: (state, frames) => foldTranscript(state, entriesOf(frames)),
     });
@@ -104,13 +110,13 @@ function fetchPage(...[sessionId, range, signal]: Parameters<ReadPage>): Promise
 /** The newest page, and older ones as far back as turns are loaded already: who reads there stays there. */
 async function readBackTo(
   read: (before: { before?: string }, limit: number) => Promise<TranscriptPage>,
-  oldestShown: () => Turn | undefined,
+  oldestShown: () => Position | undefined,
 ): Promise<TranscriptState> {
   let state = transcriptFromPage(await read({}, FIRST_PAGE));
   for (;;) {
     const [oldest] = state.turns;
     const goal = oldestShown();
-    const isFarEnough = !goal || !oldest || comparePositions(oldest.position, goal.position) <= 0;
+    const isFarEnough = !goal || !oldest || comparePositions(oldest.position, goal) <= 0;
     if (isFarEnough || !state.hasMore) return state;
     const page = await read({ before: oldest.position }, SEEK_PAGE);
     state = prependTurns(awaitOlder(state), notBefore(state.position, page));
