@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { ByEnvironment } from './support/by-environment.ts';
 import { TEST_MS, WAIT_MS } from './support/patience.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,7 +14,14 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
-    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/property-scale.ts'],
+    setupFiles: [
+      'tests/support/patient-waits.ts',
+      'tests/support/no-network.ts',
+      'tests/support/property-scale.ts',
+      'tests/support/quiet-console.ts',
+      'tests/support/fresh-page.ts',
+    ],
+    sequence: { sequencer: ByEnvironment },
     maxWorkers: 2,
   },
 });
