@@ -1,4 +1,4 @@
-import { scaled } from './scale';
+import { scaled } from './scale.ts';
 
 /**
  * How long every test waits for what must come, in ms. What comes is waited for no longer than it takes; what hangs fails
