@@ -18,7 +18,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const { atWork, read, turnsOf, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
+const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
 
 /** A terminal that asks. @param within seconds that its hook waits; 0: as it is installed without --permissions */
 async function asking(within = 30, command = 'rm -r build') {
@@ -64,13 +64,15 @@ describe('a permission whose hook waits', () => {
     await eventually(async () => !(await takes()).includes('permission.decision'));
   });
 
-  test('is denied with what the person said, and not told twice when the terminal says so too', async () => {
-    const { answer, printed, request, returned } = await asking();
+  test('keeps the reason of a person who denies it when the terminal reports the denial, too', async () => {
+    const { sessionId, answer, printed, request, returned, assistant } = await asking();
     await answer({ behavior: 'deny', message: 'Not that folder.' });
     expect(decisionIn(await printed).decision).toEqual({ behavior: 'deny', message: 'Not that folder.' });
-    returned(true);
     await eventually(async () => (await request())?.outcome === 'denied');
-    expect(await request()).toMatchObject({ message: 'Not that folder.' });
+    returned(true);
+    assistant('Then I leave it.');
+    await eventually(async () => texts(await turnsOf(sessionId)).includes('Then I leave it.'));
+    expect(await request()).toMatchObject({ outcome: 'denied', message: 'Not that folder.' });
   });
 
   test('is not asked for again where the person said so: with what the terminal offers for that', async () => {
