@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 test('the demo’s agent stops at a request when interrupted, and is not woken by a stopped task', async () => {
-  const stage = await assistantStage(dashboard, { speed: 2 });
+  const stage = await assistantStage(dashboard, { speed: 0.5 });
   const { operator } = stage;
   await askForTests(stage);
   await operator.interrupt();
