@@ -1,4 +1,5 @@
 import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { MAX_EVERY_MS } from '@/lib/protocol/limits';
 import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { AccessStage } from './access-stage';
 import { PNG } from './attachments';
@@ -62,6 +63,8 @@ export class WellUsed {
     await this.send([
       ...Array.from({ length: 600 }, (_, at) => line(`needle-${at} in a stack of hay`)),
       line('claude hook failed: exit code 1'),
+      // Otherwise the server writes after two minutes that the agent is silent, while a slow test compares rows.
+      { kind: 'status', agentId: this.agentId, occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } },
     ]);
     // what was removed leaves its mark in the search table
     const { database, now } = this.stage.parts;
