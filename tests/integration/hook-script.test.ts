@@ -260,9 +260,11 @@ describe('a hook on a poor machine', () => {
 });
 
 describe('a hook that is killed', () => {
-  test('with a chance to clean up posts idle', async () => {
-    const { child, ended } = startOwn('Stop', { input: null });
-    await new Promise((resolve) => setTimeout(resolve, 150));
+  test('posts idle when it has a chance to clean up', async () => {
+    const reading = join(dataDir, 'reading');
+    const PATH = await pathWith({ cat: `#!/bin/sh\n: >'${reading}'\nexec sleep 60\n` });
+    const { child, ended } = startOwn('Stop', { input: null, env: { PATH } });
+    await expect.poll(() => existsSync(reading)).toBe(true);
     process.kill(-(child.pid as number), 'SIGTERM');
     expect(await ended).toMatchObject({ code: 0, stdout: '' });
     expect(told.map(([name]) => name)).toContain('status');

@@ -9,6 +9,7 @@ import type {
   AgentLogLevel,
   LogPage,
   MessageItem,
+  SessionObligations,
   SessionSummary,
   Task,
   Turn,
@@ -168,15 +169,18 @@ describe('a message from the dashboard', () => {
   });
 
   test('does not hold the agent twice in a row, nor for what was typed in the terminal', async () => {
-    const { sessionId, hook } = await atWork();
+    const { sessionId, hook, owed } = await atWork();
+    const owedAtServer = async () => ((await read(`/sessions/${sessionId}/obligations`)) as SessionObligations).owed;
     // The person's own prompt is owed an answer as far as the server knows.
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await eventually(async () => (await owedAtServer()).length === 1);
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     await hook('UserPromptSubmit', { prompt: 'more' });
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await eventually(async () => JSON.stringify(await owed()).includes('Well?'));
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
-    expect(await hook('Stop', { stop_hook_active: false })).toContain('Well?');
+    const held = await hook('Stop', { stop_hook_active: false });
+    expect(held).toContain('Well?');
+    expect(held).not.toContain('Build it');
     expect(await hook('SubagentStop', { stop_hook_active: false, agent_id: 'a' })).toBe('');
   });
 
@@ -201,14 +205,14 @@ describe('a message from the dashboard', () => {
   });
 
   test('is refused with the reason when the terminal is idle, and when its turn ends without taking it', async () => {
-    const { sessionId, hook, say, prompt } = await atWork();
+    const { sessionId, hook, say, prompt, owed } = await atWork();
     const failed = async (id: string | undefined) => {
       const all = (await turnsOf(sessionId)).flatMap(({ items }) => items) as MessageItem[];
       const message = all.find((item) => item.id === id);
       return message?.delivery === 'failed' && message.deliveryReason;
     };
     const { messageId: late } = await post(`/sessions/${sessionId}/messages`, { text: 'One', clientId: 'c1' });
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await eventually(async () => JSON.stringify(await owed()).includes('One'));
     // Interrupted in the terminal: no stop hook runs then.
     say({
       type: 'user',
