@@ -378,8 +378,8 @@ export class CommandHub {
   }
 
   #failed(work: Work, error: unknown): void {
-    // The database was closed: there is nothing left to watch.
-    const isClosed = databaseErrorCode(error) === 'CLIENT_CLOSED';
+    // Once the hub or its database is closed, there is nothing left to watch.
+    const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
     // damage has been logged already
     const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
