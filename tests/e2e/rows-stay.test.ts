@@ -93,26 +93,26 @@ test('session rows keep their places while keys walk through them, until the cha
 test('agent rows are ordered by name, and keep their places under the pointer', async () => {
   const write = (name: string, session: string) =>
     new EventWriter(it.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
-  const heard = new EventWriter(it.server, 'rowsboard-heard');
-  await heard.write('rowsboard-heard-1', userTurn('r1', 'Hello', 'Hello.'));
-  for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rowsboard-${name}`, `rowsboard-s-${name}`);
-  const page = await it.open('/agents?q=rowsboard');
+  const heard = new EventWriter(it.server, 'rows-kept-heard');
+  await heard.write('rows-kept-heard-1', userTurn('r1', 'Hello', 'Hello.'));
+  for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rows-kept-${name}`, `rows-kept-s-${name}`);
+  const page = await it.open('/agents?q=rows-kept');
   await live(page);
   const names = () =>
     page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
-  const paths = ['Alpha', 'heard', 'runner-2', 'runner-10'].map((name) => `/agents/rowsboard-${name}`);
+  const paths = ['Alpha', 'heard', 'runner-2', 'runner-10'].map((name) => `/agents/rows-kept-${name}`);
   await expect.poll(names).toEqual(paths);
-  await heard.write('rowsboard-heard-2', userTurn('r1', 'Again', 'Heard of.'));
-  const cells = page.getByRole('row').filter({ hasText: 'rowsboard-heard' });
+  await heard.write('rows-kept-heard-2', userTurn('r1', 'Again', 'Heard of.'));
+  const cells = page.getByRole('row').filter({ hasText: 'rows-kept-heard' });
   await cells.getByRole('cell', { name: '2', exact: true }).waitFor();
   expect(await names()).toEqual(paths);
 
-  await page.getByRole('link', { name: /^rowsboard-runner-2/ }).hover();
-  await write('rowsboard-beta', 'rowsboard-s-beta');
+  await page.getByRole('link', { name: /^rows-kept-runner-2/ }).hover();
+  await write('rows-kept-beta', 'rows-kept-s-beta');
   await page.getByRole('button', { name: '1 new' }).waitFor();
-  expect(await names()).toEqual([...paths, '/agents/rowsboard-beta']);
+  expect(await names()).toEqual([...paths, '/agents/rows-kept-beta']);
   await page.getByRole('heading', { name: 'Agents' }).hover();
-  await expect.poll(names).toEqual([paths[0], '/agents/rowsboard-beta', ...paths.slice(1)]);
+  await expect.poll(names).toEqual([paths[0], '/agents/rows-kept-beta', ...paths.slice(1)]);
   await it.leave(page);
 });
 
