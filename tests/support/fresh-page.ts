@@ -1,6 +1,7 @@
-import { afterEach, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeEach } from 'vitest';
 import type { LiveConnection as Connection } from '@/components/live/live-connection';
 
+/** The connections of a class that have not been ended yet. */
 const CONNECTIONS = Symbol.for('interlude.connections');
 
 /**
@@ -19,10 +20,7 @@ if (typeof document !== 'undefined') {
   const { setImmediate: begin } = globalThis;
   const nextTurn = () => new Promise<void>((resolve) => begin(resolve));
 
-  // This file runs once for each test file of a worker, and the class is the same in all of them.
-  const all = globalThis as { [CONNECTIONS]?: Set<Connection> };
-  const connections = all[CONNECTIONS] ?? collectConnections(LiveConnection);
-  all[CONNECTIONS] = connections;
+  const connections = collectedFrom(LiveConnection);
 
   const endPage = () => {
     for (const connection of connections) connection.close();
@@ -39,11 +37,24 @@ if (typeof document !== 'undefined') {
     await nextTurn();
   });
   beforeEach(endPage);
+  afterAll(() => {
+    localStorage.clear();
+    sessionStorage.clear();
+    history.replaceState(null, '', '/');
+  });
 }
 
-function collectConnections({ prototype }: typeof Connection): Set<Connection> {
+/** This file runs once for each test file of a worker, and the class is the same in all of them, unless modules are reset. */
+function collectedFrom({
+  prototype,
+}: {
+  prototype: Connection & { [CONNECTIONS]?: Set<Connection> };
+}): Set<Connection> {
+  const known = prototype[CONNECTIONS];
+  if (known !== undefined) return known;
   const connections = new Set<Connection>();
   const { subscribe } = prototype;
+  prototype[CONNECTIONS] = connections;
   prototype.subscribe = function subscribeAndCollect(...given) {
     connections.add(this);
     return subscribe.apply(this, given);
