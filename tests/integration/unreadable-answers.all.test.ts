@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { databaseAt } from '../support/database';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
@@ -109,7 +109,9 @@ suites('a libSQL server whose answers a gateway spoils', () => {
     );
   });
 
-  test('sets one record aside that it refuses, and not the question that came with it', async () => {
+  test('quarantines one record that it refuses, and not the question that came with it', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => said.mockRestore());
     await target.database.writes.run((transaction) =>
       transaction.execute(
         `CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.payload LIKE '%poison%' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
@@ -128,5 +130,6 @@ suites('a libSQL server whose answers a gateway spoils', () => {
       'asks',
     );
     expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
+    expect(said.mock.calls.flat().join()).toContain('a record is refused by the database');
   });
 });

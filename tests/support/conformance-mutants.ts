@@ -1,10 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Group } from '@/lib/runner/conformance/check';
 import { frontOf, type Tamper, withBody } from './conformance-front';
 import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
 import type { InProcessServer } from './server-target';
-import { tempDir } from './temp-dir';
 
 /** Runners and servers that break one rule each, with the checks that must fail for it. */
 
@@ -204,15 +204,20 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
 ];
 
 /** Runs the checks against a mutant of runner.py. */
-export async function expectRunnerFails({ title, only, changes, fails }: RunnerMutant): Promise<void> {
+export async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
   let code = readFileSync(source, 'utf8');
   for (const [before, after] of changes) {
     if (code.split(before).length !== 2) throw new Error(`runner.py does not have this once: ${before}`);
     code = code.replace(before, () => after);
   }
-  const file = join(await tempDir(), `${title.replace(/\W+/g, '-')}.py`);
+  const folder = mkdtempSync(join(tmpdir(), 'interlude-mutant-'));
+  const file = join(folder, 'runner.py');
   writeFileSync(file, code);
-  expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
+  try {
+    expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 export interface ServerMutant {
