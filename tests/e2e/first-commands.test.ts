@@ -61,7 +61,8 @@ test('every shell line of the README runs at a new server', async () => {
     block
       .replaceAll('http://127.0.0.1:4319', it.server.url)
       .replaceAll('.interlude/runner-token', join(it.server.dataDir, 'runner-token'))
-      .replaceAll('my-agent.token', join(it.server.dataDir, 'my-agent.token'));
+      .replaceAll('my-agent.token', join(it.server.dataDir, 'my-agent.token'))
+      .replaceAll('copy.db', join(it.server.dataDir, 'copy.db'));
   const ends: Record<string, string> = {
     // what would go on, or begin all over, is asked what it is; each of them is run elsewhere
     'npm start': 'npm start -- --help',
