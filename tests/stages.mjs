@@ -40,9 +40,9 @@ export const STAGES = [
   { name: 'lint', tier: 'first', lane: 'compute' },
   { name: 'types', tier: 'first', lane: 'compute' },
   { name: 'build', tier: 'first', lane: 'browser' },
-  { name: 'unit', tier: 'first', lane: 'compute', files: first('unit'), workers: 1 },
-  { name: 'ui', tier: 'first', lane: 'compute', files: first('ui'), workers: 1 },
-  { name: 'property', tier: 'first', lane: 'compute', files: first('property'), workers: 1 },
+  { name: 'unit', tier: 'first', lane: 'compute', files: first('unit'), workers: 2 },
+  { name: 'ui', tier: 'first', lane: 'compute', files: first('ui'), workers: 2 },
+  { name: 'property', tier: 'first', lane: 'compute', files: first('property'), workers: 2 },
   { name: 'contract', tier: 'first', lane: 'wait', files: first('contract'), needsBuild: true, workers: 2 },
   { name: 'integration', tier: 'first', lane: 'wait', files: first('integration'), needsBuild: true, workers: 2 },
   {
