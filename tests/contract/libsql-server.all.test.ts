@@ -61,12 +61,15 @@ suites('a libSQL server', () => {
     expect(kept).toEqual([{ units: 6 * 900_000 }]);
   });
 
-  test('keeps of a record that it can’t hold the beginning, and takes the others', async () => {
+  test('keeps the beginning of a record that it can’t hold, and takes the others', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const large = own('large', 1, { type: 'X', value: 'x'.repeat(6 * 1024 * 1024) });
     const answer = await ingest(target, [large, own('large', 2, { type: 'X' })], 1, 'large');
     expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
     const [kept] = await rows('SELECT record FROM quarantine WHERE producer_id = ?', 'large');
     expect(JSON.parse(String(kept?.record)).beginning).toMatch(/^\{"seq":1,.*x{1000}$/s);
+    expect(said.mock.calls.flat().join()).toContain('string or blob too big');
+    said.mockRestore();
   });
 
   test('has its logs indexed and cut', async () => {
