@@ -169,11 +169,12 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   const args = [join(root, 'node_modules', 'vitest', 'vitest.mjs'), ...(isRelated ? ['related', '--run'] : ['run'])];
   args.push(...files, '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`);
   args.push('--silent=passed-only', '--slowTestThreshold=60000', `--maxWorkers=${workers}`);
-  if (isRelated) args.push('--passWithNoTests', `--dir=tests/${job.name}`, '--exclude=**/*.all.test.*');
+  if (isRelated) args.push('--passWithNoTests', '--exclude=**/*.all.test.*');
   // Files that leave nothing behind in modules take a third less in one realm.
   if (!isolated) args.push('--no-isolate');
   const scale = process.env.INTERLUDE_TEST_SCALE === 'soak' ? 'soak' : tier === 'first' ? 'quick' : 'full';
-  const exited = await runScript(job, args, { INTERLUDE_TEST_SCALE: scale });
+  const only = isRelated ? { INTERLUDE_TEST_FOLDER: job.name } : undefined;
+  const exited = await runScript(job, args, { INTERLUDE_TEST_SCALE: scale, ...only });
   if (!existsSync(output)) return { ...failure('vitest wrote no report; see its output above'), broken: [] };
   /** @type {{ numPassedTests: number, numFailedTests: number, numPendingTests: number, testResults: FileResult[] }} */
   const report = JSON.parse(readFileSync(output, 'utf8'));

@@ -5,11 +5,14 @@ import { TEST_MS, WAIT_MS } from './support/patience.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** `npm test -- changed` runs one folder at a time. */
+const folder = process.env.INTERLUDE_TEST_FOLDER ?? '**';
+
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: ['tests/**/*.test.ts', 'tests/**/*.test.tsx'],
+    include: [`tests/${folder}/**/*.test.{ts,tsx}`],
     exclude: ['node_modules', '.next', '.next-beneath', 'tests/e2e/**', 'tests/faults/**', 'tests/agents/**'],
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
