@@ -1,16 +1,9 @@
 import type { Locator } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { playRecording } from '../support/play-recording';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('each of three tasks that fail one after the other is named on its card and by the turn it woke', async () => {
   const session = await playRecording(it.server, '3bg', 'named-3bg');

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { playRecording } from '../support/play-recording';
 import { transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('a shell command that fails in the background has the names that assistive technology is promised', async () => {
   const session = await playRecording(it.server, 'bash-bg', 'names-bash-bg');

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { askingAgent, cardOf } from '../support/asking-agent';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('request shows every key of its input, live and reloaded', async () => {
   const { page, ask, close } = await askingAgent(it, 'asked-whole');

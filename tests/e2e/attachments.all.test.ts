@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { choose, imageFile, takingAgent, textFile } from '../support/choose-files';
 import { press } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('message waits for its uploads, and is not sent when one failed', async () => {
   const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-waiter');

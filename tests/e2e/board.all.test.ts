@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { live } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** As many as an operator may have. */
 const AGENTS = 1_000;
-let it: OwnVisit;
+const it = perFile(visitOwn);
 
 beforeAll(async () => {
-  it = await visitOwn();
   const records = Array.from({ length: AGENTS }, (_, at) => ({
     seq: at + 1,
     kind: 'status',
@@ -31,10 +30,6 @@ beforeAll(async () => {
     body: JSON.stringify({ producer: { id: 'seeder', epoch: 1 }, records: [...records, busy] }),
   });
   expect(response.status).toBe(200);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('a thousand agents are sorted and filtered, and the address finds the same again', async () => {

@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+// The server refuses to retire the agent at work.
+const it = perFile(visit, /409 \(Conflict\)/);
 beforeAll(async () => {
-  it = await visit();
   await new EventWriter(it.server, 'board-idle').write('board-done', userTurn('r1', 'Build it', 'Built.'));
   await new EventWriter(it.server, 'board-busy').write('board-open', [
     ...userTurn('r1', 'Watch the deployment', 'Watching.'),
     { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
   ]);
-});
-afterAll(async () => {
-  await it.close();
-  // The server refuses to retire the agent at work.
-  expect(it.complaints.filter((one) => !one.includes('409 (Conflict)'))).toEqual([]);
 });
 
 test('the page of agents charts what the fleet does and lists the agents that the address asks for', async () => {

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { message, taskStarted, toolCall } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+const it = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
   agent = new EventWriter(it.server, 'calls-all-editor');
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 const begun = (id: string, name: string, args: object): AgUiEvent[] => [

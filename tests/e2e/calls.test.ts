@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+const it = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
   agent = new EventWriter(it.server, 'calls-editor');
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('edit unfolds to its changed lines in colour, and a to-do list to a checklist', async () => {

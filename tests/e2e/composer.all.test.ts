@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { LONG_TEXT } from '../support/asking-agent';
 import { barriersInBothThemes } from '../support/barriers';
 import { idleAgent } from '../support/idle-agent';
 import { press, takesPresses } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  // Requests that a test aborts.
-  expect(it.complaints.filter((complaint) => !/ERR_FAILED.*\/messages/.test(complaint))).toEqual([]);
-});
+// Requests that a test aborts.
+const it = perFile(visit, /ERR_FAILED.*\/messages/);
 
 test('message is sent once when the answer to it is lost', async () => {
   const { runner, page, composer, close } = await idleAgent(it, 'compose-all-echo');

@@ -1,19 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgentDetail } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();
 const unseen = async (agentId: string) => (await it.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;

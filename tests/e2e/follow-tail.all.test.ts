@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { removeTurnsBefore } from '../support/remove-turns';
 import { transcriptOf } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 /** Resolves with a time after everything written so far and before everything written from now on. */
 async function aMomentLater(): Promise<number> {

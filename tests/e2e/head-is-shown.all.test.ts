@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { test } from 'vitest';
 import { expectPinnedUntilSeen } from '../support/asked-out-of-view';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test.each([
   [740, 360],

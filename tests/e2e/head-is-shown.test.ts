@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { allowOf, expectPinnedUntilSeen, openAsked, pinnedOf } from '../support/asked-out-of-view';
 import { takesPresses } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 const REPLY = Array.from({ length: 20 }, (_, at) => `Line ${at}`).join('\n\n');
 

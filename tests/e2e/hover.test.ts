@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, test } from 'vitest';
 import { expectIconsUnderPointer, writeHovered } from '../support/icons-under-pointer';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const SESSION = 'hover-session';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await writeHovered(it.server, SESSION);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('controls keep their icons and contrast under the pointer', async () => {

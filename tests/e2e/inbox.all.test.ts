@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionObligations } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
@@ -7,10 +7,10 @@ import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 import { requestOpened } from '../support/wire-runner';
 
-let it: OwnVisit;
+const it = perFile(() => visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } }));
 let agent: EventWriter;
 
 const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
@@ -22,7 +22,6 @@ const asks = (id: string, title: string): AgUiEvent =>
   requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
 
 beforeAll(async () => {
-  it = await visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } });
   agent = new EventWriter(it.server, 'builder');
   await agent.write('asks', [
     ...userTurn('r1', 'List the **files**', 'Yes.'),
@@ -31,10 +30,6 @@ beforeAll(async () => {
   ]);
   await agent.staysInTouch();
   await agent.write('fails', [...userTurn('r1', 'Mend the login test', 'Trying.'), ...fails('r2', 'No credit left')]);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });

@@ -9,10 +9,10 @@ import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 import { requestOpened, requestResolved } from '../support/wire-runner';
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 /** The browser of a second person. */
 let other: ChromiumProfile;
 let agent: EventWriter;
@@ -26,7 +26,6 @@ const asks = (id: string, title: string): AgUiEvent =>
   requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
 
 beforeAll(async () => {
-  it = await visitOwn();
   other = await openProfile();
   agent = new EventWriter(it.server, 'builder');
   await agent.write('asks', [
@@ -39,8 +38,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await other.close();
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });

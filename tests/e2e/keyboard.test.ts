@@ -1,17 +1,16 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, transcriptOf, turnTop } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 /** No list of sessions beside the session: Tab would pass every row of it. */
 const NARROW = { width: 800, height: 800 };
 
-let it: Visit;
+const it = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
   agent = new EventWriter(it.server, 'keyboard');
   const turns = Array.from({ length: 25 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}\n\nand more`));
   const work = [
@@ -25,10 +24,6 @@ beforeAll(async () => {
     ...wokenTurn('woken', 't1', 'The build failed.'),
   ]);
   await agent.write('keyboard-long', turns.flat());
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('keys alone lead from the list into a session, a tool call and the task that woke the agent, and back', async () => {

@@ -1,26 +1,21 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 /** A session whose newest turn is too large to come with its page, which then loads it. */
 const SESSION = 'large-transcript';
 
-let it: Visit;
+// the answers of this file
+const it = perFile(visit, /status of (503|400)/);
 beforeAll(async () => {
-  it = await visit();
   const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, at) => [`k${at}`, at]));
   const calls = ['c1', 'c2', 'c3', 'c4', 'c5'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
   const work = [...calls, ...message('m1', 'All of it is set.')];
   const agent = new EventWriter(it.server, SESSION);
   await agent.write(SESSION, [...userTurn('r1', 'Say much', 'Much. '.repeat(500)), ...userTurn('r2', 'Set it', work)]);
-});
-afterAll(async () => {
-  await it.close();
-  // the answers of this file
-  expect(it.complaints.filter((text) => !/status of (503|400)/.test(text))).toEqual([]);
 });
 
 /** Loads the page. `answer` says how a request for its transcript is refused; null lets it through. */

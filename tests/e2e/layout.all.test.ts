@@ -17,7 +17,7 @@ import {
 import { press } from '../support/press';
 import { rowFaults } from '../support/row-faults';
 import { live } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** A page is loaded at the first width of each range, and resized to the others, as a reader's window is. */
 const RANGES = [
@@ -27,9 +27,8 @@ const RANGES = [
 
 const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 beforeAll(async () => {
-  it = await visitOwn();
   await writeManySessions(it.server);
   await writeLayoutScene(it.server);
 });
@@ -40,8 +39,6 @@ afterEach(async () => {
 afterAll(async () => {
   // the browser itself notes a page that is missing
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {

@@ -10,11 +10,10 @@ import {
   writeLayoutScene,
 } from '../support/layout-scene';
 import { rowFaults } from '../support/row-faults';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 beforeAll(async () => {
-  it = await visitOwn();
   await writeLayoutScene(it.server);
 });
 afterEach(async () => {
@@ -24,8 +23,6 @@ afterEach(async () => {
 afterAll(async () => {
   // the browser itself notes a page that is missing
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test.each([

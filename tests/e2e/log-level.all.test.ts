@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
-beforeAll(async () => {
-  it = await visitOwn();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visitOwn);
 
 async function runner(agentId: string) {
   const started = await startQuietRunner({

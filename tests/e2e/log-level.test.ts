@@ -1,19 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 /** Starts a runner, and resolves once its agent has a page. */
 async function runner(agentId: string, folder?: string): Promise<QuietRunner> {

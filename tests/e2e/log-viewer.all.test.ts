@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import {
   distanceFromEnd,
@@ -11,16 +11,9 @@ import {
   shownNumbers,
 } from '../support/log-page';
 import { LogWriter } from '../support/log-writer';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('paints lines that prove higher than expected where they stay, in their first frame', async () => {
   const phone = new LogWriter(it.server, 'log-viewer-phone');

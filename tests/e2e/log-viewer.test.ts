@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { LogPage } from '@/lib/protocol/read-models';
 import {
   distanceFromEnd,
@@ -12,9 +12,9 @@ import {
 } from '../support/log-page';
 import { LogWriter, type WrittenLine } from '../support/log-writer';
 import { isFocused } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+const it = perFile(visit);
 
 /** 1,500 lines, one a second. The special ones are what tests look for. */
 const STORY: WrittenLine[] = Array.from({ length: 1_500 }, (_, at) => ({
@@ -40,12 +40,7 @@ const SPECIAL: Record<number, WrittenLine> = {
 const STORYTELLER = 'log-viewer-story';
 
 beforeAll(async () => {
-  it = await visit();
   await new LogWriter(it.server, STORYTELLER).write(STORY.map((line, at) => ({ ...line, ...SPECIAL[at] })));
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('follows its end, and holds still and counts what comes while the reader is further up', async () => {

@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const TURNS = 300;
 const SESSION = 'long-session-all';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   const turns = Array.from({ length: TURNS }, (_, at) =>
     userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
   );
   await new EventWriter(it.server, SESSION).write(SESSION, turns.flat(), { stepMs: 40 });
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('keeps the turn in its place that a reader scrolled to before the transcript’s code had loaded', async () => {

@@ -1,24 +1,19 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const TURNS = 300;
 const SESSION = 'long-session';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   const turns = Array.from({ length: TURNS }, (_, at) =>
     userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
   );
   await new EventWriter(it.server, SESSION).write(SESSION, turns.flat(), { stepMs: 40 });
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('loads back to a turn that a link names, scrolls to it, focuses and marks it', async () => {

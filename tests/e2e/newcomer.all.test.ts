@@ -6,12 +6,11 @@ import { type CliRun, startCli } from '../support/cli';
 import { expectWithin } from '../support/pace';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 let demo: CliRun;
 beforeAll(async () => {
-  it = await visitOwn();
   demo = startCli(['demo'], {
     INTERLUDE_DATA_DIR: it.server.dataDir,
     INTERLUDE_TOKEN: it.server.token,
@@ -21,8 +20,6 @@ beforeAll(async () => {
 afterAll(async () => {
   demo.process.kill('SIGINT');
   await demo.ended;
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('a task of the demo ends within ten seconds and wakes its agent', async () => {

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { type CliRun, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
+const it = perFile(() => visitOwn({ signedIn: false }));
 let demo: CliRun | null = null;
-beforeAll(async () => {
-  it = await visitOwn({ signedIn: false });
-});
 afterAll(async () => {
   demo?.process.kill('SIGINT');
   await demo?.ended;
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('the sign-in page says how to sign in, and a pasted token leads to where the visitor wanted to go', async () => {

@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { TURN_ROWS } from '@/components/transcript/shown-rows';
 import { EventWriter } from '../support/event-writer';
 import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
 import { expectWithin } from '../support/pace';
 import { live } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** The bench holds these pages to 100 ms on an idle machine. Before they were bounded they took up to a minute. */
 const LONGEST_MS = 1_500;
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 const ids: string[] = [];
 beforeAll(async () => {
-  it = await visitOwn();
   const agent = new EventWriter(it.server, 'hostile');
   for (const { id, events } of hostileSessions()) {
     await agent.write(id, events);
     ids.push(id);
   }
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('the page of a hostile session holds up no other request', async () => {

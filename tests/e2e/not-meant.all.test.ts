@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('card that moves up when the one above it goes ignores a click while an arrow key is held', async () => {
   await expectNoClickOnSlidingCard(it, 'meant-all-up', { scroll: SCROLLS['an arrow key'], isFollowed: false });

@@ -1,5 +1,5 @@
 import type { Page, Request } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
 import { agentAtWork } from '../support/agent-at-work';
 import { EventWriter } from '../support/event-writer';
@@ -7,17 +7,10 @@ import { press, takesPresses } from '../support/press';
 import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
 import { live } from '../support/transcript-page';
 import { taskEnded, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { turnOf } from '../support/wire-runner';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('card that moves up when the one above it goes ignores a click while the wheel turns', async () => {
   await expectNoClickOnSlidingCard(it, 'meant-up', { scroll: SCROLLS['the wheel'], isFollowed: false });

@@ -8,10 +8,10 @@ import { asks, user, woken } from '../support/own-answers';
 import { press } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, toolCall } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 import { requestResolved, WireRunner } from '../support/wire-runner';
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 let agent: EventWriter;
 let runner: WireRunner;
 
@@ -52,7 +52,6 @@ function edited(id: string): AgUiEvent[] {
 }
 
 beforeAll(async () => {
-  it = await visitOwn();
   agent = new EventWriter(it.server, 'other');
   for (const session of ['work', 'asks', 'slash', 'ends']) await agent.status(session, STATUS);
   runner = await WireRunner.connect(it.server, 'other');
@@ -100,8 +99,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   runner?.leave();
-  await it?.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('ended command offers to wake the agent when no turn has its result', async () => {

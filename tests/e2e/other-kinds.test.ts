@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { asks, user, woken } from '../support/own-answers';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('turn that Interlude started links to its task, and the task links back', async () => {
   await new EventWriter(it.server, 'kinds-waker').write('kinds-woken', [

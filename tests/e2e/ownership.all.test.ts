@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('a turn that was told of another session’s task has no barrier axe knows of', async () => {
   const writer = new EventWriter(it.server, 'owned-two');

@@ -1,19 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgentDetail, Task } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { press, pressUntil } from '../support/press';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/sessions/${session}/tasks`)).tasks;
 const agent = (id: string) => it.read<AgentDetail>(`/agents/${id}`);

@@ -1,19 +1,12 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 const fails = (runId: string) => [
   { type: 'RUN_STARTED', threadId: 's', runId },

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('every page that said working says that the runner has gone, and says working again once it is back', async () => {
   const agent = new EventWriter(it.server, 'gone');

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** More than one page of the list. */
 const SESSIONS = 130;
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 beforeAll(async () => {
-  it = await visitOwn();
   const agent = new EventWriter(it.server, 'crowd');
   await agent.writeMany(
     Array.from({ length: SESSIONS }, (_, at) => ({
@@ -22,10 +21,6 @@ beforeAll(async () => {
     { type: 'RUN_STARTED', threadId: 'broken', runId: 'r2' },
     { type: 'RUN_ERROR', threadId: 'broken', runId: 'r2', message: 'The quarry is flooded' },
   ]);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test.each([

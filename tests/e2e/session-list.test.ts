@@ -1,17 +1,16 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** More than two pages of the list. */
 const SESSIONS = 230;
 
-let it: OwnVisit;
+const it = perFile(visitOwn);
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visitOwn();
   agent = new EventWriter(it.server, 'crowd');
   await agent.write('first-of-all', userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'));
   await agent.writeMany(
@@ -25,10 +24,6 @@ beforeAll(async () => {
   await agent.write('urgent', [...userTurn('r1', 'Deploy it', 'Done.'), started, failed], {
     at: Date.now() - 3_600_000,
   });
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 const rows = (page: Page) => page.locator('[data-session-row]');

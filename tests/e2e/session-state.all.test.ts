@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { barriersInBothThemes } from '../support/barriers';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+const it = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  it = await visit();
   agent = new EventWriter(it.server, 'states');
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('a session at rest is listed as waiting on its tasks, though no record says so', async () => {

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 test('keys show why a session is in its state, and name, mark, pin and archive it on every page at once', async () => {
   const agent = new EventWriter(it.server, 'state');

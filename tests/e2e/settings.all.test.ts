@@ -1,20 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { EventWriter } from '../support/event-writer';
 import { removeAuditLater } from '../support/remove-turns';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
+const it = perFile(() => visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } }));
 beforeAll(async () => {
-  it = await visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } });
   await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('the settings page says when an unused sign-in ends, and ends those of other browsers', async () => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import type { NewToken } from '@/lib/protocol/access';
 import type { AuditEntry, AuditPage } from '@/lib/protocol/audit';
@@ -11,16 +11,11 @@ import { addMembers, VIEWER_SECRET } from '../support/members';
 import { press } from '../support/press';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await new EventWriter(it.server, 'settings-builder').write('settings-work', userTurn('r1', 'Build it', 'It builds.'));
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 /** A browser that shares nothing with the others, so that its sign-out ends nobody else's tests. */

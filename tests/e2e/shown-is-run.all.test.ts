@@ -7,18 +7,15 @@ import { LogWriter } from '../support/log-writer';
 import { press, pressUntil } from '../support/press';
 import { EVIL, expectShownAsRun } from '../support/shown-as-run';
 import { message } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
 afterAll(async () => {
   await it.context.clearPermissions();
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test.each([

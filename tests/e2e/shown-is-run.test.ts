@@ -8,18 +8,15 @@ import { press, takesPresses } from '../support/press';
 import { EVIL, expectShownAsRun } from '../support/shown-as-run';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 import { requestOpened, requestResolved } from '../support/wire-runner';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
 afterAll(async () => {
   await it.context.clearPermissions();
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 /**

@@ -1,19 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
-let it: Visit;
-beforeAll(async () => {
-  it = await visit();
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
-});
+const it = perFile(visit);
 
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 const wrote = (task_id: string, text: string, more: object = {}) => custom('task:output', { task_id, text, ...more });

@@ -1,23 +1,18 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { barriers, barriersInBothThemes } from '../support/barriers';
 import { logOf } from '../support/log-page';
 import { panelOf, showInLog, writeLong, writeRecorded } from '../support/time-lock-page';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const RECORDED = 'time-lock-all-recorded';
 const LONG = 'time-lock-all-long';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await writeRecorded(it.server, RECORDED);
   await writeLong(it.server, LONG, 20);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 /** Comes from another page, because a link to the session that is shown already keeps its state. */

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { logOf } from '../support/log-page';
@@ -7,20 +7,15 @@ import { LogWriter } from '../support/log-writer';
 import { expectShaded, isInView, panelOf, showInLog, ticks, writeLong, writeRecorded } from '../support/time-lock-page';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const RECORDED = 'time-lock-recorded';
 const LONG = 'time-lock-long';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await writeRecorded(it.server, RECORDED);
   await writeLong(it.server, LONG, 200);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 /** Comes from another page, because a link to the session that is shown already keeps its state. */

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { sidewaysScrollers } from '../support/sideways-scrollers';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
 
@@ -18,19 +18,14 @@ const line = '${'code '.repeat(60)}';
 | ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
 `;
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   const agent = new EventWriter(it.server, AGENT);
   await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE));
   await agent.write(
     'widths-tasks',
     userTurn('r1', 'Watch it', [...Array.from({ length: 60 }, (_, at) => taskStarted(`t${at}`, `Watch ${at}`))]),
   );
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('at 360 px no page scrolls sideways, whatever is wide in it', async () => {

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { expectTableScrolls, writeTables } from '../support/tables';
 import { transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const LINE = 'x1y2 '.repeat(10_000);
 const RUN = 'abcdefghij'.repeat(5_000);
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await writeTables(it.server, 'words-all-tables');
   await new EventWriter(it.server, 'words-lines').write(
     'words-lines',
@@ -26,10 +25,6 @@ beforeAll(async () => {
       taskEnded('t1', 'completed', { summary: LINE }),
     ]),
   );
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test.each([

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { expectTableScrolls, writeTables } from '../support/tables';
 import { transcriptOf } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { perFile, visit } from '../support/visit';
 
 const SESSION = 'words-tables';
 
-let it: Visit;
+const it = perFile(visit);
 beforeAll(async () => {
-  it = await visit();
   await writeTables(it.server, SESSION);
-});
-afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
 });
 
 test('a wide table scrolls in its own box and breaks no word', async () => {

@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { type ChromiumProfile, openProfile, WINDOW } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
 import type { SharedDashboard } from './shared-dashboards';
@@ -160,6 +160,25 @@ async function follow(page: Page, target: string): Promise<void> {
     router.push(href);
   }, target);
   await page.waitForURL(target);
+}
+
+/**
+ * The visit of a file: begins before its tests and closes after them, when no complaint may be left.
+ *
+ * @param begin `visit`, or `visitOwn` with options
+ * @param expected complaints that the tests of the file cause on purpose
+ * @returns filled in once the first test or later `beforeAll` runs
+ */
+export function perFile<Kind extends Visit<unknown>>(begin: () => Promise<Kind>, expected?: RegExp): Kind {
+  const it = {} as Kind;
+  beforeAll(async () => {
+    Object.assign(it, await begin());
+  });
+  afterAll(async () => {
+    await it.close();
+    expect(it.complaints.filter((complaint) => !expected?.test(complaint))).toEqual([]);
+  });
+  return it;
 }
 
 export async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {
