@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { comesWithin } from '../support/pace';
 import { press } from '../support/press';
@@ -7,7 +7,7 @@ import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../suppor
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { badgeOf, live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
 /** A page notices within this time that a server accepts connections and sends nothing. */
 const NOTICED_MS = 25_000;
@@ -24,23 +24,17 @@ const MOVED_CLOCK = `
   process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
 `;
 
-let it: OwnVisit;
 let line: SwallowingProxy;
-beforeAll(async () => {
-  it = await visitOwn({
+const it = perFile(() =>
+  visitOwn({
     chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
-    origin: async (server) => {
-      line = await swallowingProxy(server.url);
-      return line.origin;
+    proxy: async ({ url }) => {
+      line = await swallowingProxy(url);
+      return line;
     },
-  });
-});
-afterAll(async () => {
-  await it.close();
-  await line.close();
-  expect(it.complaints).toEqual([]);
-});
+  }),
+);
 
 test('every page says within 25 s that the server is silent, stops its clocks, and resumes by itself', async () => {
   const agent = new EventWriter(it.server, 'frozen');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
@@ -6,30 +6,24 @@ import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../suppor
 import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
-
-let it: OwnVisit;
-let line: SwallowingProxy;
-beforeAll(async () => {
-  it = await visitOwn({
-    chromium: { reducedMotion: 'no-preference' },
-    origin: async (server) => {
-      line = await swallowingProxy(server.url);
-      return line.origin;
-    },
-  });
-});
-afterAll(async () => {
-  await it.close();
-  await line.close();
-  expect(it.complaints).toEqual([]);
-});
+import { perFile, visitOwn } from '../support/visit';
 
 /** The browser reports every request that the broken line fails. */
-function expectFailedRequests(): void {
-  const failed = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
-  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !failed.test(one)));
-}
+const FAILED =
+  /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
+
+let line: SwallowingProxy;
+const it = perFile(
+  () =>
+    visitOwn({
+      chromium: { reducedMotion: 'no-preference' },
+      proxy: async ({ url }) => {
+        line = await swallowingProxy(url);
+        return line;
+      },
+    }),
+  FAILED,
+);
 
 const openTurn = (userMessageIds: string[]): AgUiEvent => ({
   type: 'RUN_STARTED',
@@ -77,7 +71,6 @@ test('every page stops its clocks while the connection is broken, keeps what is 
   const now = await wordsOf(session);
   await expect.poll(() => wordsOf(session)).not.toBe(now);
   for (const page of pages) await page.close();
-  expectFailedRequests();
 });
 
 test('a page without network says so though the shared connection still works, and is live again with it', async () => {
@@ -91,5 +84,4 @@ test('a page without network says so though the shared connection still works, a
   await live(page);
   expect(await endlessAnimations(page)).toContain('breathe');
   await page.close();
-  expectFailedRequests();
 });

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { countStreams, type StreamCounter } from '../support/stream-counter';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { perFile, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
 let streams: StreamCounter;
-beforeAll(async () => {
-  it = await visitOwn({
-    origin: async (server) => {
-      streams = await countStreams(server.url);
-      return streams.origin;
+const it = perFile(() =>
+  visitOwn({
+    proxy: async ({ url }) => {
+      streams = await countStreams(url);
+      return streams;
     },
-  });
-});
-afterAll(async () => {
-  expect(it.complaints).toEqual([]);
-  await streams.close();
-  await it.close();
-});
+  }),
+);
 
 test('tabs share one stream, which outlives the tab that opened it', async () => {
   const agent = new EventWriter(it.server, 'agent-one');

@@ -28,6 +28,8 @@ export function wordsOf(page: Page): Promise<string> {
 export async function standsStill(page: Page): Promise<void> {
   expect(await endlessAnimations(page)).toEqual([]);
   const age = badgeOf(page).getByText(/^\d+ s ago$/);
+  // The first second is "just now".
+  await age.waitFor();
   expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
   const [before, since] = [await wordsOf(page), await age.textContent()];
   await expect.poll(() => age.textContent()).not.toBe(since);

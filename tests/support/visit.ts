@@ -33,8 +33,8 @@ export type OwnVisit = Visit<LiveServer>;
 export interface VisitOptions extends LiveServerOptions {
   chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
-  /** The address the browser uses, where a proxy is in front of the server. */
-  origin?: (server: LiveServer) => Promise<string>;
+  /** The proxy between the browser and the server. It closes after the browser. */
+  proxy?: (server: LiveServer) => Promise<{ origin: string; close(): unknown }>;
 }
 
 /** The context of this worker, and the tab that is kept open on the dashboard. */
@@ -81,7 +81,7 @@ async function openShared(server: SharedDashboard) {
 
 /** A dashboard and a browser of this file's own. */
 export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
-  const { chromium, signedIn = true, origin: originOf, ...serverOptions } = options;
+  const { chromium, signedIn = true, proxy: proxyTo, ...serverOptions } = options;
   const server = await startLiveServer(serverOptions);
   let browser: ChromiumProfile;
   try {
@@ -91,7 +91,8 @@ export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
     throw error;
   }
   const { context } = browser;
-  const origin = (await originOf?.(server)) ?? server.url;
+  const proxy = await proxyTo?.(server);
+  const origin = proxy?.origin ?? server.url;
   const complaints: string[] = [];
   listen(context, origin, complaints);
   if (signedIn) await signIn(context, origin, server.token);
@@ -103,6 +104,7 @@ export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
     read: (path) => readModel(server, path),
     async close() {
       await browser.close();
+      await proxy?.close();
       await server.stop();
     },
   };
