@@ -5,9 +5,9 @@ import {
   embedEvents,
   embedStates,
   embedToken,
+  expectLiveByTokenAlone,
   newSession,
   showsTranscript,
-  signInBeside,
 } from '../support/embed-scene';
 import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
 import { LogWriter } from '../support/log-writer';
@@ -24,29 +24,7 @@ test.each([
   ['sandboxed without an origin', 'crossSite', '&sandbox=allow-scripts'],
   ['in a page that is isolated from other origins', 'crossSite', '&isolated'],
 ] as const)('a frame %s shows a session live by its token alone', async (_where, host, more) => {
-  // somebody is signed in to the dashboard in this browser, and has it open beside
-  const own = await signInBeside(it);
-  await own.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
-  const { sessionId, agent } = await newSession(it);
-  const from = it.front.passed.length;
-  const page = await it.open(host, `session=${sessionId}${more}`);
-  const frame = await embedIn(page, it.origin);
-  await showsTranscript(frame);
-  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said while it was watched'));
-  await showsTranscript(frame, 'Said while it was watched');
-
-  // all of it by the token, none of it by the cookie that the browser has, and none of it through the dashboard's worker
-  const asked = apiRequestsSince(it, from).filter(
-    ({ path, bearer }) => bearer?.startsWith('ile_') || path.includes(sessionId),
-  );
-  expect(asked.some(({ path }) => path.startsWith('/api/v1/stream'))).toBe(true);
-  expect(asked.filter(({ hasCookie, method }) => hasCookie && method !== 'OPTIONS')).toEqual([]);
-  expect(await embedStates(page)).toEqual(['connected']);
-  const kept = await frame
-    .evaluate(() => Object.keys(localStorage))
-    .catch((error: Error) => (error.message.includes('sandbox') ? [] : [error.message]));
-  expect(kept).toEqual([]);
-  await Promise.all([page.close(), own.close()]);
+  await expectLiveByTokenAlone(it, host, more);
 });
 
 test('a frame replaces a token that expires, and misses and redraws nothing', async () => {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   apiRequestsSince,
   embedEvents,
-  embedStates,
   embedToken,
+  expectLiveByTokenAlone,
   newSession,
   permissionAsked,
   showsTranscript,
@@ -21,29 +21,7 @@ beforeAll(async () => {
 afterAll(() => it.close());
 
 test('a frame on another site, whose cookies are blocked, shows a session live by its token alone', async () => {
-  // somebody is signed in to the dashboard in this browser, and has it open beside
-  const own = await signInBeside(it);
-  await own.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
-  const { sessionId, agent } = await newSession(it);
-  const from = it.front.passed.length;
-  const page = await it.open('crossSite', `session=${sessionId}`);
-  const frame = await embedIn(page, it.origin);
-  await showsTranscript(frame);
-  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said while it was watched'));
-  await showsTranscript(frame, 'Said while it was watched');
-
-  // all of it by the token, none of it by the cookie that the browser has, and none of it through the dashboard's worker
-  const asked = apiRequestsSince(it, from).filter(
-    ({ path, bearer }) => bearer?.startsWith('ile_') || path.includes(sessionId),
-  );
-  expect(asked.some(({ path }) => path.startsWith('/api/v1/stream'))).toBe(true);
-  expect(asked.filter(({ hasCookie, method }) => hasCookie && method !== 'OPTIONS')).toEqual([]);
-  expect(await embedStates(page)).toEqual(['connected']);
-  const kept = await frame
-    .evaluate(() => Object.keys(localStorage))
-    .catch((error: Error) => (error.message.includes('sandbox') ? [] : [error.message]));
-  expect(kept).toEqual([]);
-  await Promise.all([page.close(), own.close()]);
+  await expectLiveByTokenAlone(it, 'crossSite');
 });
 
 test('frames show an agent’s log live, and report a followed link to the console instead of following it', async () => {

@@ -8,7 +8,7 @@ import { EventWriter } from '../support/event-writer';
 import { LogWriter } from '../support/log-writer';
 import { addMembers } from '../support/members';
 import { playRecording } from '../support/play-recording';
-import { sidewaysScrollers } from '../support/sideways-scrollers';
+import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
 import { anotherSite, newSignInLink } from '../support/sign-in-link';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
@@ -76,17 +76,6 @@ const PAGES: Record<string, Shown> = {
   'the signed-out page after an old link': { path: '/signed-out?reason=old-link' },
   'a page that is missing': { path: '/nowhere' },
 };
-
-const WIDE = `A word of ${'length'.repeat(60)}, a path /${'folder/'.repeat(40)}file.ts, and
-
-\`\`\`ts
-const line = '${'code '.repeat(60)}';
-\`\`\`
-
-| ${Array.from({ length: 14 }, (_, at) => `column ${at}`).join(' | ')} |
-|${' --- |'.repeat(14)}
-| ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
-`;
 
 describe('the dashboard', () => {
   let it: OwnVisit;

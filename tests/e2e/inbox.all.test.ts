@@ -3,33 +3,18 @@ import { beforeAll, expect, test } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { SessionObligations } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
-import { EventWriter } from '../support/event-writer';
+import type { EventWriter } from '../support/event-writer';
+import { writeInbox } from '../support/inbox-scene';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
-import { requestOpened } from '../support/wire-runner';
 
 const it = perFile(() => visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } }));
 let agent: EventWriter;
 
-const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
-const fails = (runId: string, message: string): AgUiEvent[] => [
-  starts(runId),
-  { type: 'RUN_ERROR', threadId: 's', runId, message },
-];
-const asks = (id: string, title: string): AgUiEvent =>
-  requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
-
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'builder');
-  await agent.write('asks', [
-    ...userTurn('r1', 'List the **files**', 'Yes.'),
-    starts('r2'),
-    asks('q1', 'List the files'),
-  ]);
-  await agent.staysInTouch();
-  await agent.write('fails', [...userTurn('r1', 'Mend the login test', 'Trying.'), ...fails('r2', 'No credit left')]);
+  agent = await writeInbox(it.server);
 });
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });

@@ -1,40 +1,24 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LOOK_KEY } from '@/components/inbox/notice-look';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { InboxList } from '@/lib/protocol/inbox';
 import type { RequestDetail } from '@/lib/protocol/read-models';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
-import { EventWriter } from '../support/event-writer';
+import type { EventWriter } from '../support/event-writer';
+import { asks, fails, starts, writeInbox } from '../support/inbox-scene';
 import { press, takesPresses } from '../support/press';
 import { live } from '../support/transcript-page';
-import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
-import { requestOpened, requestResolved } from '../support/wire-runner';
+import { requestResolved } from '../support/wire-runner';
 
 const it = perFile(visitOwn);
 /** The browser of a second person. */
 let other: ChromiumProfile;
 let agent: EventWriter;
 
-const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
-const fails = (runId: string, message: string): AgUiEvent[] => [
-  starts(runId),
-  { type: 'RUN_ERROR', threadId: 's', runId, message },
-];
-const asks = (id: string, title: string): AgUiEvent =>
-  requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
-
 beforeAll(async () => {
   other = await openProfile();
-  agent = new EventWriter(it.server, 'builder');
-  await agent.write('asks', [
-    ...userTurn('r1', 'List the **files**', 'Yes.'),
-    starts('r2'),
-    asks('q1', 'List the files'),
-  ]);
-  await agent.staysInTouch();
-  await agent.write('fails', [...userTurn('r1', 'Mend the login test', 'Trying.'), ...fails('r2', 'No credit left')]);
+  agent = await writeInbox(it.server);
 });
 afterAll(async () => {
   await other.close();

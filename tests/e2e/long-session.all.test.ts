@@ -1,19 +1,13 @@
 import { beforeAll, expect, test } from 'vitest';
-import { EventWriter } from '../support/event-writer';
+import { writeManyTurns } from '../support/many-turns';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
-import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
 const TURNS = 300;
 const SESSION = 'long-session-all';
 
 const it = perFile(visit);
-beforeAll(async () => {
-  const turns = Array.from({ length: TURNS }, (_, at) =>
-    userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
-  );
-  await new EventWriter(it.server, SESSION).write(SESSION, turns.flat(), { stepMs: 40 });
-});
+beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
 
 test('keeps the turn in its place that a reader scrolled to before the transcript’s code had loaded', async () => {
   const page = await it.context.newPage();

@@ -1,10 +1,17 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
-import { allowOf, askingAgent, cardOf, LONG_TEXT, pinnedOf } from '../support/asking-agent';
+import {
+  allowOf,
+  askingAgent,
+  cardOf,
+  expectNotAllowedWhileCovered,
+  LONG_TEXT,
+  pinnedOf,
+} from '../support/asking-agent';
 import { barriersInBothThemes } from '../support/barriers';
 import { LogWriter } from '../support/log-writer';
-import { press, pressUntil } from '../support/press';
+import { pressUntil } from '../support/press';
 import { EVIL, expectShownAsRun } from '../support/shown-as-run';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -43,26 +50,14 @@ describe('request cannot be allowed by', () => {
   ];
 
   test.each(COVERS)('what $what covered', async ({ what, size: [width, height], cover }) => {
-    const { page, ask, agent, sessionId, runner } = await askingAgent(it, `shown-all-covered by ${what}`);
+    const stage = await askingAgent(it, `shown-all-covered by ${what}`);
+    const { page, agent, sessionId, runner } = stage;
     await page.setViewportSize({ width, height });
     await agent.write(sessionId, message('before', LONG_TEXT));
     const lines = Array.from({ length: 40 }, (_, at) => ({ message: 'hello', component: `part ${at}` }));
     await new LogWriter(it.server, `shown-all-covered by ${what}`, `shown-all-log of ${what}`).write(lines);
     await cover(page);
-    const covered = performance.now();
-    await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
-    const card = page.locator('section[aria-label="Permission: Ask under it"]');
-    const notice = card.getByText('Scroll through all of the input to allow it.');
-    await notice.waitFor();
-    // Long enough for the input to count as seen, were it not covered.
-    await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);
-    expect(await notice.isVisible()).toBe(true);
-    await page.keyboard.press('Escape');
-    const closed = performance.now();
-    await notice.waitFor({ state: 'hidden' });
-    await press(allowOf(cardOf(page, 'Ask under it')));
-    expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
-    expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'allow' });
+    await expectNotAllowedWhileCovered(stage);
     await page.close();
     runner.leave();
   });

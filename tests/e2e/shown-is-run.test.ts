@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
-import { allowOf, askingAgent, cardOf, LONG_TEXT, pinnedOf } from '../support/asking-agent';
+import {
+  allowOf,
+  askingAgent,
+  cardOf,
+  expectNotAllowedWhileCovered,
+  LONG_TEXT,
+  pinnedOf,
+} from '../support/asking-agent';
 import { UNSEEN } from '../support/decode-shown';
 import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';
@@ -109,24 +116,12 @@ test('permission can be allowed once its whole input was on screen, and denied b
 });
 
 test('request cannot be allowed by what a dialog covered', async () => {
-  const { page, ask, agent, sessionId, runner, close } = await askingAgent(it, 'shown-covered');
+  const stage = await askingAgent(it, 'shown-covered');
+  const { page, agent, sessionId, close } = stage;
   await agent.write(sessionId, message('before', LONG_TEXT));
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-  const covered = performance.now();
-  await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
-  const card = page.locator('section[aria-label="Permission: Ask under it"]');
-  const notice = card.getByText('Scroll through all of the input to allow it.');
-  await notice.waitFor();
-  // Long enough for the input to count as seen, were it not covered.
-  await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);
-  expect(await notice.isVisible()).toBe(true);
-  await page.keyboard.press('Escape');
-  const closed = performance.now();
-  await notice.waitFor({ state: 'hidden' });
-  await press(allowOf(cardOf(page, 'Ask under it')));
-  expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
-  expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'allow' });
+  await expectNotAllowedWhileCovered(stage);
   await close();
 });
 

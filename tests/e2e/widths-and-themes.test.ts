@@ -1,22 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { sidewaysScrollers } from '../support/sideways-scrollers';
+import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
-
-const WIDE = `A word of ${'length'.repeat(60)}, a path /${'folder/'.repeat(40)}file.ts, and
-
-\`\`\`ts
-const line = '${'code '.repeat(60)}';
-\`\`\`
-
-| ${Array.from({ length: 14 }, (_, at) => `column ${at}`).join(' | ')} |
-|${' --- |'.repeat(14)}
-| ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
-`;
 
 const it = perFile(visit);
 beforeAll(async () => {

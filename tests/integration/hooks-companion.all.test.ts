@@ -1,24 +1,11 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
-import { overHttp } from '../support/over-http';
 import { comesWithin } from '../support/pace';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { playedTerminals } from '../support/terminal-companion';
 
-let server: ServerTarget;
-let http: Awaited<ReturnType<typeof overHttp>>;
-beforeAll(async () => {
-  server = await inProcessServer();
-  http = await overHttp(server);
-});
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
-
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
+const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
 
 test('the stop hook’s last words end a turn whose transcript line is late, and are shown once', async () => {
   const { sessionId, hook, assistant } = await atWork();

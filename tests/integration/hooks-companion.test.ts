@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type {
   AgentDetail,
   AgentLogLevel,
@@ -16,27 +16,13 @@ import type {
 } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { ingest, record } from '../support/ingest-target';
-import { overHttp } from '../support/over-http';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';
 import { readTerminalRecording, writeLine } from '../support/terminal-recording';
 
 /** The companion of terminal sessions against the real server. The terminal is played: hooks and transcript lines. */
 
-let server: ServerTarget;
-let http: Awaited<ReturnType<typeof overHttp>>;
-
-beforeAll(async () => {
-  server = await inProcessServer();
-  http = await overHttp(server);
-});
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
-
-const { terminal, atWork, read, turnsOf, texts, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
+const { server, terminal, atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
 
 describe('a day in a terminal', () => {
   test('is in the dashboard as it was, over restarts of the companion', async () => {
@@ -194,7 +180,7 @@ describe('a message from the dashboard', () => {
     ];
     const events = [...asks('m1', 'Is it waived?'), ...asks('m2', 'Is it owed?')];
     const records = events.map((event, at) => record(at + 1, { agentId, sessionId, event }));
-    await ingest(server, records, 1, `peer of ${agentId}`);
+    await ingest(server(), records, 1, `peer of ${agentId}`);
     await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
     // What comes for the agent has its runner ask anew what is owed.
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
@@ -300,9 +286,9 @@ test('the log level of a companion is turned while it runs, and is as it was aft
       ({ level: written, message }) => written === 'debug' && message.startsWith('SessionStart'),
     ).length;
   await eventually(async () => ((await read(`/agents/${agentId}`)) as Partial<AgentDetail>).agent);
-  const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+  const headers = { authorization: `Bearer ${server().token}`, 'content-type': 'application/json' };
   const put = { method: 'PUT', headers, body: JSON.stringify({ level: 'debug' }) };
-  expect((await server.send(`/api/v1/agents/${agentId}/log-level`, put)).status).toBe(202);
+  expect((await server().send(`/api/v1/agents/${agentId}/log-level`, put)).status).toBe(202);
   await eventually(() => isWritten('debug'));
   const begin = async () => {
     const sessionId = randomUUID();

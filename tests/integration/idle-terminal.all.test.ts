@@ -1,22 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { idleTerminals } from '../support/idle-terminals';
-import { overHttp } from '../support/over-http';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
 
-let server: ServerTarget;
-let http: Awaited<ReturnType<typeof overHttp>>;
-beforeAll(async () => {
-  server = await inProcessServer();
-  http = await overHttp(server);
-});
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
-
-const { atWork, atRest, endTurn, turnsOf, texts, eventually } = idleTerminals(() => ({ server, url: http.url }));
+const { atWork, atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
 describe('an agent that listens', () => {
   test('is given what its interrupted turn did not read', async () => {

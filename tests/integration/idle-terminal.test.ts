@@ -1,22 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';
 import { idleTerminals, messagesOf } from '../support/idle-terminals';
-import { overHttp } from '../support/over-http';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { tempDir } from '../support/temp-dir';
 
-let server: ServerTarget;
-let http: Awaited<ReturnType<typeof overHttp>>;
-beforeAll(async () => {
-  server = await inProcessServer();
-  http = await overHttp(server);
-});
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
-
-const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals(() => ({ server, url: http.url }));
+const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
 describe('an agent that listens', () => {
   test('is woken by a message, which the turn that begins so answers', async () => {

@@ -1,24 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AgentDetail, RequestItem } from '@/lib/protocol/read-models';
-import { overHttp } from '../support/over-http';
-import { inProcessServer, type ServerTarget } from '../support/server-target';
 import { playedTerminals } from '../support/terminal-companion';
 
 /** What a terminal asks permission for, answered in the dashboard: by the hook that tells of it and waits. */
 
-let server: ServerTarget;
-let http: Awaited<ReturnType<typeof overHttp>>;
-beforeAll(async () => {
-  server = await inProcessServer();
-  http = await overHttp(server);
-});
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
-
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals(() => ({ server, url: http.url }));
+const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
 
 /** A terminal that asks. @param within seconds that its hook waits; 0: as it is installed without --permissions */
 async function asking(within = 30, command = 'rm -r build') {

@@ -1,5 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { SETTLE_MS } from '@/components/ui/stillness';
 import { agentAtWork } from './agent-at-work';
+import { press } from './press';
 import { transcriptOf } from './transcript-page';
 import type { Visit } from './visit';
 import { requestOpened } from './wire-runner';
@@ -26,4 +29,26 @@ export function pinnedOf(page: Page): Locator {
 
 export function allowOf(card: Locator): Locator {
   return card.getByRole('button', { name: 'Allow' });
+}
+
+/** Asks for permission while something covers the card, which Escape closes, and allows it afterwards. */
+export async function expectNotAllowedWhileCovered({
+  page,
+  ask,
+  runner,
+}: Pick<Awaited<ReturnType<typeof askingAgent>>, 'page' | 'ask' | 'runner'>): Promise<void> {
+  const covered = performance.now();
+  await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
+  const card = page.locator('section[aria-label="Permission: Ask under it"]');
+  const notice = card.getByText('Scroll through all of the input to allow it.');
+  await notice.waitFor();
+  // Long enough for the input to count as seen, were it not covered.
+  await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);
+  expect(await notice.isVisible()).toBe(true);
+  await page.keyboard.press('Escape');
+  const closed = performance.now();
+  await notice.waitFor({ state: 'hidden' });
+  await press(allowOf(cardOf(page, 'Ask under it')));
+  expect(performance.now() - closed).toBeGreaterThanOrEqual(SETTLE_MS);
+  expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'allow' });
 }

@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Group } from '@/lib/runner/conformance/check';
 import { frontOf, type Tamper, withBody } from './conformance-front';
 import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
-import type { InProcessServer } from './server-target';
+import { type InProcessServer, inProcessServer } from './server-target';
 
 /** Runners and servers that break one rule each, with the checks that must fail for it. */
 
@@ -417,3 +418,22 @@ export const QUICK = new Set([
   'signs a request with what its producer wrote there',
   'answers strangers',
 ]);
+
+/** Runs the checks against each mutant of a runner and of a server that is chosen by its title. */
+export function describeConformanceMutants(isChosen: (title: string) => boolean): void {
+  describe.concurrent('the runner checks', () => {
+    test.each(RUNNER_MUTANTS.filter(({ title }) => isChosen(title)))('fail a runner that $title', expectRunnerFails);
+  });
+
+  describe.concurrent('the server checks', () => {
+    let server: InProcessServer;
+    beforeAll(async () => {
+      server = await inProcessServer();
+    });
+    afterAll(() => server.close());
+
+    test.each(SERVER_MUTANTS.filter(({ title }) => isChosen(title)))('fail a server that $title', (mutant) =>
+      expectServerFails(server, mutant),
+    );
+  });
+}

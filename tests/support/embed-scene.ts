@@ -1,6 +1,7 @@
 import type { Frame, Page } from 'playwright-core';
+import { expect } from 'vitest';
 import type { Passed } from './embed-front';
-import type { EmbedStage } from './embed-stage';
+import { type EmbedStage, embedIn } from './embed-stage';
 import { EventWriter } from './event-writer';
 import { userTurn } from './turn-events';
 import { requestOpened } from './wire-runner';
@@ -70,4 +71,40 @@ export async function embedToken(it: EmbedStage, sessionId: string): Promise<str
     body: JSON.stringify({ sessionId, parentOrigin: it.originOf('crossSite') }),
   });
   return ((await answer.json()) as { token: string }).token;
+}
+
+/**
+ * Shows a session in a frame, beside the dashboard that the same browser is signed in to, and expects every request of
+ * the frame to use its token.
+ *
+ * @param more further options of the frame, as `&name=value`
+ */
+export async function expectLiveByTokenAlone(
+  it: EmbedStage,
+  host: Parameters<EmbedStage['open']>[0],
+  more = '',
+): Promise<void> {
+  // The dashboard is open in the same browser.
+  const own = await signInBeside(it);
+  await own.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+  const { sessionId, agent } = await newSession(it);
+  const from = it.front.passed.length;
+  const page = await it.open(host, `session=${sessionId}${more}`);
+  const frame = await embedIn(page, it.origin);
+  await showsTranscript(frame);
+  await agent.write(sessionId, userTurn('r2', 'Go on', 'Said while it was watched'));
+  await showsTranscript(frame, 'Said while it was watched');
+
+  // Neither the browser's cookie nor the dashboard's shared worker serves the frame.
+  const asked = apiRequestsSince(it, from).filter(
+    ({ path, bearer }) => bearer?.startsWith('ile_') || path.includes(sessionId),
+  );
+  expect(asked.some(({ path }) => path.startsWith('/api/v1/stream'))).toBe(true);
+  expect(asked.filter(({ hasCookie, method }) => hasCookie && method !== 'OPTIONS')).toEqual([]);
+  expect(await embedStates(page)).toEqual(['connected']);
+  const kept = await frame
+    .evaluate(() => Object.keys(localStorage))
+    .catch((error: Error) => (error.message.includes('sandbox') ? [] : [error.message]));
+  expect(kept).toEqual([]);
+  await Promise.all([page.close(), own.close()]);
 }

@@ -9,8 +9,8 @@ export const messagesOf = (turns: readonly Turn[]) =>
   turns.flatMap(({ items }) => items.filter((item): item is MessageItem => item.kind === 'message'));
 
 /** Idle terminals with the real companion, whose agents may listen for messages by `interlude wait`. */
-export function idleTerminals(target: Parameters<typeof playedTerminals>[0]) {
-  const played = playedTerminals(target);
+export function idleTerminals() {
+  const played = playedTerminals();
   const { atWork, read, turnsOf, post, eventually } = played;
 
   /** A terminal whose turn has ended. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { MessageItem, Turn } from '@/lib/protocol/read-models';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
+import { overHttp } from './over-http';
 import { WAIT_MS } from './patience';
-import type { ServerTarget } from './server-target';
+import { inProcessServer, type ServerTarget } from './server-target';
 import { tempDir } from './temp-dir';
 import { writeLine } from './terminal-recording';
 
@@ -27,13 +28,28 @@ export interface Terminal {
   owed(): Promise<unknown>;
 }
 
-/** Terminals that are played (hooks and lines of transcripts), with the real companion in front of the real server. */
-export function playedTerminals(target: () => { server: ServerTarget; url: string }) {
+/**
+ * Played terminals (hooks and transcript lines) with the real companion, on a server of the test file's own.
+ *
+ * @returns `server()` is there once the file's tests run
+ */
+export function playedTerminals() {
+  let target: ServerTarget;
+  let http: Awaited<ReturnType<typeof overHttp>>;
+  beforeAll(async () => {
+    target = await inProcessServer();
+    http = await overHttp(target);
+  });
+  afterAll(async () => {
+    await http.close();
+    await target.close();
+  });
+  const server = () => target;
+
   async function terminal(agentId: string = randomUUID(), how: CompanionOptions = {}): Promise<Terminal> {
     const home = await tempDir();
     const controlFile = controlPath(home, 'hooks');
-    const { server, url } = target();
-    const endpoint = async () => ({ url, token: server.token });
+    const endpoint = async () => ({ url: http.url, token: target.token });
     let close: (() => Promise<void>) | null = null;
     const one: Terminal = {
       home,
@@ -75,7 +91,7 @@ export function playedTerminals(target: () => { server: ServerTarget; url: strin
     return one;
   }
 
-  const read = async (path: string) => (await target().server.get(`/api/v1${path}`)).json();
+  const read = async (path: string) => (await target.get(`/api/v1${path}`)).json();
   const turnsOf = async (sessionId: string): Promise<Turn[]> =>
     ((await read(`/sessions/${sessionId}/transcript?limit=100`)) as { turns?: Turn[] }).turns ?? [];
   const texts = (turns: readonly Turn[]) =>
@@ -84,9 +100,8 @@ export function playedTerminals(target: () => { server: ServerTarget; url: strin
     );
 
   async function post(path: string, body: object, status = 202): Promise<Record<string, string>> {
-    const { server } = target();
-    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
-    const response = await server.send(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
+    const response = await target.send(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
     expect(response.status).toBe(status);
     return (await response.json()) as Record<string, string>;
   }
@@ -123,5 +138,5 @@ export function playedTerminals(target: () => { server: ServerTarget; url: strin
     return { ...one, sessionId, say, hook, assistant, prompt };
   }
 
-  return { terminal, atWork, read, turnsOf, texts, post, eventually };
+  return { server, terminal, atWork, read, turnsOf, texts, post, eventually };
 }

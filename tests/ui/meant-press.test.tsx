@@ -1,44 +1,14 @@
 // @vitest-environment happy-dom
-import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
-import { type ReactNode, useState } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import { describe, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
-import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { RequestBoardProvider } from '@/components/requests/request-board';
-import { NowProvider } from '@/components/ui/now';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { layOut, settle } from './laid-out';
+import { Around, acceptAnswers } from './answers';
+import { settle } from './laid-out';
 import { aRequest } from './rows';
 
-let posted: unknown[];
-beforeEach(() => {
-  vi.useFakeTimers();
-  layOut();
-  posted = [];
-  vi.stubGlobal('fetch', async (_url: string, init: RequestInit) => {
-    const { clientId: _, ...body } = JSON.parse(String(init.body));
-    posted.push(body);
-    return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
-  });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
-
-function Around({ children }: { children: ReactNode }) {
-  const [store] = useState(() => new ActionStore('s', () => {}));
-  return (
-    <NowProvider renderedAt={Date.now()}>
-      <ActionsProvider store={store}>
-        <RequestBoardProvider>{children}</RequestBoardProvider>
-      </ActionsProvider>
-    </NowProvider>
-  );
-}
+const posted = acceptAnswers();
 
 const options: RequestOption[] = [
   { id: 'yes', label: 'Allow', kind: 'allow' },
@@ -57,7 +27,7 @@ describe('a press on a request', () => {
   it('answers what has stood still', async () => {
     await open({ input: null });
     await press('Allow');
-    expect(posted).toEqual([{ behavior: 'allow', optionId: 'yes', digest: 'd1' }]);
+    expect(posted).toEqual([{ request: 'q', behavior: 'allow', optionId: 'yes', digest: 'd1' }]);
   });
 
   it('answers nothing where the card was moved since the last look, until it stands still again', async () => {

@@ -1,34 +1,15 @@
 // @vitest-environment happy-dom
-import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
-import { type ReactNode, useState } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { act, fireEvent, render, screen, within } from '@testing-library/react';
+import { useState } from 'react';
+import { describe, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
-import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { RequestBoardProvider } from '@/components/requests/request-board';
-import { NowProvider } from '@/components/ui/now';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { layOut, settle } from './laid-out';
+import { Around, acceptAnswers } from './answers';
+import { settle } from './laid-out';
 import { aRequest } from './rows';
 
-/** The bodies of the answers that were posted, with the request each names. */
-let posted: unknown[];
-beforeEach(() => {
-  vi.useFakeTimers();
-  layOut();
-  posted = [];
-  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
-    const { clientId: _, ...body } = JSON.parse(String(init.body));
-    posted.push({ request: url.split('/').at(-1), ...body });
-    return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
-  });
-});
-afterEach(() => {
-  cleanup();
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+const posted = acceptAnswers();
 
 let show: (...items: RequestItem[]) => void;
 function Page({ first }: { first: RequestItem[] }) {
@@ -53,17 +34,6 @@ async function open(...items: RequestItem[]) {
     </Around>,
   );
   await act(settle);
-}
-
-function Around({ children }: { children: ReactNode }) {
-  const [store] = useState(() => new ActionStore('s', () => {}));
-  return (
-    <NowProvider renderedAt={Date.now()}>
-      <ActionsProvider store={store}>
-        <RequestBoardProvider>{children}</RequestBoardProvider>
-      </ActionsProvider>
-    </NowProvider>
-  );
 }
 
 const permission = (fields: Partial<RequestItem> = {}) => aRequest({ input: null, title: 'Ask', ...fields });

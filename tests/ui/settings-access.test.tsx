@@ -5,32 +5,12 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AccessPage } from '@/components/settings/access-page';
 import { NowProvider } from '@/components/ui/now';
 import type { CredentialList, CredentialSummary } from '@/lib/protocol/access';
-import { EVERYTHING } from '@/lib/protocol/scope';
+import { aCredential } from './credential';
 import { layOut, settle } from './laid-out';
 
 const NOW = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
 const TOKEN = `ilt_${'t'.repeat(43)}`;
-
-function aCredential(fields: Partial<CredentialSummary> = {}): CredentialSummary {
-  return {
-    id: 'wall',
-    kind: 'token',
-    name: 'The wall',
-    role: 'viewer',
-    scope: EVERYTHING,
-    parentOrigin: null,
-    redacts: false,
-    memberId: null,
-    parentId: null,
-    createdAt: NOW,
-    lastUsedAt: NOW,
-    expiresAt: null,
-    idleUntil: null,
-    revokedAt: null,
-    ...fields,
-  };
-}
 
 /** The credentials that the server has. */
 let credentials: CredentialSummary[];

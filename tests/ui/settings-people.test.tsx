@@ -10,6 +10,7 @@ import { NowProvider } from '@/components/ui/now';
 import type { CredentialSummary, Me, MemberSummary } from '@/lib/protocol/access';
 import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { NextPage } from '../support/next-page';
+import { aCredential } from './credential';
 import { layOut, settle } from './laid-out';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -27,22 +28,8 @@ const me = (role: Role): Me => ({
   redacts: false,
 });
 
-const aSignIn = (id: string): CredentialSummary => ({
-  id,
-  kind: 'session',
-  name: 'Tom',
-  role: 'admin',
-  scope: EVERYTHING,
-  parentOrigin: null,
-  redacts: false,
-  memberId: null,
-  parentId: null,
-  createdAt: NOW,
-  lastUsedAt: NOW,
-  expiresAt: null,
-  idleUntil: NOW + 8 * HOUR_MS,
-  revokedAt: null,
-});
+const aSignIn = (id: string): CredentialSummary =>
+  aCredential({ id, kind: 'session', name: 'Tom', role: 'admin', idleUntil: NOW + 8 * HOUR_MS });
 
 const aMember = (fields: Partial<MemberSummary> = {}): MemberSummary => ({
   id: 'tom',

@@ -1,0 +1,26 @@
+import type { CredentialSummary } from '@/lib/protocol/access';
+import { EVERYTHING } from '@/lib/protocol/scope';
+
+/** When the credentials of page tests were made: epoch milliseconds. */
+const NOW = Date.UTC(2026, 0, 1);
+
+/** A viewer's token that does not expire. */
+export function aCredential(fields: Partial<CredentialSummary> = {}): CredentialSummary {
+  return {
+    id: 'wall',
+    kind: 'token',
+    name: 'The wall',
+    role: 'viewer',
+    scope: EVERYTHING,
+    parentOrigin: null,
+    redacts: false,
+    memberId: null,
+    parentId: null,
+    createdAt: NOW,
+    lastUsedAt: NOW,
+    expiresAt: null,
+    idleUntil: null,
+    revokedAt: null,
+    ...fields,
+  };
+}
