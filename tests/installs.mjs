@@ -22,7 +22,7 @@ import { ensureWorkerd } from './support/workerd.mjs';
 /** @type {Record<string, Install>} */
 export const INSTALLS = {
   chromium: { what: "Debian's Chromium, by apt-get", megabytes: 310, ensure: ensureChromium },
-  'agent-sdk': { what: 'the Claude Agent SDK', megabytes: 360, folder: 'interlude-agents', ensure: ensureAgentSdk },
+  'agent-sdk': { what: 'the Claude Agent SDK', megabytes: 430, folder: 'interlude-agents', ensure: ensureAgentSdk },
   'libsql-server': {
     ...{ what: 'a libSQL server', megabytes: 45, folder: 'interlude-libsql-server', ensure: ensureLibsqlServer },
   },

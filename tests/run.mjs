@@ -10,7 +10,8 @@ import { root } from '../lib/launch/root.mjs';
 import { giveUp, LaunchError, say } from '../lib/launch/say.mjs';
 import { affectedBy, changedFiles } from './changed.mjs';
 import { INSTALLS, install, isInstalled } from './installs.mjs';
-import { endAll, failure, PASSED, runScript, runVitest } from './run-stage.mjs';
+import { endAll } from './run-script.mjs';
+import { failure, PASSED, runFor, runVitest } from './run-stage.mjs';
 import { filesOf, misplacedHere, STAGES } from './stages.mjs';
 import { sdkFolder } from './support/agent-sdk.mjs';
 import { firstLoad } from './support/first-load.mjs';
@@ -38,16 +39,16 @@ const OWN_WAY = {
     const misplaced = misplacedHere();
     if (misplaced.length > 0) return failure(misplaced.join('\n'));
     const results = [
-      await runScript(job, [bin('@biomejs/biome', 'bin/biome'), 'check', '.']),
-      await runScript(job, [bin('oxlint', 'bin/oxlint'), 'app', 'components']),
-      await runScript(job, [bin('oxlint', 'bin/oxlint'), '-c', '.oxlintrc.imports.json', ...OUR_CODE]),
+      await runFor(job, [bin('@biomejs/biome', 'bin/biome'), 'check', '.']),
+      await runFor(job, [bin('oxlint', 'bin/oxlint'), 'app', 'components']),
+      await runFor(job, [bin('oxlint', 'bin/oxlint'), '-c', '.oxlintrc.imports.json', ...OUR_CODE]),
     ];
     return results.every(Boolean) ? PASSED : failure('see its output above');
   },
   async types(job) {
     // Next writes the types of styles and images, which a fresh clone has not.
     const hasTypes = existsSync(join(root, 'next-env.d.ts'));
-    if (!hasTypes && !(await runScript(job, [bin('next', 'dist/bin/next'), 'typegen']))) {
+    if (!hasTypes && !(await runFor(job, [bin('next', 'dist/bin/next'), 'typegen']))) {
       return failure('next typegen failed; see its output above');
     }
     return await check(job, [bin('typescript', 'bin/tsc'), '--noEmit']);
@@ -61,7 +62,12 @@ const OWN_WAY = {
     for (const line of lines) say(`${job.name.padEnd(11)} │ first load  ${line}`);
     return tooHeavy.length === 0 ? PASSED : failure(`first-load JavaScript, gzipped\n${tooHeavy.join('\n')}`);
   },
-  mutants: (job) => check(job, [join(root, 'tests', 'mutants', 'run.mjs')]),
+  async mutants(job) {
+    await runFor(job, [join(root, 'tests', 'mutants', 'run.mjs')]);
+    const [, killed, failed] = /^(\d+) passed, (\d+) failed$/.exec(job.lastLine) ?? [];
+    if (killed === undefined) return failure('see its output above');
+    return { passed: Number(killed), failed: Number(failed), notes: failed === '0' ? [] : ['see its output above'] };
+  },
   async agents(job) {
     const there = installedAgents();
     if (there.length > 0) process.env.INTERLUDE_TEST_AGENTS_DIR = agentsFolder();
@@ -102,14 +108,14 @@ async function browserFiles(job) {
  * @param {readonly string[]} args
  */
 async function check(job, args) {
-  return (await runScript(job, args)) ? PASSED : failure('see its output above');
+  return (await runFor(job, args)) ? PASSED : failure('see its output above');
 }
 
 async function run() {
   process.chdir(root);
   const [named = 'first', ...more] = process.argv.slice(2);
   if (named === 'changed') return await runJobs(changedJobs(more[0]), 'changed');
-  if (named === 'real-agents') await announceAgents(more.includes('all'));
+  if (named === 'real-agents') await installAgents(more.includes('all'));
   const stages = stagesNamed(named, more);
   if (named === 'soak') process.env.INTERLUDE_TEST_SCALE = 'soak';
   await runJobs(
@@ -141,7 +147,7 @@ function stagesNamed(named, more) {
 
 /** @returns {Job} */
 function jobOf(/** @type {Stage} */ stage, files = filesOf(stage), isRelated = false) {
-  return { name: stage.name, stage, files, isRelated, cpuSeconds: 0, leftOut: [] };
+  return { name: stage.name, stage, files, isRelated, cpuSeconds: 0, lastLine: '', leftOut: [] };
 }
 
 /** @param {string | undefined} base */
@@ -151,14 +157,17 @@ function changedJobs(base) {
     files.length === 0 ? `Nothing has changed since ${since}.` : `${files.length} files have changed since ${since}.`,
   );
   const affected = affectedBy(files);
-  return STAGES.filter(({ tier }) => tier === 'first').flatMap((stage) => {
-    if (affected === 'everything') return [jobOf(stage)];
-    const { sources, tests } = affected;
-    if (files.length > 0 && !stage.files) return stage.name === 'build' ? [] : [jobOf(stage)];
+  const stages = STAGES.filter(({ tier }) => tier === 'first');
+  if (affected === 'everything') return stages.map((stage) => jobOf(stage));
+  const { sources, tests } = affected;
+  return stages.flatMap((stage) => {
+    // The build runs if another stage needs it.
+    if (!stage.files) return files.length > 0 && stage.name !== 'build' ? [jobOf(stage)] : [];
     const named = filesOf(stage).filter((file) => tests.includes(file));
     // Browser tests import nothing of what they look at.
-    if (stage.name === 'e2e') return named.length > 0 ? [jobOf(stage, named)] : [];
-    return sources.length + named.length > 0 ? [jobOf(stage, [...sources, ...named], true)] : [];
+    const isRelated = stage.name !== 'e2e';
+    const chosen = isRelated ? [...new Set([...sources, ...named])] : named;
+    return chosen.length > 0 ? [jobOf(stage, chosen, isRelated)] : [];
   });
 }
 
@@ -242,7 +251,7 @@ function announce(installs, jobs) {
 const placeOf = (folder) => (folder ? ` in node_modules/.cache/${folder}` : '');
 
 /** @param {boolean} withAll */
-async function announceAgents(withAll) {
+async function installAgents(withAll) {
   const names = Object.keys(REAL_AGENTS).filter((name) => withAll || name !== ON_REQUEST);
   const { missing } = await ensureRealAgents(names);
   for (const why of missing) say(`Not installed: ${why}`);
@@ -271,10 +280,8 @@ function report(rows, asked, seconds) {
   }
   line('all', counts(sum.passed, sum.failed, sum.skipped), sum.cpuSeconds, seconds);
   const leftOut = rows.flatMap(({ job }) => job.leftOut);
-  const ran = new Set(rows.map(({ job }) => job.name));
-  const others = STAGES.filter(({ name, tier }) => !ran.has(name) && (asked === 'first' ? true : tier === 'second'));
-  if (asked === 'first')
-    leftOut.push(...others.map(({ name, why }) => `${name}: ${why}`), 'npm run test:all runs these.');
+  const second = STAGES.filter(({ tier }) => tier === 'second').map(({ name, why }) => `${name}: ${why}`);
+  if (asked === 'first') leftOut.push(...second, 'npm run test:all runs these.');
   if (asked === 'all' || asked === 'rest') leftOut.push('hours of each fault, property and agent: npm run test:soak');
   if (asked === 'changed')
     leftOut.push('what the change cannot affect, and the second tier: npm test, npm run test:all');

@@ -11,7 +11,7 @@ import { root } from '../lib/launch/root.mjs';
  *
  * @typedef {object} Stage
  * @property {string} name
- * @property {'first' | 'second' | 'named'} tier `named`: only if its name is given
+ * @property {'first' | 'second'} tier
  * @property {'compute' | 'browser' | 'wait' | 'last'} lane
  * @property {RegExp} [files] those that belong to this stage; without it, the stage runs no vitest of its own files
  * @property {boolean} [again] runs files of other stages once more, in another way
@@ -84,10 +84,6 @@ export const STAGES = [
     why: 'the properties of the database over a libSQL server',
   },
   { name: 'mutants', tier: 'second', lane: 'compute', why: 'whether the tests notice a guard that is gone' },
-  {
-    ...{ name: 'property-all', tier: 'second', lane: 'compute', files: second('property'), workers: 1 },
-    why: 'properties that take long',
-  },
   {
     ...{ name: 'unit-all', tier: 'second', lane: 'last', files: second('unit'), workers: 1 },
     why: 'units with limits of time and cost',

@@ -5,12 +5,12 @@
  * Failure: a mutant that survives, is never loaded, or keeps its test file from running at all fails the run, and so
  * does an entry that no longer fits its source file.
  */
-import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { root } from '../../lib/launch/root.mjs';
 import { giveUp, LaunchError, say } from '../../lib/launch/say.mjs';
+import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
 
@@ -81,7 +81,7 @@ async function run(names) {
 
   for (const failure of failures) say(`FAILED  ${failure}`);
   const wall = ((performance.now() - beganAt) / 1_000).toFixed(0);
-  say(`${passed} of ${chosen.length} mutants killed, CPU ${childrenCpuSeconds().toFixed(0)} s, wall ${wall} s`);
+  say(`${passed} of ${chosen.length} mutants killed, CPU ${cpuSum.toFixed(0)} s, wall ${wall} s`);
   say(`${passed} passed, ${failures.length} failed`);
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
@@ -109,6 +109,8 @@ async function unmutated(tests) {
 }
 
 let runs = 0;
+/** CPU seconds of all runs. */
+let cpuSum = 0;
 
 /**
  * @param {Mutant} mutant
@@ -143,76 +145,25 @@ async function vitest(files, name, workers, env) {
   if (isMutated) args.push('--bail=1');
   args.push('--reporter=json', `--outputFile=${report}`);
   const shared = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
-  const { output, cpuSeconds } = await outputOf(
-    args,
-    { ...shared, ...env },
-    isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS,
-  );
+  let output = '';
+  const { cpuSeconds } = await runScript(args, {
+    env: { ...shared, ...env },
+    limitMs: isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS,
+    onLine: (line) => {
+      output += `${line}\n`;
+    },
+  });
+  cpuSum += cpuSeconds;
   if (!existsSync(report)) return { files: [], output, cpuSeconds };
   /** @type {{ testResults: FileReport[] }} */
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
   return { files: testResults, output, cpuSeconds };
 }
 
-/** @type {Set<import('node:child_process').ChildProcess>} */
-const running = new Set();
-
-/**
- * @param {string[]} args
- * @param {Record<string, string>} env
- * @param {number} limitMs
- * @returns {Promise<{ output: string, cpuSeconds: number }>} the last line of the output says so if it took too long
- */
-function outputOf(args, env, limitMs) {
-  return new Promise((resolve, reject) => {
-    // a group of its own, so that everything a test has started ends with it
-    const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, detached: true });
-    running.add(child);
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-    const limit = setTimeout(() => {
-      output += `\nit had not ended after ${limitMs / 1_000} s`;
-      kill(child);
-    }, limitMs);
-    child.once('error', reject);
-    child.once('exit', () => {
-      clearTimeout(limit);
-      running.delete(child);
-      kill(child);
-      const before = countedCpuSeconds;
-      countedCpuSeconds = childrenCpuSeconds();
-      resolve({ output, cpuSeconds: countedCpuSeconds - before });
-    });
-  });
-}
-
-/** @param {import('node:child_process').ChildProcess} child */
-function kill({ pid }) {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-  } catch {
-    // the whole group has ended
-  }
-}
-
-/** What was counted when the last child ended: the rest is that of the next one. */
-let countedCpuSeconds = 0;
-
-/** CPU time of all children that have ended, in seconds; NaN where /proc is missing. */
-function childrenCpuSeconds() {
-  try {
-    // fields 16 and 17 in hundredths of a second, counted behind the command's name
-    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return (Number(fields[13]) + Number(fields[14])) / 100;
-  } catch {
-    return Number.NaN;
-  }
-}
-
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => {
-    for (const child of running) kill(child);
+    endAll();
     process.exit(130);
   });
 }
