@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Starts each task when it is told to, and reports its end. */
+/** Starts a task on request, and reports its end. */
 const SCRIPT = {
   turns: TASKS.flatMap((n) => [
     turn(

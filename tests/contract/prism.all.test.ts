@@ -15,7 +15,7 @@ const suites = 'missing' in ensurePrism() ? describe.skip : describe;
 const shared = sharedServer(() => serverBehindPrism());
 /** The suite of reads compares all rows, so nothing else may write. */
 const quiet = sharedServer(() => serverBehindPrism());
-/** Nobody answers the webhook's calls. */
+/** The webhook's receiver does not answer. */
 const SETTINGS = { INTERLUDE_EMBED_ORIGINS: CONSOLE, INTERLUDE_WEBHOOK_URL: 'http://127.0.0.1:9/' };
 const equipped = sharedServer(() => serverBehindPrism(SETTINGS));
 

@@ -159,7 +159,7 @@ test('a token in the fragment is removed from the address before the frame uses 
   await showsTranscript(frame);
   expect(frame.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
   expect(await frame.evaluate(() => [location.hash, JSON.stringify(history.state)].join())).not.toContain(token);
-  // nobody tells it of a theme: it follows the system's
+  // Without a theme from its parent, the frame follows the system's.
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme });
     await frame.locator(`html.${colorScheme}`).waitFor();

@@ -63,7 +63,7 @@ test('the terminal names commands that work in the folder it was started in', as
   const commands = server.output.split('\n').flatMap((line) => /^ {4}(.+)$/.exec(line)?.[1] ?? []);
   expect(commands).toHaveLength(6);
   const link = await runShell(commands.find((one) => one.includes('sign-in')) ?? '', {}, folder);
-  // this server was started with a token of somebody's choice, which is in no file
+  // This server was given its token by the environment, so no file holds it.
   expect(link).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('INTERLUDE_TOKEN') });
   for (const command of commands.filter((one) => one.includes('replay'))) {
     const end = await runShell(`${command} --speed max`, {}, folder);

@@ -74,7 +74,7 @@ test('stays at the end while the composer grows and shrinks', async () => {
 });
 
 describe('when the oldest turns are removed', () => {
-  /** A page with all of sixty turns loaded. `remove` removes the first `oldCount` of them. */
+  /** A page with sixty turns loaded. `remove` removes the first `oldCount`. */
   async function readBack(short: string, oldCount: number) {
     const name = `follow-tail-${short}`;
     const agent = new EventWriter(it.server, name);

@@ -5,7 +5,7 @@ import { firstVisibleTurn, isFocused, transcriptOf, turnTop } from '../support/t
 import { message, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-/** No list of sessions beside the session: Tab would pass every row of it. */
+/** Too narrow for the session list, through whose rows Tab would have to pass. */
 const NARROW = { width: 800, height: 800 };
 
 const it = perFile(visit);

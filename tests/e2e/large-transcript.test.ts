@@ -8,7 +8,7 @@ import { perFile, visit } from '../support/visit';
 /** A session whose newest turn is too large to come with its page, which then loads it. */
 const SESSION = 'large-transcript';
 
-// the answers of this file
+// The tests of this file answer some requests with 400 and 503.
 const it = perFile(visit, /status of (503|400)/);
 beforeAll(async () => {
   const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, at) => [`k${at}`, at]));

@@ -7,7 +7,7 @@ import { expectWithin } from '../support/pace';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-/** The bench holds these pages to 100 ms on an idle machine. Before they were bounded they took up to a minute. */
+/** The bench limits these pages to 100 ms on an idle machine. Before their content was bounded they took up to a minute. */
 const LONGEST_MS = 1_500;
 
 const it = perFile(visitOwn);
@@ -38,7 +38,7 @@ test('a turn of ten thousand answers shows its ends, and 200 more at a press', a
   const page = await it.open('/sessions/messages');
   await live(page);
   const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
-  // The page renders a few at a time.
+  // The page renders a few turns at a time.
   await expect.poll(() => answers.count()).toBeGreaterThanOrEqual(TURN_ROWS.head + TURN_ROWS.tail);
   const before = await answers.count();
   expect(before).toBeLessThan(300);

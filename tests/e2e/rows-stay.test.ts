@@ -45,7 +45,7 @@ test('session rows keep their places under the pointer, show changes there, and 
   expect(await order(page)).toEqual(before);
   await agent.write('rows-pointed-5', userTurn('r1', 'Session 5', 'New here.'));
   await page.getByRole('button', { name: '1 moved, 1 new' }).waitFor();
-  // Below all others it moves none of them.
+  // A row at the end moves no other row.
   expect(await order(page)).toEqual([...before, 'rows-pointed-5']);
   expect(await row(page, before[1]).boundingBox()).toEqual(place);
 

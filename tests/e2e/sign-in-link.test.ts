@@ -45,7 +45,7 @@ test('a browser at a loopback address signs in under the server’s local name, 
   await page.goto(`${it.server.url}/signed-out?next=/inbox`);
   await page.getByText('this browser knows Interlude by an address of its own').waitFor();
   const name = `${readFileSync(join(it.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
-  // whoever asks at a loopback address may be another user of this machine
+  // Another user of this machine can also send requests to a loopback address.
   expect(await page.content()).not.toContain(name);
   const own = `http://${name}:${new URL(it.server.url).port}`;
   await page.goto(`${own}/signed-out?next=/inbox`);

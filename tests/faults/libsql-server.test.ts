@@ -17,7 +17,7 @@ import { turnOf, WireRunner } from '../support/wire-runner';
  */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const ONE_WAY_MS = 15;
-/** In each of them everything happens once, in another order. */
+/** Each order has every step once. */
 const ROUNDS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
 
 suites('two dashboards on one libSQL server', () => {

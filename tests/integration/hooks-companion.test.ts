@@ -263,7 +263,7 @@ test('a terminal left while its stop hook runs ends its turn with its last word'
   const content = [{ type: 'text', text: 'It is built.' }];
   say({ type: 'assistant', message: { id: 'msg_last', stop_reason: 'end_turn', content } });
   expect(await hook('SessionEnd', { reason: 'prompt_input_exit' })).toBe('');
-  // Nobody is left to be held for an answer.
+  // The session has ended: the hook does not wait for an answer.
   expect(await hook('Stop', { stop_hook_active: false })).toBe('');
   const session = async () => ((await read(`/sessions/${sessionId}`)) as { session: SessionSummary }).session;
   await eventually(async () => (await session()).state === 'exited');

@@ -57,7 +57,7 @@ async function withRefused(): Promise<Outbox> {
   return outbox;
 }
 
-// SQLite tells by the process who has a file open, so beside an open outbox the command is a process of its own.
+// SQLite locks a file per process, so the command needs a process of its own beside an open outbox.
 const cli = (...args: string[]) => runCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 const cliAlone = (...args: string[]) => callCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 

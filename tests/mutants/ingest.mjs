@@ -1,5 +1,5 @@
 /**
- * What a sender may write, and that each record of it is stored once, in order, and nowhere but where it belongs.
+ * Ingest: each record is stored once, in order, by a sender that may write it, and only in the session that owns it.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

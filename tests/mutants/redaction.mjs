@@ -1,5 +1,5 @@
 /**
- * Every way out for a reader who is told no secrets, and what a runner sends.
+ * Redaction on every way out to a reader without access to secrets, and in what a runner sends.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

@@ -17,7 +17,7 @@ import { MUTANTS } from './mutants.mjs';
 /** How long tests wait for a condition, in milliseconds: most mutants make one that never comes true. */
 const WAIT_MS = 5_000;
 
-/** A run of one mutant, or of all tests without any, that has not ended by then is killed. */
+/** Limits in milliseconds of a run with one mutant, and of the run of all tests without a mutant. */
 const MUTANT_LIMIT_MS = 120_000;
 const UNMUTATED_LIMIT_MS = 1_800_000;
 

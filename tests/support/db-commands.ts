@@ -24,7 +24,7 @@ export async function run(file: string, ...statements: string[]): Promise<void> 
   connection.close();
 }
 
-/** A row that no reader can hold: a copy ends in the middle of it. */
+/** A row whose value no reader can represent, so that a copy fails at it. */
 export const SPOILS_A_ROW =
   'UPDATE turns SET started_at = 9223372036854775807 WHERE rowid = (SELECT max(rowid) FROM turns)';
 

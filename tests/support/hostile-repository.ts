@@ -10,12 +10,12 @@ const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
 export interface HostileRepository {
   repo: string;
-  /** What ran of it, a file a line. */
+  /** The files that ran, one a line. */
   marks(): Promise<string>;
 }
 
 /**
- * A repository of somebody else, with everything that a program might load from the folder it runs in. Whatever of it runs,
+ * A hostile repository, with every file that a program might load from its working directory. Each file that runs,
  * in any process, leaves a mark.
  */
 export async function hostileRepository(): Promise<HostileRepository> {

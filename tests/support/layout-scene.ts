@@ -12,7 +12,7 @@ import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
 import type { Visit } from './visit';
 
-/** Pages whose content nobody would draw a page for: long words, many marks, right-to-left names. */
+/** Content that no page was designed for: long words, many marks, right-to-left names. */
 
 type Server = LiveServer;
 
@@ -49,7 +49,7 @@ export const SETTLED = { interval: 50 };
 
 export const SESSION_ROWS = '[data-session-row]';
 export const AGENT_ROWS = 'main [role=row] a[href^="/agents/"]';
-/** The least width of a name, in pixels, by which a row's agent can be told. */
+/** The least width of an agent's name, in pixels, at which rows can be told apart. */
 export const READABLE_PX = 56;
 
 /** Writes the sessions, agents and logs of the pages. */

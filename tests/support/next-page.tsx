@@ -36,7 +36,7 @@ export function NextPage({ children }: { children: ReactNode }) {
 
 const listeners = new Set<() => void>();
 
-/** The browser tells of steps back and forward only; like Next, this also follows what a page does to `history`. */
+/** Browsers fire `popstate` for back and forward only. Like Next, this also follows `history.pushState` and `replaceState`. */
 function subscribe(listener: () => void): () => void {
   if (listeners.size === 0) follow();
   listeners.add(listener);

@@ -4,7 +4,7 @@ import { checkAudit } from '@/lib/access/read-audit';
 import type { AuditEntry } from '@/lib/protocol/audit';
 import { AccessStage } from '../../support/access-stage';
 
-/** Whoever has the file can write anything into it, but not unnoticed. */
+/** A process with access to the file can change entries, but the check notices. */
 let stage: AccessStage;
 beforeEach(async () => {
   stage = await AccessStage.start();

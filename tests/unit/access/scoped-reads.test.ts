@@ -114,7 +114,7 @@ describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (
 
   test('says what is in the scope', async () => {
     const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
-    // each is told the newest position that it may know of
+    // Each learns the newest position in its scope.
     expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });
   });
 });

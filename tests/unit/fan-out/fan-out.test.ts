@@ -189,7 +189,7 @@ describe('catching up', () => {
     await replica.dispose();
   });
 
-  /** Others write around the first page that the next reader is given, and a reader who is live already is told of it. */
+  /** Rows are written around the next reader's first page, and a live reader receives them. */
   function aroundPage(
     live: FrameReader,
     around: (write: () => Promise<void>, read: () => Promise<void>) => Promise<void>,

@@ -31,7 +31,7 @@ async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader
   return reader;
 }
 
-/** Which kinds of rows of the fleet a reader has been told of the agent whose ids end in a letter. */
+/** The kinds of fleet rows that a reader has received for the agent whose ids end in a letter. */
 function told(reader: FrameReader, letter: string): string[] {
   const about = new RegExp(`-${letter}\\b`);
   const kinds = reader.frames.flatMap(({ event, data }) => (about.test(JSON.stringify(data)) ? event : []));

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.dispose());
 
-/** Reads the database, to which somebody else writes after each read. */
+/** Reads a database that another process writes to after each read. */
 const disturbed = (): Pick<Reader, 'batch'> => ({
   batch: async (...asked) => {
     const found = await database.reader.batch(...asked);
