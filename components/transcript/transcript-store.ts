@@ -43,8 +43,8 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
         readBackTo(
           (before, limit) => readPage(sessionId, { ...before, limit }, signal),
           () => {
-            const oldest = shown()?.turns[0]?.position;
-            if (oldest && (!reach || comparePositions(oldest, reach) < 0)) reach = oldest;
+            const from = shown()?.from;
+            if (from && (!reach || comparePositions(from, reach) < 0)) reach = from;
             return reach;
           },
         ),
@@ -83,13 +83,13 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   };
 
   async #load(limit: number): Promise<boolean> {
-    const oldest = this.value?.turns[0];
-    if (!this.value?.hasMore || oldest === undefined) return false;
+    if (!this.value?.hasMore || this.value.from === null) return false;
+    const { from } = this.value;
     this.#older = { isLoading: true, error: null };
     this.set(awaitOlder(this.value));
     try {
       const known = this.position ?? ORIGIN;
-      const page = await this.#readOlder(oldest.position, limit);
+      const page = await this.#readOlder(from, limit);
       const longer = prependTurns(this.value, notBefore(known, page));
       this.#older = IDLE;
       this.set(longer);
@@ -114,11 +114,10 @@ async function readBackTo(
 ): Promise<TranscriptState> {
   let state = transcriptFromPage(await read({}, FIRST_PAGE));
   for (;;) {
-    const [oldest] = state.turns;
+    const { from, hasMore } = state;
     const goal = oldestShown();
-    const isFarEnough = !goal || !oldest || comparePositions(oldest.position, goal) <= 0;
-    if (isFarEnough || !state.hasMore) return state;
-    const page = await read({ before: oldest.position }, SEEK_PAGE);
+    if (!goal || !from || !hasMore || comparePositions(from, goal) <= 0) return state;
+    const page = await read({ before: from }, SEEK_PAGE);
     state = prependTurns(awaitOlder(state), notBefore(state.position, page));
   }
 }

@@ -1,5 +1,5 @@
 import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
-import type { Item, RemovedHistory, TranscriptPage, Turn } from '@/lib/protocol/read-models';
+import type { Item, RemovedHistory, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 import { subagentTaskId } from './event-fields';
@@ -17,7 +17,9 @@ import { placeEvents } from './turns';
  */
 export interface TranscriptState extends LoadedTurns {
   position: Position;
-  /** There are older turns than `turns[0]` on the server. */
+  /** Position of the oldest turn loaded so far, even if it was removed since. Null before any is loaded. */
+  from: Position | null;
+  /** There are turns older than `from` on the server. */
   hasMore: boolean;
   places: TurnPlaces;
   /** Secrets are left out of what this reader is told. Left out if they are not. */
@@ -31,6 +33,7 @@ const NOTHING_AHEAD: ReadonlyMap<string, Position> = new Map();
 export const EMPTY_TRANSCRIPT: TranscriptState = {
   turns: [],
   position: '0',
+  from: null,
   hasMore: false,
   places: NO_PLACES,
   incomplete: false,
@@ -42,7 +45,8 @@ export const EMPTY_TRANSCRIPT: TranscriptState = {
 export function transcriptFromPage(page: TranscriptPage): TranscriptState {
   const { turns, position, hasMore, places = NO_PLACES, redacted, removed } = page;
   const redacts = redacted === undefined ? {} : { redacts: true as const };
-  return { ...EMPTY_TRANSCRIPT, turns, position, hasMore, places, ...redacts, ...(removed && { removed }) };
+  const from = turns[0]?.position ?? null;
+  return { ...EMPTY_TRANSCRIPT, turns, position, from, hasMore, places, ...redacts, ...(removed && { removed }) };
 }
 
 /** To be called before an older page is asked for: from here on, what that page may lack is kept for it. */
@@ -72,8 +76,8 @@ export function prependTurns(state: TranscriptState, older: TranscriptPage): Tra
   const known = new Map([...ahead, ...readAt]);
   const draft = new TranscriptDraft({ turns, incomplete: state.incomplete, waiting: null, ahead: known });
   for (const placement of state.waiting) draft.apply(placement);
-  const hasMore = older.hasMore && !isCutOff(turns, state.waiting);
-  return { ...state, ...draft.result(), hasMore, ahead };
+  const from = before[0]?.position ?? state.from;
+  return { ...state, ...draft.result(), from, hasMore: older.hasMore && !isCutOff(from, state.waiting), ahead };
 }
 
 /** Folds live events in. Those at or before `state.position` are known and skipped. */
@@ -85,8 +89,11 @@ export function foldTranscript(state: TranscriptState, entries: readonly EventEn
   for (const placement of placements) draft.apply(placement);
   const position = fresh.reduce((last, entry) => laterPosition(last, entry.position), state.position);
   const isBehind = [...state.ahead.values()].some((readAt) => comparePositions(readAt, position) > 0);
-  const folded = { ...state, ...draft.result(), places, position, ahead: isBehind ? state.ahead : NOTHING_AHEAD };
-  return { ...folded, ...toldRemoved(placements), hasMore: state.hasMore && !isCutOff(state.turns, placements) };
+  const loaded = draft.result();
+  const from = state.from ?? loaded.turns[0]?.position ?? null;
+  const hasMore = state.hasMore && !isCutOff(from, placements);
+  const ahead = isBehind ? state.ahead : NOTHING_AHEAD;
+  return { ...state, ...loaded, ...toldRemoved(placements), places, position, from, hasMore, ahead };
 }
 
 function toldRemoved(placements: readonly Placement[]): Pick<TranscriptState, 'removed'> {
@@ -96,12 +103,10 @@ function toldRemoved(placements: readonly Placement[]): Pick<TranscriptState, 'r
   return removed === undefined ? {} : { removed: { ...removed, at: last.receivedAt } };
 }
 
-/** Whether some of these turns were removed: then nothing is left before the others. */
-function isCutOff([oldest]: readonly Turn[], placements: readonly Placement[]): boolean {
-  if (oldest === undefined) return false;
-  return placements.some(
-    ({ removedUpTo }) => removedUpTo !== undefined && comparePositions(oldest.position, removedUpTo) <= 0,
-  );
+/** Whether what began at `from` was removed, and so all that is older. */
+function isCutOff(from: Position | null, placements: readonly Placement[]): boolean {
+  if (from === null) return false;
+  return placements.some(({ removedUpTo }) => removedUpTo !== undefined && comparePositions(from, removedUpTo) <= 0);
 }
 
 /** What a subagent said and did, for the card of its task. */

@@ -187,6 +187,13 @@ const LAGGING_SNAPSHOT: [AgUiEvent[][], number, Step[]] = [
   ['gap', 'read-behind', 'ask', 'append', 'append', 'append', 'append', 'append'],
 ];
 
+/** More turns than a page holds come to an empty session, and then a gap. */
+const EMPTY_AT_FIRST: [AgUiEvent[][], number, Step[]] = [
+  [['r1', 'r2', 'r3'].map((runId) => ({ type: 'RUN_STARTED', threadId: 's1', runId }))],
+  0,
+  ['append', 'stream', 'gap'],
+];
+
 it('what was watched equals what is reloaded, and as far back as it was loaded, in whatever order things arrive', async () => {
   await fc.assert(
     fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, taken) => {
@@ -208,6 +215,6 @@ it('what was watched equals what is reloaded, and as far back as it was loaded, 
       const loaded = new Set(value?.turns.map(({ id }) => id));
       expect(turns.filter(({ id }) => scene.seen.has(id) && !loaded.has(id))).toEqual([]);
     }),
-    { numRuns: 1_000, examples: [LAGGING_SNAPSHOT] },
+    { numRuns: 1_000, examples: [LAGGING_SNAPSHOT, EMPTY_AT_FIRST] },
   );
 });

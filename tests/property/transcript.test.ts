@@ -66,6 +66,30 @@ const TOLD_TWICE: AgUiEvent[][] = [
   [woken('r3', ['task1'])],
 ];
 
+/** The oldest turn that is loaded goes with its only message, and then what was older is removed. */
+const OLDEST_MOVED_OUT: AgUiEvent[][] = [
+  [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' }],
+  [
+    {
+      type: 'TEXT_MESSAGE_CHUNK',
+      messageId: 'u1',
+      role: 'user',
+      delta: '',
+      metadata: { interlude: { delivery: 'queued' } },
+    },
+    { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' },
+  ],
+  [
+    {
+      type: 'RUN_STARTED',
+      threadId: 's1',
+      runId: 'r2',
+      metadata: { interlude: { turn: 'user', userMessageIds: ['u1'] } },
+    },
+  ],
+  [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }],
+];
+
 describe('the transcript', () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
@@ -141,7 +165,13 @@ describe('the transcript', () => {
         const shown = live.hasMore ? turns.slice(turns.length - live.turns.length) : turns;
         expect(visible(live)).toEqual({ turns: shown, removed });
       }),
-      { numRuns: 3000, examples: [[TOLD_TWICE, [], [4, 0, 0, 2], [1, 200]]] },
+      {
+        numRuns: 3000,
+        examples: [
+          [TOLD_TWICE, [], [4, 0, 0, 2], [1, 200]],
+          [OLDEST_MOVED_OUT, [0, 0, 0, 30], [2, 0, 0, 0], [1, 1]],
+        ],
+      },
     );
   });
 
