@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../lib/launch/root.mjs';
 import { LaunchError } from '../lib/launch/say.mjs';
 
 /**
- * What a change can affect: `vitest related` follows imports, and the table below names the tests that reach a path in
- * another way: through a browser, in a process of their own, or by reading the file.
+ * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below name the tests that
+ * reach a path in another way: through a browser, in a process of their own, or by reading the file.
  */
 
 /** A change of these can break any test. */
@@ -18,63 +18,113 @@ const EVERYTHING = [
 ];
 
 /**
- * Browser tests by the parts of a page that they look at. A first line names those for parts of every page.
+ * Browser tests by the beginnings of the paths that they look at.
  *
- * @type {Record<string, string>}
+ * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
-const PARTS = {
-  '(app/(layout|globals|page-nonce)|components/(ui|live)/|proxy|instrumentation)':
+const PARTS = [
+  [
+    ['layout', 'globals', 'page-nonce', 'is-embed', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
+    'layout words hostile keyboard widths-and-themes hover accessible-names',
+  ],
+  [
+    ['layout', 'shell', 'top-', 'page-frame', 'error', 'read-in-turn', 'when-idle-part'].map(inConsole),
+    'layout words keyboard widths-and-themes',
+  ],
+  [
+    [
+      'components/ui/',
+      'components/live/',
+      'proxy.ts',
+      'instrumentation.ts',
+      'next.config',
+      'postcss.config',
+      'public/',
+    ],
     'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover',
-  '(app/(\\(dashboard\\)/)?(page|sessions)|components/sessions/)':
+  ],
+  [
+    [...['page.tsx', 'welcome', 'ways-to-begin', 'fleet-summary'].map(inConsole), 'app/provider-name'],
+    'board newcomer rows-stay keyboard',
+  ],
+  [
+    [...['sessions/', 'session-liveness'].map(inConsole), 'components/sessions/'],
     'session-list session-state rows-stay keyboard runner-gone accessible-names failures',
-  'components/(transcript|obligations)/':
+  ],
+  [
+    ['components/transcript/', 'components/obligations/', inConsole('sessions/')],
     'live-is-reloaded follow-tail long-session large-transcript words other-kinds head-is-shown ownership',
-  'components/requests/': 'shown-is-run not-meant head-is-shown other-kinds calls',
-  'components/composer/': 'composer attachments interruption not-meant offline',
-  'components/inbox/': 'inbox failures',
-  'components/agents/': 'board failures ownership accessible-names',
-  'components/(logs|time-lock)/': 'log-viewer log-level time-lock follow-tail',
-  'components/tasks/': 'task-output other-kinds',
-  '(components/settings/|app/.*settings)': 'settings',
-  '(components/embed/|app/\\(embed\\)|public/embed|lib/access/embed)': 'embed',
-  '(lib/access/|app/sign|app/.*signed-out|lib/server/routes)': 'sign-in-link newcomer settings embed',
-  '(lib/(fan-out|event-log|queries|ingest|projections|redaction)|db)/':
+  ],
+  [['components/requests/', inConsole('render-request')], 'shown-is-run not-meant head-is-shown other-kinds calls'],
+  [['components/composer/'], 'composer attachments interruption not-meant offline'],
+  [['components/inbox/', inConsole('inbox')], 'inbox failures'],
+  [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names'],
+  [
+    ['components/logs/', 'components/time-lock/', inConsole('agents/[agentId]/logs/')],
+    'log-viewer log-level time-lock follow-tail',
+  ],
+  [['components/tasks/'], 'task-output other-kinds'],
+  [['components/settings/', 'components/access/', inConsole('settings')], 'settings'],
+  [['components/embed/', 'app/(embed)/', 'public/embed', 'lib/access/embed'], 'embed'],
+  [
+    ['lib/access/', 'app/sign-', 'app/signed-out', 'lib/server/routes', 'components/access/'],
+    'sign-in-link newcomer settings embed',
+  ],
+  [
+    [
+      ...['app/api/', 'app/healthz', 'app/metrics', 'app/readyz', 'lib/protocol/', 'lib/server/', 'db/'],
+      ...['fan-out', 'event-log', 'queries', 'ingest', 'projections', 'redaction'].map((room) => `lib/${room}/`),
+    ],
     'live-is-reloaded session-state inbox one-connection',
-  'lib/(commands|log-store|webhook)/': 'composer interruption log-level inbox',
-  'lib/(launch|runner/(cli|hooks|install|demo))/': 'first-commands newcomer',
-  '(README.md|docs/)': 'first-commands',
-};
+  ],
+  [['lib/commands/', 'lib/log-store/', 'lib/webhook/'], 'composer interruption log-level inbox'],
+  [['lib/retention/', 'lib/maintenance/'], 'settings'],
+  [['lib/launch/', 'lib/runner/', 'lib/adapters/', 'lib/agui/'], 'first-commands newcomer'],
+  [['README.md', 'docs/'], 'first-commands'],
+];
 
 /**
  * Other tests, by the programs they start and the files they read.
  *
- * @type {Record<string, string>}
+ * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
-const PROGRAMS = {
-  'lib/protocol/(PROTOCOL|GLOSSARY).md':
+const PROGRAMS = [
+  [
+    ['lib/protocol/PROTOCOL.md', 'lib/protocol/GLOSSARY.md'],
     'unit/protocol/protocol-page unit/server/routes unit/runner/conformance-doc unit/adapters/ownership-rules',
-  'docs/(conformance|kinds/)': 'unit/runner/conformance-doc unit/runner/kinds-table',
-  'docs/grafana/': 'unit/telemetry/metrics',
-  'db/migrations/':
+  ],
+  [['docs/conformance', 'docs/kinds/'], 'unit/runner/conformance-doc unit/runner/kinds-table'],
+  [['docs/grafana/'], 'unit/telemetry/metrics'],
+  [
+    ['db/migrations/'],
     'unit/db/client unit/db/state-migration contract/ingest contract/read-models property/ingest-read-models',
-  'lib/launch/':
+  ],
+  [
+    ['lib/launch/'],
     'integration/launch integration/server-file integration/start-database integration/data-folder contract/live',
-  'lib/runner/(cli|hooks|logger|outbox|conformance)/':
+  ],
+  [
+    ['cli', 'hooks', 'logger', 'outbox', 'conformance'].map((room) => `lib/runner/${room}/`),
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
-  '(app/api|lib/server/|lib/access/|proxy|next.config)': 'contract/live integration/canary',
-  'tests/mutants/': 'unit/mutants',
-  'components/': 'unit/ui/browser-imports unit/ui/over-the-page',
-};
+  ],
+  [['app/api/', 'lib/server/', 'lib/access/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
+  [['tests/mutants/'], 'unit/mutants'],
+  [['components/'], 'unit/ui/browser-imports unit/ui/over-the-page'],
+];
 
-/** @type {(prefix: string, table: Record<string, string>) => [path: RegExp, tests: string[]][]} */
-const lines = (prefix, table) =>
-  Object.entries(table).map(([path, tests]) => [
-    new RegExp(`^${path}`),
-    tests.split(' ').map((name) => `tests/${prefix}${name}.test.ts`),
-  ]);
+/** @param {string} path */
+function inConsole(path) {
+  return `app/(console)/${path}`;
+}
 
-/** @type {readonly (readonly [path: RegExp, tests: readonly string[]])[]} */
-export const REACHES = [...lines('e2e/', PARTS), ...lines('', PROGRAMS)];
+/** @type {(folder: string, table: typeof PARTS) => { paths: string[], tests: string[] }[]} */
+const reaches = (folder, table) =>
+  table.map(([paths, tests]) => ({
+    paths,
+    tests: tests.split(' ').map((name) => `tests/${folder}${name}.test.ts`),
+  }));
+
+export const REACHES = [...reaches('e2e/', PARTS), ...reaches('', PROGRAMS)];
 
 /**
  * @param {string} [base] a commit; by default HEAD, or the commit before it where nothing has changed since
@@ -106,10 +156,23 @@ function git(...args) {
  *   the table
  */
 export function affectedBy(files) {
-  if (files.some((file) => EVERYTHING.some((pattern) => pattern.test(file)))) return 'everything';
+  const everything = [...EVERYTHING, ...setUpFiles()];
+  if (files.some((file) => everything.some((pattern) => pattern.test(file)))) return 'everything';
   const sources = files.filter((file) => /\.(ts|tsx|mjs|css|json)$/.test(file) && existsSync(join(root, file)));
-  const reached = REACHES.flatMap(([path, tests]) => (files.some((file) => path.test(file)) ? tests : []));
+  const isBelow = (/** @type {string[]} */ paths) => files.some((file) => paths.some((path) => file.startsWith(path)));
+  const reached = REACHES.flatMap(({ paths, tests }) => (isBelow(paths) ? tests : []));
   // A test file that has changed runs, too.
   const tests = [...reached, ...files.filter((file) => /\.test\.tsx?$/.test(file))];
   return { sources, tests: [...new Set(tests)] };
+}
+
+/** What vitest runs before test files, which import nothing of it. */
+function setUpFiles() {
+  const folder = join(root, 'tests');
+  const configs = readdirSync(folder).filter((name) => name.startsWith('vitest.'));
+  return configs.flatMap((name) =>
+    [...readFileSync(join(folder, name), 'utf8').matchAll(/support\/[\w-]+/g)].map(
+      ([path]) => new RegExp(`^tests/${path}\\.`),
+    ),
+  );
 }

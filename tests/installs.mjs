@@ -3,38 +3,59 @@ import { join } from 'node:path';
 import { root } from '../lib/launch/root.mjs';
 import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
+import { debianProgram, ensureDebianProgram } from './support/debian-program.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensurePrism } from './support/prism.mjs';
 import { ensureVercelCli } from './support/vercel-build.mjs';
 import { ensureWorkerd } from './support/workerd.mjs';
 
 /**
- * The programs that some stages need beside the packages of package.json. All but Chromium go to a folder below
+ * The programs that some stages need beside the packages of package.json: Debian's, and those that go to a folder below
  * node_modules/.cache.
  *
  * @typedef {object} Install
  * @property {string} what
  * @property {number} megabytes on the disk
  * @property {string} [folder] below node_modules/.cache
+ * @property {() => boolean} [isThere] for those without a folder
  * @property {() => unknown} ensure installs it unless it is there; names it in `missing`, or is text, where that fails
  */
 
+/** @type {readonly (readonly [program: string, packageName: string])[]} */
+const PROXIES = [
+  ['nginx', 'nginx-light'],
+  ['caddy', 'caddy'],
+  ['docker-compose', 'docker-compose'],
+  ['openssl', 'openssl'],
+];
+
+/** @type {(found: object) => boolean} */
+const isMissing = (found) => 'missing' in found;
+
 /** @type {Record<string, Install>} */
 export const INSTALLS = {
-  chromium: { what: "Debian's Chromium, by apt-get", megabytes: 310, ensure: ensureChromium },
+  chromium: {
+    ...{ what: "Debian's Chromium, by apt-get", megabytes: 310, ensure: ensureChromium },
+    isThere: () => chromiumPath() !== null,
+  },
   'agent-sdk': { what: 'the Claude Agent SDK', megabytes: 430, folder: 'interlude-agents', ensure: ensureAgentSdk },
   'libsql-server': {
     ...{ what: 'a libSQL server', megabytes: 45, folder: 'interlude-libsql-server', ensure: ensureLibsqlServer },
   },
   workerd: { what: 'workerd', megabytes: 160, folder: 'interlude-workerd', ensure: ensureWorkerd },
   prism: { what: 'the Prism proxy', megabytes: 90, folder: 'interlude-prism', ensure: ensurePrism },
+  proxies: {
+    ...{ what: 'nginx, Caddy, docker-compose and openssl, by apt-get', megabytes: 150 },
+    isThere: () => PROXIES.every(([name]) => debianProgram(name) !== undefined),
+    ensure: () => PROXIES.map(([name, packageName]) => ensureDebianProgram(name, packageName)).find(isMissing) ?? null,
+  },
   vercel: { what: 'the Vercel CLI', megabytes: 350, folder: 'interlude-vercel', ensure: ensureVercelCli },
 };
 
 /** @param {string} name */
 export function isInstalled(name) {
-  const folder = INSTALLS[name]?.folder;
-  return folder ? existsSync(join(root, 'node_modules', '.cache', folder, 'node_modules')) : chromiumPath() !== null;
+  const { folder, isThere } = INSTALLS[name] ?? {};
+  return folder ? existsSync(join(root, 'node_modules', '.cache', folder, 'node_modules')) : isThere?.() === true;
 }
 
 /**

@@ -42,7 +42,9 @@ export function runScript(args, { env = {}, limitMs, onLine }) {
     child.stdio[3]?.on('data', (chunk) => {
       times += chunk;
     });
+    let isLate = false;
     const limit = setTimeout(() => {
+      isLate = true;
       onLine(`killed after ${limitMs / 1_000} s`);
       endGroup(child);
     }, limitMs);
@@ -54,7 +56,9 @@ export function runScript(args, { env = {}, limitMs, onLine }) {
       endGroup(child);
       resolve({ isSuccess, cpuSeconds: Math.max(polled, childSeconds(times)) });
     };
-    child.once('close', (code) => settle(code === 0));
+    // What it leaves running would keep the pipes open.
+    child.once('exit', () => endGroup(child));
+    child.once('close', (code) => settle(code === 0 && !isLate));
     child.once('error', () => settle(false));
   });
 }

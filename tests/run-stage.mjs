@@ -13,6 +13,7 @@ import { runScript } from './run-script.mjs';
  * @property {number} failed tests; a run that fails without a failed test counts as one
  * @property {number} [skipped]
  * @property {string[]} notes a paragraph for each failure
+ * @property {boolean} [isBuilt] it failed, and the build is there all the same
  *
  * @typedef {object} Job a stage and what it runs
  * @property {string} name
@@ -22,6 +23,7 @@ import { runScript } from './run-script.mjs';
  * @property {number} cpuSeconds grows with each process
  * @property {string} lastLine of the output
  * @property {string[]} leftOut a line for each thing that can't run here
+ * @property {Record<string, string>} [env] of its processes
  */
 
 /** A stage that hangs must not hang the run. */
@@ -72,7 +74,7 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   if (!isolated) args.push('--no-isolate');
   const scale = isSoak() ? 'soak' : tier === 'first' ? 'quick' : 'full';
   const only = isRelated ? { INTERLUDE_TEST_FOLDER: job.name } : undefined;
-  const isSuccess = await runFor(job, args, { INTERLUDE_TEST_SCALE: scale, ...only });
+  const isSuccess = await runFor(job, args, { ...job.env, INTERLUDE_TEST_SCALE: scale, ...only });
   if (!existsSync(output)) return { ...failure('vitest wrote no report; see its output above'), broken: [] };
   /** @type {{ numPassedTests: number, numFailedTests: number, numPendingTests: number, testResults: FileResult[] }} */
   const report = JSON.parse(readFileSync(output, 'utf8'));
@@ -80,6 +82,9 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   const ran = new Set(report.testResults.map(({ name }) => relative(root, name).replaceAll('\\', '/')));
   if (!isRelated) notes.push(...files.filter((file) => !ran.has(file)).map((file) => `${file} did not run`));
   if (!isSuccess && notes.length === 0) notes.push('failed, though none of its tests did; see its output above');
+  for (const { fullName, status } of report.testResults.flatMap(({ assertionResults }) => assertionResults)) {
+    if (status !== 'passed' && status !== 'failed' && fullName.includes('not run: ')) job.leftOut.push(fullName);
+  }
   const broken = report.testResults.filter(({ status }) => status === 'failed');
   return {
     passed: report.numPassedTests,
@@ -91,7 +96,7 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
 }
 
 /**
- * What is read of a file in vitest's report.
+ * The fields of a file in vitest's report that are read here.
  *
  * @typedef {object} FileResult
  * @property {string} name its whole path

@@ -13,7 +13,7 @@ import { root } from '../lib/launch/root.mjs';
  * @property {string} name
  * @property {'first' | 'second'} tier
  * @property {'compute' | 'browser' | 'wait' | 'last'} lane
- * @property {RegExp} [files] those that belong to this stage; without it, the stage runs no vitest of its own files
+ * @property {RegExp} [files] those that belong to this stage
  * @property {boolean} [again] runs files of other stages once more, in another way
  * @property {string} [config]
  * @property {number} [workers] files at a time
@@ -34,6 +34,14 @@ const every = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^/]+\\.test\\.tsx?
 const E2E = 'tests/vitest.e2e.config.ts';
 const PROCESSES = 'tests/vitest.faults.config.ts';
 const SERVER = 'tests/vitest.server.config.ts';
+
+/** The properties of what ingest and its neighbours keep in the database. */
+const ON_SERVER = [
+  ...['commands', 'ingest-exactly-once', 'ingest-read-models', 'log-level', 'ownership', 'retention', 'stream'].map(
+    (name) => `tests/property/${name}.test.ts`,
+  ),
+  'tests/unit/retention/remove-history.test.ts',
+];
 
 /** @type {readonly Stage[]} */
 export const STAGES = [
@@ -56,18 +64,18 @@ export const STAGES = [
   },
   {
     ...{ name: 'faults', tier: 'second', lane: 'wait', files: every('faults'), config: PROCESSES, workers: 2 },
-    ...{ needsBuild: true, isolated: true, soaks: true, installs: ['libsql-server', 'vercel'] },
-    why: 'processes that are killed, frozen, starved and lied to; proxies, container, Vercel',
+    ...{ needsBuild: true, isolated: true, soaks: true, installs: ['libsql-server', 'vercel', 'proxies'] },
+    why: 'process kills, stalls, full disks and malformed input; proxies, container, Vercel',
   },
   {
-    ...{ name: 'integration-all', tier: 'second', lane: 'wait', files: second('integration'), workers: 2 },
+    ...{ name: 'integration-all', tier: 'second', lane: 'compute', files: second('integration'), workers: 2 },
     ...{ needsBuild: true, soaks: true, installs: ['libsql-server', 'agent-sdk'] },
     why: 'the long integration tests',
   },
   {
     ...{ name: 'e2e-all', tier: 'second', lane: 'browser', files: second('e2e'), config: E2E, workers: 2 },
-    ...{ needsBuild: true, isolated: true, installs: ['chromium'] },
-    why: 'every width, theme and page with axe; below a path; rare and slow ways through the pages',
+    ...{ needsBuild: true, isolated: true, installs: ['chromium', 'proxies'] },
+    why: 'every width, theme and page with axe; below a path; rare and slow flows',
   },
   {
     ...{ name: 'agents', tier: 'second', lane: 'browser', files: every('agents'), config: PROCESSES, workers: 2 },
@@ -83,9 +91,11 @@ export const STAGES = [
     ...{ workers: 1, soaks: true, installs: ['libsql-server'] },
     why: 'the properties of the database over a libSQL server',
   },
-  { name: 'mutants', tier: 'second', lane: 'compute', why: 'whether the tests notice a guard that is gone' },
+  // A mutant that makes a test wait too long counts as killed, which a busy machine could do as well.
+  { name: 'mutants', tier: 'second', lane: 'last', why: 'removes one guard at a time; a test must fail' },
   {
     ...{ name: 'unit-all', tier: 'second', lane: 'last', files: second('unit'), workers: 1 },
+    installs: ['libsql-server'],
     why: 'units with limits of time and cost',
   },
   {
@@ -94,9 +104,14 @@ export const STAGES = [
   },
 ];
 
-/** Every file of tests/ whose name ends as a script's does, by its path from the root. */
-export function scripts() {
-  return readdirSync(join(root, 'tests'), { recursive: true, withFileTypes: true })
+/**
+ * The scripts in these folders, by their paths from the root.
+ *
+ * @param {string[]} folders
+ */
+export function scripts(...folders) {
+  return folders
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && /\.(ts|tsx|mts|js|mjs)$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
     .sort();
@@ -129,7 +144,10 @@ function isTest(path, text) {
 
 /** Lists what is misplaced in this checkout, one line each. */
 export function misplacedHere() {
-  const files = scripts().map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  const files = scripts('tests', 'app', 'components', 'db', 'lib').map((path) => ({
+    path,
+    text: readFileSync(join(root, path), 'utf8'),
+  }));
   return misplacedTests(files).map(({ path, stages }) =>
     stages.length === 0
       ? `${path} is in no tier: name it x.test.ts or x.all.test.ts in a folder of tests/stages.mjs`
@@ -145,7 +163,8 @@ export function misplacedHere() {
  */
 export function filesOf(stage) {
   const { files } = stage;
-  if (files) return scripts().filter((path) => files.test(path));
+  if (files) return scripts('tests').filter((path) => files.test(path));
+  if (stage.name === 'properties-server') return [...ON_SERVER];
   if (stage.name !== 'properties') return [];
   const homes = STAGES.filter(({ name }) => name === 'unit' || name === 'ui' || name === 'property');
   return homes.flatMap(filesOf).filter((path) => readFileSync(join(root, path), 'utf8').includes("from 'fast-check'"));

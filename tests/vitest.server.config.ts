@@ -9,10 +9,7 @@ export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: [
-      'tests/property/{commands,ingest-exactly-once,ingest-read-models,log-level,ownership,retention,stream}.test.ts',
-      'tests/unit/retention/remove-history.test.ts',
-    ],
+    include: ['tests/property/*.test.ts', 'tests/unit/retention/*.test.ts'],
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },

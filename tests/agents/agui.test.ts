@@ -4,16 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listening, settled } from '../support/agui-stage';
+import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
 
 /** The source in front of a real AG-UI server: CopilotKit's BuiltInAgent. Only the model behind it is scripted. */
-const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
-
-describe.skipIf(agents === undefined)('CopilotKit’s BuiltInAgent', () => {
+describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s BuiltInAgent', () => {
   let server: ChildProcess;
   let url = '';
   let sessions = 0;
   beforeAll(async () => {
-    const folder = join(agents ?? '', 'copilotkit');
+    const folder = join(agentsFolder(), 'copilotkit');
     const program = fileURLToPath(new URL('../support/agui-copilotkit.mjs', import.meta.url));
     server = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'ignore'] });
     const [line] = server.stdout === null ? [''] : ((await once(server.stdout, 'data')) as [Buffer]);

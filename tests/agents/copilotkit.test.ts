@@ -7,14 +7,14 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { ingest, record } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { ownPort } from '../support/own-port.mjs';
+import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
 import { type StrictClient, strictClient } from '../support/strict-clients';
 import { answer, requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
 
 /** CopilotKit's runtime itself, with the runner as `docs/agui.md` has it: what stands there is what runs here. */
-const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
-const modules = agents === undefined ? undefined : join(agents, 'copilotkit', 'node_modules');
+const modules = join(agentsFolder(), 'copilotkit', 'node_modules');
 
-describe.skipIf(modules === undefined)('CopilotKit’s runtime with the runner of the docs', () => {
+describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runtime with the runner of the docs', () => {
   const id = 'copilot';
   const folder = mkdtempSync(join(tmpdir(), 'interlude-copilotkit-'));
   let interlude: LiveServer;
@@ -30,7 +30,7 @@ describe.skipIf(modules === undefined)('CopilotKit’s runtime with the runner o
     const page = readFileSync(new URL('../../docs/agui.md', import.meta.url), 'utf8');
     const program = /```js\n(\/\/ server\.mjs.*?)```/s.exec(page)?.[1] ?? '';
     writeFileSync(join(folder, 'server.mjs'), program);
-    symlinkSync(modules as string, join(folder, 'node_modules'));
+    symlinkSync(modules, join(folder, 'node_modules'));
     const port = await ownPort();
     runtime = spawn(process.execPath, ['server.mjs'], {
       cwd: folder,

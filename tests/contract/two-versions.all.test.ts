@@ -122,7 +122,10 @@ besideNewer('in a file', inFile(), [
   describeRequestsContract,
   describeInboxContract,
 ]);
-if (!('missing' in ensureLibsqlServer())) {
+const found = ensureLibsqlServer();
+if ('missing' in found) {
+  test.skip(`at a libSQL server (not run: ${found.missing})`, () => {});
+} else {
   besideNewer('at a libSQL server', atServer(), [
     describeIngestContract,
     describeStreamContract,

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text
 
 /**
- * Who is let in, what each credential reaches, and what the audit says about it.
+ * Sign-in, the reach of each credential, and the audit.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

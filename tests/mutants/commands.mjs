@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text
 
 /**
- * What people ask of agents: once, of what they saw, within its time.
+ * Commands to agents: each takes effect once, before it expires, and on what the person saw.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

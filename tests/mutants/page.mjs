@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text
 
 /**
- * What a person sees and presses.
+ * Rules of the page: misclick guard, follow-tail, hostile text.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

@@ -14,7 +14,7 @@ import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
 
-/** How long tests wait for a condition, in milliseconds: most mutants make one that never comes true. */
+/** Limit in milliseconds of each wait in a test: most mutants make a condition that never comes true. */
 const WAIT_MS = 5_000;
 
 /** Limits in milliseconds of a run with one mutant, and of the run of all tests without a mutant. */

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text
 
 /**
- * What is said of agents, sessions, turns, tasks and replies, and the evidence for it.
+ * The state of agents, sessions, turns, tasks and replies, and its evidence.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

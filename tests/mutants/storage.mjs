@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text
 
 /**
- * What is kept, what may be removed, and who may write to the database.
+ * Retention, migrations, and the right to write to the database.
  *
  * @type {readonly import('./mutant.mjs').Mutant[]}
  */

@@ -1,6 +1,6 @@
 /**
- * The Agent SDK for the tests that run the real Claude Code: nothing Interlude itself needs and about 360 MB large, so it
- * is installed into a folder of its own and only when these tests are run.
+ * The Agent SDK for the tests that run the real Claude Code. Interlude itself does not need it and it is large, so it goes
+ * to a folder of its own, and only when these tests are run.
  */
 import { join } from 'node:path';
 import { root } from '../../lib/launch/root.mjs';

@@ -11,17 +11,21 @@ const FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '
  * @returns {{ program: string } | { missing: string }} where it is, or why it is not
  */
 export function ensureDebianProgram(name, packageName = name) {
-  const there = placeOf(name);
+  const there = debianProgram(name);
   if (there) return { program: there };
   if (packageName === '') return { missing: `there is no ${name} on this machine` };
   if (!mayInstall()) return { missing: `there is no ${name}; install it ("apt-get install ${packageName}" as root)` };
   installPackage([packageName]);
-  const program = placeOf(name);
+  const program = debianProgram(name);
   return program ? { program } : { missing: `apt-get could not install ${packageName} (its output is above)` };
 }
 
-/** @param {string} name */
-function placeOf(name) {
+/**
+ * Where a program of the system is, if it is there.
+ *
+ * @param {string} name
+ */
+export function debianProgram(name) {
   return FOLDERS.map((folder) => `${folder}/${name}`).find((place) => existsSync(place));
 }
 

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { affectedBy, REACHES } from '../changed.mjs';
 import { filesOf, misplacedHere, misplacedTests, STAGES, scripts } from '../stages.mjs';
@@ -22,6 +24,7 @@ describe('tiers', () => {
     'tests/a.test.ts',
     'tests/unit/a.soak.ts',
     'tests/unit/a-tests.ts',
+    'lib/ingest/a.test.ts',
   ])('refuse %s, which no stage runs', (path) => expect(stagesOf(path)).toEqual([]));
 
   test('refuse a file that two stages run', () => {
@@ -48,11 +51,30 @@ describe('tiers', () => {
 
 describe('changed', () => {
   test('names test files that exist, and reaches every browser test of the first tier', () => {
-    const all = scripts();
-    const named = REACHES.flatMap(([, tests]) => tests);
+    const all = scripts('tests');
+    const named = REACHES.flatMap(({ tests }) => tests);
     expect(named.filter((file) => !all.includes(file))).toEqual([]);
     const browser = all.filter((file) => STAGES.find(({ name }) => name === 'e2e')?.files?.test(file));
     expect(browser.filter((file) => !named.includes(file))).toEqual([]);
+  });
+
+  test('names paths that exist', () => {
+    const isThere = (path: string) => readdirSync(dirname(`${path}*`)).some((name) => name.startsWith(basename(path)));
+    const paths = REACHES.flatMap(({ paths }) => paths);
+    expect(paths.filter((path) => !(path.endsWith('/') ? existsSync(path) : isThere(path)))).toEqual([]);
+  });
+
+  test('looks at every part of the pages in a browser', () => {
+    const parts = scripts('app', 'components', 'public').filter((file) => {
+      const affected = affectedBy([file]);
+      return affected !== 'everything' && !affected.tests.some((test) => test.startsWith('tests/e2e/'));
+    });
+    expect(parts).toEqual([]);
+  });
+
+  test('runs everything for what vitest runs before test files', () => {
+    expect(affectedBy(['tests/support/shared-dashboards.ts'])).toBe('everything');
+    expect(affectedBy(['tests/support/visit.ts'])).toMatchObject({ sources: ['tests/support/visit.ts'] });
   });
 
   test('runs everything for a new lock file, and only what reads it for a page of documentation', () => {
