@@ -190,8 +190,7 @@ export class CredentialBook {
     try {
       const { rows } = await this.#ask('SELECT version FROM access');
       const version = Number(rows[0]?.version ?? 0);
-      if (version !== this.#version) await this.#readAgain();
-      this.#version = version;
+      if (version !== this.#version) await this.#readAgain(version);
       this.#lookedAt = beganAt;
       this.#isFailing = false;
     } catch (error) {
@@ -228,7 +227,7 @@ export class CredentialBook {
   }
 
   /** Something changed: what is remembered is read again, and what is not there any more is forgotten. */
-  async #readAgain(): Promise<void> {
+  async #readAgain(version: number): Promise<void> {
     this.#generation += 1;
     const hashes = [...this.#entries.keys()];
     const watched = [...this.#watchers.keys()];
@@ -246,6 +245,9 @@ export class CredentialBook {
       this.#take(hash, credential, before.get(hash)?.endsAt);
     }
     for (const id of watched) this.#end(id, this.#live.get(id));
+    // what began meanwhile may go on by a credential that was not read
+    const isWhole = [...this.#watchers.keys()].every((id) => watched.includes(id));
+    this.#version = isWhole ? version : null;
   }
 
   async #read(hash: string): Promise<Principal | null> {

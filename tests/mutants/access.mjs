@@ -119,6 +119,13 @@ export const ACCESS = [
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
+    name: 'keeps what began while its revocation was read',
+    file: 'lib/access/credential-book.ts',
+    find: 'this.#version = isWhole ? version : null;',
+    replace: 'this.#version = version;',
+    test: 'tests/unit/access/credentials.test.ts',
+  },
+  {
     name: 'writes for a credential that was revoked meanwhile',
     file: 'lib/access/audited.ts',
     find: 'if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();',

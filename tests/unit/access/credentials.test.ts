@@ -1,5 +1,7 @@
+import type { InStatement } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { actOf, audited } from '@/lib/access/audited';
+import { CredentialBook } from '@/lib/access/credential-book';
 import { OWNER, type Principal } from '@/lib/access/principal';
 import type { Role } from '@/lib/protocol/scope';
 import { AccessStage, bearer } from '../../support/access-stage';
@@ -75,6 +77,34 @@ describe('a credential', () => {
     await reader.frame('up-to-date');
     await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
     expect((await reader.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'unauthorized' } });
+  });
+
+  test('ends what begins by it while its revocation is read', async () => {
+    const { id, secret } = await stage.credential({ role: 'viewer' });
+    const { database } = stage.parts;
+    let meanwhile = () => {};
+    const reader = Object.create(database.reader, {
+      execute: {
+        value: async (statement: InStatement) => {
+          const answer = await database.reader.execute(statement);
+          if (typeof statement === 'object' && statement.sql.includes('OR id IN')) meanwhile();
+          return answer;
+        },
+      },
+    });
+    const book = new CredentialBook({
+      database: Object.create(database, { reader: { value: reader } }),
+      now: Date.now,
+    });
+    const principal = (await book.find(secret)) as Principal;
+    const end = vi.fn();
+    meanwhile = () => void book.watch(principal, 'read', end);
+    await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
+    await book.changed();
+    meanwhile = () => {};
+    await book.changed();
+    book.close();
+    expect(end).toHaveBeenCalledOnce();
   });
 
   test('that is a cookie opens nothing as a bearer token', async () => {
