@@ -155,9 +155,8 @@ function jobOf(/** @type {Stage} */ stage, files = filesOf(stage), isRelated = f
 /** @param {string | undefined} base */
 function changedJobs(base) {
   const { files, since } = changedFiles(base);
-  say(
-    files.length === 0 ? `Nothing has changed since ${since}.` : `${files.length} files have changed since ${since}.`,
-  );
+  const counted = ['Nothing has', '1 file has'][files.length] ?? `${files.length} files have`;
+  say(`${counted} changed since ${since}.`);
   const affected = affectedBy(files);
   const stages = STAGES.filter(({ tier }) => tier === 'first');
   if (affected === 'everything') return stages.map((stage) => jobOf(stage));
