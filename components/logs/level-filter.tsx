@@ -18,12 +18,15 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       aria-label="Show level"
       value={current}
       onValueChange={(value) => choose(value as LogLevel)}
-      // the group itself chooses by the focus that follows the key, and when that is let go of before, by none
-      onKeyDown={({ key }) => {
-        const way = WAYS[key];
-        if (way === undefined) return;
-        const at = LOG_LEVELS.indexOf(current) + way;
-        choose(LOG_LEVELS.at(at % LOG_LEVELS.length) ?? lowest);
+      onKeyDownCapture={(event) => {
+        const way = WAYS[event.key];
+        if (way === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+        // The group itself would move the focus in a timer, when the reader may be elsewhere or at the next key.
+        event.preventDefault();
+        const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
+        const to = (radios.indexOf(event.target as HTMLElement) + way) % radios.length;
+        radios.at(to)?.focus();
+        choose(LOG_LEVELS.at(to) ?? lowest);
       }}
       className="-ml-1.5 flex shrink-0 items-center"
     >

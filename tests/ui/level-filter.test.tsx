@@ -1,0 +1,40 @@
+// @vitest-environment happy-dom
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { useState } from 'react';
+import { afterEach, expect, test, vi } from 'vitest';
+import { LevelFilter } from '@/components/logs/level-filter';
+import type { LogLevel } from '@/lib/protocol/log-levels';
+
+const chosen: (LogLevel | null)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  cleanup();
+});
+
+function Filter() {
+  const [level, setLevel] = useState<LogLevel | null>('error');
+  const onLevel = (level: LogLevel | null) => {
+    chosen.push(level);
+    setLevel(level);
+  };
+  return (
+    <>
+      <LevelFilter level={level} onLevel={onLevel} />
+      <button type="button">elsewhere</button>
+    </>
+  );
+}
+
+test('chooses by each arrow key, and leaves the focus where it goes next', () => {
+  vi.useFakeTimers();
+  render(<Filter />);
+  screen.getByRole('radio', { name: 'error' }).focus();
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowLeft']) {
+    fireEvent.keyDown(document.activeElement as Element, { key });
+  }
+  const elsewhere = screen.getByRole('button', { name: 'elsewhere' });
+  elsewhere.focus();
+  vi.runAllTimers();
+  expect(chosen.filter((level, at) => level !== chosen[at - 1])).toEqual(['fatal', null, 'fatal', 'error']);
+  expect(document.activeElement).toBe(elsewhere);
+});
