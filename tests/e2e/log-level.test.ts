@@ -55,8 +55,7 @@ test('changes the level of all selected agents, of one that is away once it is b
   const gone = await runner('log-level-gone', folder);
   await gone.close();
   await expect.poll(() => connectionOf('log-level-gone')).toBe('away');
-  const page = await it.open('/agents');
-  await live(page);
+  const page = await it.open('/agents?q=log-level');
   await page.getByRole('checkbox', { name: 'Select log-level-here' }).check();
   await page.getByRole('checkbox', { name: 'Select log-level-gone' }).check();
   await page.getByText('2 selected').waitFor();

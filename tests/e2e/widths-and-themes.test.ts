@@ -33,7 +33,7 @@ test('at 360 px no page scrolls sideways, whatever is wide in it', async () => {
 });
 
 test('at 360 px the list gives way to a session, whose back link leads to the list', async () => {
-  const page = await it.open('/');
+  const page = await it.open(`/?agent=${AGENT}`);
   await page.setViewportSize({ width: 360, height: 800 });
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.locator('[data-session-row="widths-tasks"]').click();
