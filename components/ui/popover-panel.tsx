@@ -7,13 +7,18 @@ import { OVER } from './in-view';
 import { useOpenDialog } from './shortcuts/use-shortcuts';
 
 /** What a popover shows. Esc closes it, and nothing else hears it. */
-export function PopoverPanel({ className, ...props }: ComponentProps<typeof Popover.Content>) {
+export function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<typeof Popover.Content>) {
   return (
     <Popover.Portal>
       <Panel
         sideOffset={6}
         collisionPadding={12}
         onEscapeKeyDown={(event) => event.stopPropagation()}
+        onCloseAutoFocus={(event) => {
+          // This comes in a timer, when the focus may be in the next popover, which closes if it loses that.
+          if (document.activeElement === document.body) onCloseAutoFocus?.(event);
+          else event.preventDefault();
+        }}
         {...OVER}
         {...props}
         className={clsx(
