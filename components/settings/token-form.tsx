@@ -25,8 +25,8 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
   const opener = useRef<HTMLButtonElement>(null);
   const close = () => {
     setWish(null);
-    // what had the focus is gone
-    requestAnimationFrame(() => opener.current?.focus());
+    // what had the focus is gone, unless it has gone elsewhere meanwhile
+    requestAnimationFrame(() => document.activeElement === document.body && opener.current?.focus());
   };
   if (wish === null) {
     return (

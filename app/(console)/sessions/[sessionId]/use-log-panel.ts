@@ -46,6 +46,8 @@ export function useLogPanel() {
       // What it covers can take the focus only when it no longer is covered.
       if (!focused || leaves) return;
       requestAnimationFrame(() => {
+        const { activeElement, body } = document;
+        if (activeElement !== body && !box.current?.contains(activeElement)) return;
         const from = cameFrom.current;
         if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
           from.focus({ preventScroll: true });
