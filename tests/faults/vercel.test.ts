@@ -95,8 +95,9 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
       await watcher.until(() => watcher.events.length >= ids.length * expected.length);
       await watcher.reach(position);
       for (const id of ids) {
-        const seen = watcher.events.filter(({ data }) => data.sessionId === id).map(({ data }) => data.event.value);
-        expect(seen).toEqual(expected);
+        const events = watcher.events.flatMap(({ data }) => (data.sessionId === id ? data.event : []));
+        // the server also tells that nothing is heard of an agent, where a round takes long
+        expect(events.filter(({ name }) => name === 'n').map(({ value }) => value)).toEqual(expected);
       }
       expect(watcher.wrongs).toEqual([]);
       watcher.close();

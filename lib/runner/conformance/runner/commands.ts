@@ -109,10 +109,8 @@ export const COMMANDS: readonly Check<RunnerStage>[] = [
       );
       // The cuts are within characters.
       const cut = bytes.indexOf('ü') + 1;
-      for (const piece of [bytes.subarray(0, 9), bytes.subarray(9, cut), bytes.subarray(cut)]) {
-        stage.fake.commands.say(piece);
-        await new Promise((resolve) => setTimeout(resolve, PIECES_MS));
-      }
+      const pieces = [bytes.subarray(0, 9), bytes.subarray(9, cut), bytes.subarray(cut)];
+      await stage.fake.commands.sayInPieces(pieces, PIECES_MS);
       const turn = await stage.answered({ id: 'in-pieces' });
       agree('the turn', saidIn(turn), [said.slice(4)], 'Decode the stream as a whole, and read it line by line.');
     },

@@ -50,10 +50,11 @@ export class FakeCommands {
   readonly #commands: FakeCommand[] = [];
   readonly #beating: NodeJS.Timeout;
   #named = 0;
+  #isMidFrame = false;
 
   constructor(ledger: FakeLedger) {
     this.#ledger = ledger;
-    this.#beating = setInterval(() => this.say(HEARTBEAT), HEARTBEAT_MS);
+    this.#beating = setInterval(() => this.#isMidFrame || this.say(HEARTBEAT), HEARTBEAT_MS);
     this.#beating.unref();
   }
 
@@ -98,6 +99,16 @@ export class FakeCommands {
   /** Writes to every stream of commands, as it is. */
   say(text: string | Uint8Array): void {
     for (const { response } of this.#streams) response.write(text);
+  }
+
+  /** Writes a frame in pieces, this many milliseconds apart, and nothing between them. */
+  async sayInPieces(pieces: readonly Uint8Array[], pauseMs: number): Promise<void> {
+    this.#isMidFrame = true;
+    for (const piece of pieces) {
+      this.say(piece);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+    this.#isMidFrame = false;
   }
 
   /** Ends every stream of commands, after a last frame if there is one. */
