@@ -166,7 +166,7 @@ export function affectedBy(files) {
   return { sources, tests: [...new Set(tests)] };
 }
 
-/** What vitest runs before test files, which import nothing of it. */
+/** Set-up files of the vitest configurations. No test file imports them. */
 function setUpFiles() {
   const folder = join(root, 'tests');
   const configs = readdirSync(folder).filter((name) => name.startsWith('vitest.'));

@@ -56,7 +56,7 @@ export function runScript(args, { env = {}, limitMs, onLine }) {
       endGroup(child);
       resolve({ isSuccess, cpuSeconds: Math.max(polled, childSeconds(times)) });
     };
-    // What it leaves running would keep the pipes open.
+    // Processes that it leaves behind would keep the pipes open.
     child.once('exit', () => endGroup(child));
     child.once('close', (code) => settle(code === 0 && !isLate));
     child.once('error', () => settle(false));

@@ -25,7 +25,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
   const opener = useRef<HTMLButtonElement>(null);
   const close = () => {
     setWish(null);
-    // what had the focus is gone, unless it has gone elsewhere meanwhile
+    // The form is gone, and the focus with it, unless the reader has moved it meanwhile.
     requestAnimationFrame(() => document.activeElement === document.body && opener.current?.focus());
   };
   if (wish === null) {

@@ -15,7 +15,7 @@ export function PopoverPanel({ className, onCloseAutoFocus, ...props }: Componen
         collisionPadding={12}
         onEscapeKeyDown={(event) => event.stopPropagation()}
         onCloseAutoFocus={(event) => {
-          // This comes in a timer, when the focus may be in the next popover, which closes if it loses that.
+          // Called from a timer. The next popover may have the focus by then, and closes if it loses it.
           if (document.activeElement === document.body) onCloseAutoFocus?.(event);
           else event.preventDefault();
         }}

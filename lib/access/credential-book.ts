@@ -245,8 +245,8 @@ export class CredentialBook {
       this.#take(hash, credential, before.get(hash)?.endsAt);
     }
     for (const id of watched) this.#end(id, this.#live.get(id));
-    // what began meanwhile may go on by a credential that was not read
-    const isWhole = [...this.#watchers.keys()].every((id) => watched.includes(id));
+    // A stream that began meanwhile may use a credential that was not read.
+    const isWhole = [...this.#watchers.keys()].every((id) => this.#live.has(id));
     this.#version = isWhole ? version : null;
   }
 

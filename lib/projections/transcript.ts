@@ -103,7 +103,7 @@ function toldRemoved(placements: readonly Placement[]): Pick<TranscriptState, 'r
   return removed === undefined ? {} : { removed: { ...removed, at: last.receivedAt } };
 }
 
-/** Whether what began at `from` was removed, and so all that is older. */
+/** Whether the turn at `from` was removed, and with it every older one. */
 function isCutOff(from: Position | null, placements: readonly Placement[]): boolean {
   if (from === null) return false;
   return placements.some(({ removedUpTo }) => removedUpTo !== undefined && comparePositions(from, removedUpTo) <= 0);

@@ -96,7 +96,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
       await watcher.reach(position);
       for (const id of ids) {
         const events = watcher.events.flatMap(({ data }) => (data.sessionId === id ? data.event : []));
-        // the server also tells that nothing is heard of an agent, where a round takes long
+        // The server also reports silent agents if a round takes long.
         expect(events.filter(({ name }) => name === 'n').map(({ value }) => value)).toEqual(expected);
       }
       expect(watcher.wrongs).toEqual([]);
