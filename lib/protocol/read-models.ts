@@ -70,7 +70,8 @@ export interface ToolCallItem extends StreamedItem {
   /** The arguments as streamed. */
   argsText: string;
   result: string | null;
-  status: 'running' | 'completed' | 'failed';
+  /** `unknown`: its turn ended, and no result came. */
+  status: 'running' | 'completed' | 'failed' | 'unknown';
   endedAt: number | null;
   /** What it changed in files, where its agent tells that with the result. Left out if it does not. */
   edits?: FileEdit[];

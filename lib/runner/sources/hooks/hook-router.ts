@@ -100,6 +100,8 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
+  const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
+  const runs = tasks?.flatMap((task) => textOf(fieldsOf(task).id) ?? []);
   const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
@@ -114,7 +116,7 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   const offer = options.offer(mirror);
   const decision = stopDecision(replies, input.stop_hook_active === true, offer);
   if (decision === null) {
-    mirror.stopped(null, text, claim);
+    mirror.stopped(null, text, claim, runs);
     return undefined;
   }
   if (offer !== null) mirror.offeredToListen(true);
