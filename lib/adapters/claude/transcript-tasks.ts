@@ -47,6 +47,8 @@ export interface Timer {
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #running = new Map<string, Launch>();
+  /** Tasks of a process that is gone. Its successor may still report how they ended. */
+  readonly #lost = new Map<string, Launch>();
   readonly #runs = new Map<string, number>();
   /** Ends by their notification's text. */
   readonly #told = new Map<string, TaskRef>();
@@ -136,8 +138,10 @@ export class TranscriptTasks {
       remember(this.#told, text, stopped, MAX_TOLD);
       return [];
     }
-    const isAgain = running === undefined && this.#runs.has(id);
-    const runId = running === undefined ? this.#nextRun(id) : running.runId;
+    const known = running ?? this.#lost.get(id);
+    this.#lost.delete(id);
+    const isAgain = known === undefined && this.#runs.has(id);
+    const runId = known === undefined ? this.#nextRun(id) : known.runId;
     remember(this.#told, text, this.#end({ id, runId }), MAX_TOLD);
     const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };
     const summary = textOf(fields.summary) ?? '';
@@ -166,9 +170,13 @@ export class TranscriptTasks {
     return this.#running.has(id);
   }
 
-  /** The process that ran them is gone: a later notification about one ends it a second time at most. */
+  /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    for (const { id, startedAt } of this.#running.values()) if (startedAt < at) this.#running.delete(id);
+    for (const [id, task] of this.#running) {
+      if (task.startedAt >= at) continue;
+      this.#running.delete(id);
+      remember(this.#lost, id, task, MAX_TOLD);
+    }
   }
 
   /** The wake-up that a scheduled prompt comes from. */

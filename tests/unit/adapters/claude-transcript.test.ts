@@ -239,12 +239,9 @@ describe('a transcript', () => {
       toolUseResult: { isAsync: true, agentId: 'a1' },
     });
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1', description: 'Explore' }]);
-    read({ type: 'queue-operation', operation: 'enqueue', content: notification('a1', 'Agent "Explore" finished') });
-    read({
-      type: 'queue-operation',
-      operation: 'enqueue',
-      content: notification('a1', 'Agent "Explore" finished again'),
-    });
+    const origin = { kind: 'task-notification' };
+    read(prompt(notification('a1', 'Agent "Explore" finished'), { origin }));
+    read(prompt(notification('a1', 'Agent "Explore" finished again'), { origin }));
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(adapter.subagents).toEqual(['a1']);

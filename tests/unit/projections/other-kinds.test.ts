@@ -81,9 +81,11 @@ describe('edits that come with a result', () => {
     expect(itemOf(call('nothing'))).not.toHaveProperty('edits');
   });
 
-  it('are gone when the call begins anew', () => {
+  it('stay with their call when its id is used again', () => {
     const edits = [{ path: 'a', before: '', after: 'x' }];
-    expect(itemOf(runStarts('r1'), call(edits), call([]))).not.toHaveProperty('edits');
+    const { items } = told(runStarts('r1'), call(edits), call([])).page().turns[0] as Turn;
+    expect(items).toMatchObject([{ edits }, { id: 't', result: 'Done' }]);
+    expect(items[1]).not.toHaveProperty('edits');
   });
 
   it('count into what a turn shows, like results do', () => {
