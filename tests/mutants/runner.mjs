@@ -111,6 +111,20 @@ export const RUNNER = [
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
   {
+    name: 'takes a question of a terminal for one about a call with another input',
+    file: 'lib/adapters/claude/transcript-asks.ts',
+    find: 'String(written) === String(read) ? ALIKE : OTHER;',
+    replace: "String(written) !== '' ? ALIKE : OTHER;",
+    test: 'tests/unit/adapters/claude-transcript.test.ts',
+  },
+  {
+    name: 'approves the plan of a terminal in a way that it ignores',
+    file: 'lib/runner/sources/hooks/held-permissions.ts',
+    find: '...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting',
+    replace: '...lasting',
+    test: 'tests/unit/runner/stop-hook.test.ts',
+  },
+  {
     name: 'holds an agent twice in a row at the end of its turn',
     file: 'lib/runner/sources/hooks/stop-decision.ts',
     find: 'if (stopHookActive) return null;',
