@@ -5,7 +5,7 @@ import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } f
 import { withinReason } from '../within-reason';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
-import { type RpcError, rpcFrame, rpcKey } from './rpc';
+import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
 export interface AcpAdapterOptions extends WireAdapterOptions {
@@ -43,7 +43,7 @@ export class AcpAdapter implements WireAdapter {
   readonly #requests = new Map<string, { method: string; params: Fields }>();
   /** From the agent, before there was a session: some speak of one before they have answered that it is there. */
   #early: unknown[] = [];
-  about: AgentAbout = { provider: null, profile: profileOf(null) };
+  about: AgentAbout = { provider: null, profile: profileOf() };
 
   constructor(options: AcpAdapterOptions) {
     this.#options = options;
@@ -132,8 +132,10 @@ export class AcpAdapter implements WireAdapter {
     const id = textOf(params.sessionId);
     const session = id === null ? undefined : this.#sessions.get(id);
     if (method === 'initialize' && error === null) this.#introduced(result);
-    else if (method === 'session/prompt') session?.promptAnswered(key, result, error, now);
-    else if (method === 'session/load' || method === 'session/resume') {
+    else if (method === 'session/prompt') {
+      if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
+      else session?.promptAnswered(key, result, error, now);
+    } else if (method === 'session/load' || method === 'session/resume') {
       if (error === null) session?.opened(result);
       session?.loaded(now);
     } else if (method === 'session/new') {
@@ -146,11 +148,11 @@ export class AcpAdapter implements WireAdapter {
       session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);
   }
 
-  #introduced({ agentInfo }: Fields): void {
-    const { name, title, version } = fieldsOf(agentInfo);
+  #introduced(introduction: Fields): void {
+    const { name, title, version } = fieldsOf(introduction.agentInfo);
     const called = textOf(title) ?? textOf(name);
     const provider = called === null ? null : [called, textOf(version)].filter(Boolean).join(' ');
-    this.about = { provider, profile: profileOf(textOf(name)) };
+    this.about = { provider, profile: profileOf(introduction) };
     for (const session of this.#sessions.values()) session.profile = this.about.profile;
   }
 

@@ -2,6 +2,7 @@ import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import { ASYNC_TASKS } from './agent-profiles';
 import type { PromptTurns } from './prompt-turns';
 
 /**
@@ -29,7 +30,7 @@ export const RAW_MESSAGES = [
 
 /** Client capabilities that have it tell of tasks, and end a turn at its result while subagents run. */
 export const AIR_CAPABILITIES = {
-  jetbrains: { air: { version: 1, capabilities: ['asyncTasks', 'backgroundSubagents'] } },
+  jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
 };
 
 /** Ends a task. Subagents can't be ended with it. */
