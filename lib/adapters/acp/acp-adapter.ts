@@ -25,6 +25,9 @@ const MAX_PENDING = 1_000;
 const MAX_SESSIONS = 64;
 const MAX_EARLY = 64;
 
+/** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
+export const PROCESS_ENDED = '_interlude/process_ended';
+
 const BEGUN_ANEW: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
 
 /**
@@ -62,6 +65,11 @@ export class AcpAdapter implements WireAdapter {
   /** When the past that a loaded session tells is over, as far as silence tells; null while it is not answered. */
   replayEndsAt(nativeId: string): number | null {
     return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
+  }
+
+  /** The processes of a session's tasks whose ends the agent does not tell: PROCESS_ENDED does. */
+  processes(nativeId: string): readonly number[] {
+    return this.#sessions.get(nativeId)?.processes ?? [];
   }
 
   /** What the agent asks with the request of this id, as it was told; null if that is not open. */
@@ -118,6 +126,7 @@ export class AcpAdapter implements WireAdapter {
     const session = this.#sessions.get(id);
     if (method === 'session/prompt' && key !== null) this.#open(id, now).prompted(key, params, now);
     else if (method === 'session/cancel') session?.cancelled();
+    else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
   }
 
   /** The agent answers one of our requests. */

@@ -109,6 +109,15 @@ export class AcpSession {
     this.#turns.cancelled();
   }
 
+  /** Processes by whose ends tasks end. */
+  get processes(): number[] {
+    return this.#tasks.processes;
+  }
+
+  processEnded(pid: unknown, wasSeen: boolean): void {
+    this.#tasks.processEnded(pid, wasSeen);
+  }
+
   loading(): void {
     this.#replay = new Replay();
   }

@@ -24,13 +24,15 @@ export interface AgentProfile {
   leavesCommandsOpen?: true;
   /** A single task can be ended. */
   stopsTasks?: true;
-  /** Said on each of its tasks. */
+  /** It never tells how a background command ended, which is said on each of its tasks. Its process does, if it is named. */
   taskNote?: string;
   /** What it never tells, as an operator reads it. */
   limits: readonly string[];
 }
 
 const NO_ENDS = 'does not tell when a background command ends: its task stays open until the agent ends.';
+const NO_EXIT_CODES =
+  'does not tell how a background command ends: its task ends with its process, without an exit code.';
 const TASK_NOTE = 'Started. The agent does not tell when it ends.';
 
 const PROFILES: Readonly<Record<string, AgentProfile>> = {
@@ -41,7 +43,7 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
   },
   'gemini-cli': {
     taskNote: TASK_NOTE,
-    limits: [`Gemini CLI ${NO_ENDS}`, 'Gemini CLI does not wake when background work ends.'],
+    limits: [`Gemini CLI ${NO_EXIT_CODES}`, 'Gemini CLI does not wake when background work ends.'],
   },
   'codex-acp': {
     leavesCommandsOpen: true,
@@ -54,7 +56,7 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
   'Kimi Code CLI': {
     taskNote: TASK_NOTE,
     limits: [
-      `Kimi Code ${NO_ENDS}`,
+      `Kimi Code ${NO_EXIT_CODES}`,
       'When background work ends, Kimi Code runs its model and tells its clients nothing of it: that answer is lost.',
     ],
   },
