@@ -1,4 +1,4 @@
-import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
@@ -22,6 +22,12 @@ const MAX_REQUESTS = 256;
 const MAX_MESSAGES = 256;
 /** Ids of this length are never used again. */
 const UNIQUE_ID = 16;
+
+const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
+  ['denied', 'Denied.'],
+  ['cancelled', 'Cancelled before it ran.'],
+  ['expired', 'Nobody allowed it in time.'],
+]);
 
 const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: 'info' | 'warning' | 'error']> = new Map([
   ['in_progress', ['The agent is compacting the conversation', 'info']],
@@ -75,10 +81,12 @@ export class AcpSession {
   }
 
   get dueAt(): number | null {
-    return this.#turns.dueAt;
+    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
   }
 
   elapsed(now: number): void {
+    this.#claude.elapsed(now);
     this.#turns.elapsed(now);
   }
 
@@ -100,9 +108,10 @@ export class AcpSession {
     this.#turns.answered(key, endOf(stopReason, error), about, now);
   }
 
-  /** The agent does not know its session any more. */
+  /** The agent does not know its session any more, nor what runs in it. */
   promptUntaken(key: string, error: RpcError, now: number): void {
     this.#turns.untaken(key, endOf(null, error), now);
+    this.#tasks.forgotten();
   }
 
   cancelled(): void {
@@ -165,6 +174,8 @@ export class AcpSession {
     this.#asked.delete(key);
     const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
     this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    const refusal = REFUSALS.get(outcome);
+    if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
   /** `session/update`; `frame` is all of it, for what is not understood. */

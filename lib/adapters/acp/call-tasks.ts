@@ -33,6 +33,15 @@ export class CallTasks {
     return [...this.#processes].flatMap(([id, pid]) => (this.#writer.runs(id) ? pid : []));
   }
 
+  /** The agent has lost its session: of what runs, only processes tell how they go on. */
+  forgotten(): void {
+    for (const id of this.#writer.openTasks) {
+      if (this.#processes.has(id)) continue;
+      const error = 'The agent has lost its session, and nothing told how this ended.';
+      this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
+    }
+  }
+
   /** A process has gone. @param wasSeen it was there before */
   processEnded(pid: unknown, wasSeen: boolean): void {
     for (const [id, one] of this.#processes) {

@@ -19,6 +19,8 @@ interface Prompt {
   uuid: string | null;
   /** Its request is answered, and its turn goes on until the agent is idle (ACP v2). */
   isAccepted?: true;
+  /** Cancelled while it was unanswered. An agent that is about to end its turn then may answer that it has. */
+  isCancelled?: true;
 }
 
 /**
@@ -99,7 +101,8 @@ export class PromptTurns {
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    const end: TurnEnd = this.#isCancelled && answer.kind === 'failed' ? { kind: 'cancelled' } : answer;
+    const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
+    const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
     if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
     else if (this.#writer.turn === null) this.#saidLate(end);
     else if (this.#goesOnWithNext(end)) {
@@ -151,7 +154,7 @@ export class PromptTurns {
   ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isOwn) return;
     if (trigger !== null) this.#writer.wokenBy(trigger);
-    this.#end(end);
+    this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
   /** The result of a turn that a person asked for: its answer follows, if it is not held back. */
@@ -181,6 +184,8 @@ export class PromptTurns {
   /** Somebody asked for the turn to be cancelled. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
+    // Of an agent that queues prompts, the others may go on.
+    if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
   /** A prompt is unanswered. */

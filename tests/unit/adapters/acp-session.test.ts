@@ -111,6 +111,24 @@ describe('tool calls', () => {
     ends();
   });
 
+  test('that a person denies have failed at the end of their turn, unless the agent says how', () => {
+    const { prompt, pass, call, answer, lines, ends } = session('gemini-cli');
+    const options = [{ optionId: 'n', name: 'No', kind: 'reject_once' }];
+    prompt('m1');
+    for (const [id, toolCallId] of ['c1', 'c2'].entries()) {
+      const params = { sessionId: 'n', toolCall: { toolCallId, title: 'touch', kind: 'execute' }, options };
+      pass('in', { id, method: 'session/request_permission', params });
+      pass('out', { id, result: { outcome: { outcome: 'selected', optionId: 'n' } } });
+    }
+    call('c2', { status: 'failed', content: [{ type: 'content', content: { type: 'text', text: 'Not allowed.' } }] });
+    expect(lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'))).toHaveLength(1);
+    answer('m1');
+    const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
+    expect(results[0]).toContain('Not allowed.');
+    expect(results[1]).toMatch(/"toolCallId":"c1","content":"Denied\.".*"isError":true/);
+    ends();
+  });
+
   test('of an agent that uses an id again are all told', () => {
     const { prompt, update, call, answer, lines, ends } = session();
     for (const text of ['m1', 'm2']) {

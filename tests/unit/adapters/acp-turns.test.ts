@@ -271,6 +271,77 @@ describe('a prompt that the agent refuses because it has lost its session', () =
   });
 });
 
+describe('a task of claude-agent-acp', () => {
+  const sdk = (pass: (dir: 'in', msg: object) => void, message: object) =>
+    pass('in', { method: '_claude/sdkMessage', params: { sessionId: 'n', message: { type: 'system', ...message } } });
+  const ended = { sessionUpdate: 'async_task_state_update', asyncTaskId: 't', state: 'failed' };
+  const ends = (lines: string[]) => lines.filter((line) => line.startsWith('CUSTOM task:completed'));
+
+  test('ends with an update if the SDK says nothing of it: the agent inside has died', () => {
+    const { pass, update, waits, lines, adapter } = acpFrames(CLAUDE, MARKS);
+    sdk(pass, { subtype: 'task_started', task_id: 't' });
+    update(ended);
+    expect(ends(lines())).toEqual([]);
+    waits(SETTLE_MS);
+    expect(ends(lines())).toEqual([expect.stringMatching(/"status":"failed"/)]);
+    expect(adapter.dueAt).toBeNull();
+  });
+
+  test('ends with the words of the SDK where they follow', () => {
+    const { pass, update, waits, lines } = acpFrames(CLAUDE, MARKS);
+    sdk(pass, { subtype: 'task_started', task_id: 't' });
+    update(ended);
+    sdk(pass, { subtype: 'task_notification', task_id: 't', status: 'failed', summary: 'failed with exit code 3' });
+    waits(SETTLE_MS);
+    expect(ends(lines())).toEqual([expect.stringMatching(/"exit_code":3/)]);
+  });
+
+  test('is lost with its session', () => {
+    const { pass, prompt, fail, lines } = acpFrames(CLAUDE, MARKS);
+    sdk(pass, { subtype: 'task_started', task_id: 't' });
+    prompt('m1');
+    fail('m1', { code: -32_002, message: 'Resource not found', data: { sessionId: 'n' } });
+    expect(ends(lines())).toEqual([expect.stringMatching(/"status":"lost"/)]);
+  });
+});
+
+describe('a turn that is cancelled before the agent says that it has ended', () => {
+  const cancel = { method: 'session/cancel', params: { sessionId: 'n' } };
+
+  test.each(['qwen-code', 'some-agent'])('was interrupted, whatever %s answers', (name) => {
+    const { prompt, say, pass, answer, turns, ends } = acpFrames(name);
+    prompt('m1');
+    say('Hello.');
+    pass('out', cancel);
+    answer('m1');
+    expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"cancelled".*\["m1"\]/);
+    prompt('m2');
+    say('Hello again.');
+    answer('m2');
+    expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"success".*\["m2"\]/);
+    ends();
+  });
+
+  test('was interrupted before its first word', () => {
+    const { prompt, pass, answer, turns, ends } = acpFrames('qwen-code');
+    prompt('m1');
+    pass('out', cancel);
+    answer('m1');
+    expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"cancelled".*\["m1"\]/);
+    ends();
+  });
+
+  test('was interrupted if the agent had begun it by itself', () => {
+    const { pass, say, turns, ends } = acpFrames('qwen-code');
+    pass('in', { id: 0, method: '_qwencode/start_turn', params: { sessionId: 'n' } });
+    say('I woke up.');
+    pass('out', cancel);
+    pass('in', { method: '_qwencode/end_turn', params: { sessionId: 'n', reason: 'end_turn' } });
+    expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"cancelled"/);
+    ends();
+  });
+});
+
 test('claude-agent-acp marks the beginnings of its turns only where it says that it tells of tasks', () => {
   const agentInfo = { name: CLAUDE };
   expect(profileOf({ agentInfo }).marksTurns).toBe('ends');

@@ -377,6 +377,7 @@ export class AcpSource implements Source {
 
   async #loadAgain(): Promise<RpcAnswer['error']> {
     this.#around.log('warn', 'the agent has lost its session: it is loaded again');
+    this.#permissions.cancelAll();
     const failed = this.#reload === null ? GONE.error : await this.#reload();
     // What it tells of it was told.
     this.#past.over();
