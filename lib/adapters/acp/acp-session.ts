@@ -1,5 +1,6 @@
-import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
 import { fitting } from '../within-reason';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
@@ -17,6 +18,23 @@ import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
 const MAX_REQUESTS = 256;
+/** Most messages that are remembered for what is told of them behind their turns. */
+const MAX_MESSAGES = 256;
+/** Ids of this length are never used again. */
+const UNIQUE_ID = 16;
+
+const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
+  ['denied', 'Denied.'],
+  ['cancelled', 'Cancelled before it ran.'],
+  ['expired', 'Nobody allowed it in time.'],
+]);
+
+const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: 'info' | 'warning' | 'error']> = new Map([
+  ['in_progress', ['The agent is compacting the conversation', 'info']],
+  ['completed', ['The conversation was compacted', 'info']],
+  ['failed', ['The conversation could not be compacted', 'error']],
+  ['cancelled', ['The conversation was not compacted', 'warning']],
+] as const);
 
 /** One ACP session: what its agent tells, as events. @see ACP v1 */
 export class AcpSession {
@@ -30,6 +48,9 @@ export class AcpSession {
   readonly #claude: ClaudeExtras;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
+  /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
+  readonly #saidIn = new Map<string, string | null>();
+  readonly #compactions = new Map<string, true>();
   #planId: string | null = null;
   #replay: Replay | null = null;
 
@@ -60,10 +81,12 @@ export class AcpSession {
   }
 
   get dueAt(): number | null {
-    return this.#turns.dueAt;
+    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
   }
 
   elapsed(now: number): void {
+    this.#claude.elapsed(now);
     this.#turns.elapsed(now);
   }
 
@@ -85,8 +108,23 @@ export class AcpSession {
     this.#turns.answered(key, endOf(stopReason, error), about, now);
   }
 
+  /** The agent does not know its session any more, nor what runs in it. */
+  promptUntaken(key: string, error: RpcError, now: number): void {
+    this.#turns.untaken(key, endOf(null, error), now);
+    this.#tasks.forgotten();
+  }
+
   cancelled(): void {
     this.#turns.cancelled();
+  }
+
+  /** Processes by whose ends tasks end. */
+  get processes(): number[] {
+    return this.#tasks.processes;
+  }
+
+  processEnded(pid: unknown, wasSeen: boolean): void {
+    this.#tasks.processEnded(pid, wasSeen);
   }
 
   loading(): void {
@@ -136,6 +174,8 @@ export class AcpSession {
     this.#asked.delete(key);
     const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
     this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    const refusal = REFUSALS.get(outcome);
+    if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
   /** `session/update`; `frame` is all of it, for what is not understood. */
@@ -182,9 +222,21 @@ export class AcpSession {
       case 'async_task_state_update':
         this.#claude.asyncTask(update, now);
         break;
+      case 'notice': {
+        const said = [update.title, update.description].flatMap((text) => textOf(text) ?? []);
+        if (said.length > 0) this.#writer.notice(said.join(': '), toneOf(update.severity));
+        else this.raw(frame);
+        break;
+      }
+      case 'compaction_update':
+        this.#compaction(update);
+        break;
+      case 'compaction_summary_chunk':
+        this.#kept('acp:compaction', update);
+        break;
       case 'state_update':
-        if (update.state === 'running') this.#turns.ownBegins(this.#turns.cause(), now);
-        else if (update.state === 'idle') this.#turns.ownEnds({ kind: 'success' });
+        if (update.state === 'running') this.#turns.working(now);
+        else if (update.state === 'idle') this.#turns.idle(endOf(update.stopReason, null), now);
         break;
       default:
         this.raw(frame);
@@ -246,11 +298,40 @@ export class AcpSession {
       return;
     }
     const task = this.#tasks.subagentOf(meta);
-    if (task === null) this.#turns.heard(now, kind === 'text');
     const speaker = this.#writer.speaker(task);
-    speaker.say(kind, textOf(messageId), text);
+    const id = textOf(messageId);
+    if (task === null && id !== null && this.#isTail(id)) {
+      if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
+      return;
+    }
+    if (task === null) this.#turns.heard(now, kind === 'text');
+    if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
+    speaker.say(kind, id, text);
     // Each of these is a message of its own, though it has no id.
     if (meta.qwenDiscreteMessage === true) speaker.endText();
+  }
+
+  /**
+   * More of a message whose turn is over. An agent that counts its messages anew in each turn has short ids: while it is at
+   * another turn, such an id is a new message.
+   */
+  #isTail(messageId: string): boolean {
+    const saidIn = this.#saidIn.get(messageId);
+    const runId = this.#writer.turn?.runId ?? null;
+    if (saidIn === undefined || saidIn === runId) return false;
+    return messageId.length >= UNIQUE_ID || (runId === null && !this.#turns.isAwaited);
+  }
+
+  /** @see ACP, `compaction_update`: it changes the context of the agent, and says nothing of its turns */
+  #compaction(update: Fields): void {
+    this.#kept('acp:compaction', update);
+    const { compactionId, status, error } = update;
+    const said = COMPACTION.get(status);
+    const key = `${textOf(compactionId) ?? ''} ${status}`;
+    if (said === undefined || this.#compactions.has(key)) return;
+    remember(this.#compactions, key, true, MAX_REQUESTS);
+    const [text, tone] = said;
+    this.#writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
   }
 
   /** The echo of what was sent, or of what somebody sent beside us. */
@@ -304,6 +385,11 @@ export class AcpSession {
     this.#calls.leaveOpen();
     this.#planId = null;
   }
+}
+
+/** @see ACP, NoticeSeverity: unknown ones say nothing of how grave it is */
+function toneOf(severity: unknown): 'info' | 'warning' | 'error' {
+  return severity === 'warning' || severity === 'error' ? severity : 'info';
 }
 
 /** @see ACP v1, StopReason */

@@ -18,6 +18,8 @@ export interface ToolCall {
   state: 'open' | 'left' | 'ended';
   edits: FileEdit[];
   rawInput: unknown;
+  /** Why it was not let run. */
+  refusal: string | null;
 }
 
 /** How a call ended. */
@@ -89,15 +91,23 @@ export class Calls {
   }
 
   /** Its result is told. */
-  end({ call, isError, text }: CallEnd): void {
+  end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
     call.state = 'ended';
     this.speaker(call).result(call.id, text, { isError, edits: call.edits });
     call.edits = [];
     call.rawInput = undefined;
   }
 
+  /** A person did not let it run. Most agents say so in its result; for the others this does. */
+  refused(callId: string, why: string): void {
+    for (const call of this.open) if (call.id === callId) call.refusal = why;
+  }
+
   /** The turn is over, and nobody says any more whether they run. */
   leaveOpen(): void {
+    for (const call of this.open) {
+      if (call.refusal !== null) this.end({ call, isError: true, text: call.refusal });
+    }
     for (const call of this.open) call.state = 'left';
   }
 
@@ -111,6 +121,7 @@ export class Calls {
       state: 'open',
       edits: [],
       rawInput: undefined,
+      refusal: null,
     };
     remember(this.#calls, id, call, MAX_CALLS);
     return call;

@@ -88,6 +88,23 @@ export class Speaker {
     else this.#replace(stretch, whole);
   }
 
+  /**
+   * More of a text or thought that has ended with its turn. Told as a snapshot of it, which stands where the message does.
+   *
+   * @returns false if the message is not known as a whole, or has not ended
+   */
+  sayLate(kind: Stretch['kind'], name: string, delta: string): boolean {
+    const ended = this.#ended.get(`${kind}:${name}`);
+    if (ended === undefined || ended.shown === null || this.#open?.name === name) return false;
+    const content = ended.shown + delta;
+    if (content.length > MAX_COMPARED.ended) return false;
+    ended.length = content.length;
+    ended.shown = content;
+    const role = kind === 'text' ? 'assistant' : 'reasoning';
+    this.#say({ type: 'MESSAGES_SNAPSHOT', messages: [{ id: ended.id, role, content }] });
+    return true;
+  }
+
   /** What is being said is complete. @param name only if it is this; by default whatever it is */
   endText(name?: string): void {
     const open = this.#open;
