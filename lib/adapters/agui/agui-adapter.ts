@@ -146,7 +146,8 @@ class Lane {
   }
 
   get endedWork(): EndedWork {
-    const runs = [...this.#over.keys()].filter((run) => run !== this.#floorRun || this.#floor === null);
+    const goesOn = (run: string) => this.#cut.has(run) || (this.#floor !== null && run === this.#floorRun);
+    const runs = [...this.#over.keys()].filter((run) => !goesOn(run));
     return { runs: runs.slice(-MAX_STORED), tasks: this.#tasks.ended.slice(-MAX_STORED) };
   }
 
@@ -193,6 +194,7 @@ class Lane {
   ended(end: WireEnd, now: number): ToldEvent[] {
     this.#at(now);
     for (const frame of [...this.#waiting.run.splice(0), ...this.#waiting.events.splice(0)]) this.#take(frame);
+    this.#markCut();
     this.#asks.runBrokenOff();
     this.#writer.end(end, end.goesOn !== undefined);
     this.#release();
@@ -471,8 +473,20 @@ class Lane {
     if (!isOpen) {
       if (stream === 'run') this.#copies.clear();
     } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
-    else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
+    else if (stream === 'run' && !isAsked && this.#isToldByEvents()) {
+      // What both have told is known; the rest comes on the stream of events.
+      remember(this.#early, runId ?? '', true, MAX_POSTED);
+      this.#floor = 'events';
+    } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
     else this.#failTurn(`The stream of this turn broke before its end: ${reason ?? CLOSED}.`, isAsked);
+  }
+
+  /** Whether the stream of events tells the run that is open, too: then it has waited with what it said. */
+  #isToldByEvents(): boolean {
+    const names = [this.#floorRun, this.#writer.turn?.runId];
+    return this.#waiting.events.some(
+      (frame) => frame.kind === 'event' && names.includes(runOf(frame.event) ?? undefined),
+    );
   }
 
   /** The open turn of the stream of events is not waited for any longer; nothing if that has not broken. */
@@ -488,7 +502,9 @@ class Lane {
     this.#release();
   }
 
+  /** What comes later of the turn that is open, if one is, is a turn that goes on. */
   #markCut(): void {
+    if (this.#writer.turn === null) return;
     for (const run of [this.#floorRun, this.#writer.turn?.runId ?? null])
       if (run !== null) remember(this.#cut, run, true, MAX_RUNS);
   }

@@ -131,22 +131,25 @@ describe('both streams', () => {
     }
   });
 
-  test('a run that breaks goes on, in another turn, with what only the other one says', () => {
+  test.each([
+    ['in its turn where both have told it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
+    [
+      'in another turn where the other one begins later',
+      0,
+      ['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED'],
+    ],
+  ])('a run that breaks goes on with what only the other one says, %s', (_where, before, types) => {
     const { post, accept, run, between, lines, told, close, ended } = wire();
+    const all = [{ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...events];
     post('r1', 'Go');
     accept('r1');
-    run('r1', ...events.slice(0, 3));
-    between({ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...events.slice(0, 3));
+    run('r1', ...all.slice(0, 4));
+    between(...all.slice(0, before));
     ended('run', 'r1', 'ECONNRESET');
-    between(...events.slice(3), { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' });
+    between(...all.slice(before), { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' });
     close();
     expect(saidIn(told)).toBe('one two two three');
-    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual([
-      'RUN_STARTED',
-      'RUN_ERROR',
-      'RUN_STARTED',
-      'RUN_FINISHED',
-    ]);
+    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual(types);
   });
 });
 

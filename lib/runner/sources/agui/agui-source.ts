@@ -43,7 +43,7 @@ export interface AgUiSourceOptions {
   now?: () => number;
   random?: () => number;
   /** Shorter in tests. */
-  waits?: { longestMs?: number; missingMs?: number };
+  waits?: { longestMs?: number; missingMs?: number; beginMs?: number };
 }
 
 /** What waits for a run of its own. */
@@ -127,16 +127,18 @@ export class AgUiSource implements Source {
       pass: (dir, msg) => this.#pass(dir, msg),
     });
     this.#between = new BetweenRuns({
-      ...{ addresses, headers, ...waits, ...(random ? { random } : {}) },
-      onOpened: (path, isOwn) => {
-        void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn });
+      ...{ addresses, headers, ...waits, ...(random ? { random } : {}), ...(now ? { now } : {}) },
+      onOpened: (path, isOwn, unheardSince) => {
+        const missed = unheardSince === null ? {} : { unheardSince };
+        void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn, ...missed });
         void this.#askTasks();
       },
       onEvent: (event, data) => {
         const what = data === null ? { event } : { text: cutText(data, QUOTED) };
         void this.#pass('in', { stream: 'events', ...what });
       },
-      onEnded: (reason) => void this.#pass('in', { stream: 'events', ended: reason }),
+      onEnded: (reason, isReopened) =>
+        void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
       onMissing: () => void this.#askTasks(),
       onChanged: () => around.changed(),
       log: around.log,
@@ -291,7 +293,22 @@ export class AgUiSource implements Source {
     const { url, headers, history } = this.#options;
     const said = messages();
     const { log } = this.#around;
-    const run = new PostedRun({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), log });
+    let isTaken = false;
+    const taken = () => {
+      if (isTaken) return;
+      isTaken = true;
+      clearTimeout(slow);
+      this.#trouble(null);
+      this.#history.said([...said, ...results]);
+      this.#abandoned = [];
+      this.#note = null;
+      settle({ state: 'delivered' });
+    };
+    const run = new PostedRun({
+      ...{ url, headers, log, beginMs: this.#options.waits?.beginMs, onBegun: taken },
+      pass: (dir, msg) => this.#pass(dir, msg),
+      isHeard: () => this.#between.isOpen,
+    });
     this.#run = run;
     if (messageId !== null) await this.#inHand?.take({ messageId, text });
     const resumed = [...this.#abandoned, ...resume];
@@ -317,11 +334,7 @@ export class AgUiSource implements Source {
       settle(verdict.kind === 'refused' ? failed(verdict.reason) : doubtful(`${verdict.reason}. ${CHECK}`));
       return null;
     }
-    this.#trouble(null);
-    this.#history.said([...said, ...results]);
-    this.#abandoned = [];
-    this.#note = null;
-    settle({ state: 'delivered' });
+    taken();
     await run.follow(() => this.#leaveTrail(run));
     return null;
   }
@@ -338,6 +351,14 @@ export class AgUiSource implements Source {
   #told(told: readonly ToldEvent[]): void {
     this.#history.told(told);
     this.#answers.told(told);
+    for (const { event } of told) {
+      if (this.#run === null || event.runId !== this.#run.id) continue;
+      if (event.type === 'RUN_STARTED') this.#run.told('begun');
+      else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+        this.#run.told('ended');
+        this.#leaveTrail(this.#run);
+      }
+    }
     if (!told.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) return;
     const cursor = { name: HISTORY + this.#sessionId, value: this.#history.toString() };
     void this.#around.emit(this.#sessionId, [], [cursor]);
