@@ -40,6 +40,8 @@ export interface AgUiAdapterOptions extends WireAdapterOptions {
 export interface EndedWork {
   runs: readonly string[];
   tasks: readonly string[];
+  /** Runs whose turns were ended before their agent had said so: what comes of them later is a turn that goes on. */
+  cut?: readonly string[];
 }
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
@@ -58,7 +60,7 @@ const MAX_STORED = 64;
 const MAX_RESULT = 64 * 1024;
 
 export class AgUiAdapter implements WireAdapter {
-  readonly #options: AgUiAdapterOptions;
+  #options: AgUiAdapterOptions;
   #lane: Lane | null = null;
 
   constructor(options: AgUiAdapterOptions) {
@@ -67,6 +69,11 @@ export class AgUiAdapter implements WireAdapter {
 
   get dueAt(): number | null {
     return this.#lane?.dueAt ?? null;
+  }
+
+  /** Goes on, before the first frame, where an adapter before this one stood. */
+  recall(ended: EndedWork): void {
+    this.#options = { ...this.#options, ended };
   }
 
   /** For the next adapter. */
@@ -135,7 +142,9 @@ class Lane {
     this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false, options.ended?.tasks);
     this.#asks = new Asks(this.#writer);
     this.#words = new RunWords(this.#writer, this.#asks);
-    for (const run of options.ended?.runs ?? []) this.#over.set(run, true);
+    const { runs = [], cut = [] } = options.ended ?? {};
+    for (const run of [...runs, ...cut]) this.#over.set(run, true);
+    for (const run of cut) this.#cut.set(run, true);
   }
 
   get dueAt(): number | null {

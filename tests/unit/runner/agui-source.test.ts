@@ -346,6 +346,43 @@ describe('between runs', () => {
     expect(server.listeners).toBe(1);
   });
 
+  test('what a server replays to the next runner is not told again', async () => {
+    const { server, around, source } = await listening();
+    const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];
+    await settled(() => server.listeners).toBe(1);
+    server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
+    server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', S).slice(0, 1));
+    await settled(() => around.openWork(SESSION).turn?.runId).toBe('open');
+    const after = new MemorySurroundings(undefined, around);
+    around.deafen();
+    await source.close(0, 'killed');
+    await settled(() => server.listeners).toBe(0);
+    const told = () => after.events.slice(around.events.length);
+    const next = new AgUiSource({
+      surroundings: after,
+      url: server.url,
+      sessionId: SESSION,
+      history: 'all',
+      headers: {},
+    });
+    await next.start();
+    onTestFinished(() => next.close(0, 'the test is over'));
+    await settled(() => server.listeners).toBe(1);
+    server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
+    server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', { ...S, runId: 'open' }));
+    server.between({ type: 'RUN_FINISHED', ...S, runId: 'open' });
+    await settled(() =>
+      told()
+        .filter(({ type }) => type.startsWith('RUN_'))
+        .map(({ type, parentRunId }) => [type, parentRunId]),
+    ).toEqual([
+      ['RUN_ERROR', undefined],
+      ['RUN_STARTED', 'open'],
+      ['RUN_FINISHED', undefined],
+    ]);
+    expect(JSON.stringify(told())).not.toMatch(/t1|Polled/);
+  });
+
   test('a path of its own is read, where one was named', async () => {
     const { server } = await listening({ eventsPath: '/events/{threadId}' });
     await settled(() => server.asked).toContain('GET /events/s');
