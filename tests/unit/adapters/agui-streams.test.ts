@@ -321,6 +321,55 @@ test('a server that replays runs and tasks to the next runner tells nothing twic
   expect(after.told).toEqual([]);
 });
 
+describe('what is said at once', () => {
+  const chunk = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
+  const thought = (messageId: string, delta: string) => ({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta });
+  const call = (type: string, more: object = {}) => ({ type: `TOOL_CALL_${type}`, toolCallId: 'c', ...more });
+  const ends = (type: string, messageId: string) => ({ type: `${type}_END`, messageId });
+  const [left, right] = [text('d1', 'left ', 'hand'), text('d2', 'right ', 'foot')];
+
+  test.each([
+    ['two texts', [left[0], right[0], left[1], right[1], left[2], right[2], ends('TEXT_MESSAGE', 'd1')]],
+    ['chunks of two texts', [chunk('d1', 'left '), chunk('d2', 'right '), chunk('d1', 'hand'), chunk('d2', 'foot')]],
+    [
+      'a text and a thought of one name',
+      [left[1], thought('d1', 'right '), left[2], ends('TEXT_MESSAGE', 'd1'), thought('d1', 'foot')],
+    ],
+    [
+      'a text, a call and a thought',
+      [
+        ...left.slice(0, 2),
+        call('START', { toolCallName: 'x' }),
+        thought('d2', 'right '),
+        call('ARGS', { delta: '{}' }),
+        ...left.slice(2),
+        call('END', { result: 'ok' }),
+        thought('d2', 'foot'),
+      ],
+    ],
+  ])('is kept apart and whole: %s', (_what, events) => {
+    const { between, told, close } = wire();
+    between({ type: 'RUN_STARTED', ...S }, ...events.filter((event) => event !== undefined));
+    between({ type: 'RUN_FINISHED', ...S });
+    close();
+    const said = new Map<string, string>();
+    for (const { event } of told) {
+      if (event.messageId === undefined || event.delta === undefined) continue;
+      const key = `${event.type.slice(0, 4)} ${event.messageId}`;
+      said.set(key, (said.get(key) ?? '') + event.delta);
+    }
+    expect([...said.values()]).toEqual(['left hand', 'right foot']);
+  });
+
+  test('is bounded, and nothing is lost', () => {
+    const { between, told, close } = wire();
+    const ids = Array.from({ length: 100 }, (_, at) => `d${at}`);
+    between({ type: 'RUN_STARTED', ...S }, ...ids.map((id) => chunk(id, id)), ...ids.map((id) => chunk(id, '!')));
+    close();
+    expect(saidIn(told)).toBe(`${ids.join('')}${'!'.repeat(100)}`);
+  });
+});
+
 describe('what wakes the agent', () => {
   const end = (id: string) => ({ type: 'CUSTOM', name: 'task:completed', value: { task_id: id, status: 'completed' } });
   const own = (runId: string) => [
