@@ -64,6 +64,25 @@ describe('a message', () => {
     ]);
   });
 
+  test('is posted behind an answer once, though the server names it otherwise in its snapshot', async () => {
+    const { server, say } = await listening();
+    const answer = { id: 'own-1', role: 'assistant', content: 'Yes.' };
+    const calls = [{ id: 'c1', type: 'function', function: { name: 'x', arguments: '{}' } }];
+    const messages = [answer, { id: 'own-2', role: 'assistant', content: '', toolCalls: calls }];
+    server.onRun = (run) => {
+      run.say({ type: 'RUN_STARTED', ...run.ids }, ...said('a1', 'Yes.', run.ids));
+      run.say({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'x', parentMessageId: 'none' });
+      run.say({ type: 'TOOL_CALL_RESULT', messageId: 'r1', toolCallId: 'c1', content: 'ok' });
+      run.say({ type: 'MESSAGES_SNAPSHOT', messages }, { type: 'RUN_FINISHED', ...run.ids });
+      run.end();
+    };
+    await say('one');
+    await say('two');
+    const { messages: posted = [] } = server.inputs[1] ?? {};
+    expect(posted.filter(({ content }) => content === 'Yes.').map(({ id }) => id)).toEqual(['own-1']);
+    expect(posted.flatMap(({ toolCalls = [] }) => toolCalls)).toHaveLength(1);
+  });
+
   test('is posted alone to a server that keeps the conversation', async () => {
     const { server, say } = await listening({ history: 'none' });
     server.onRun = (run) => run.reply('Yes.');
