@@ -28,7 +28,10 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
   for (const key of FLAGS) if (said[key] === true) known[key] = true;
-  if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
+  if (isObject(ofSnapshot)) {
+    const { turnId, sameAs } = ofSnapshot;
+    known.ofSnapshot = { turnId: stringOrNull(turnId), ...(typeof sameAs === 'string' && { sameAs }) };
+  }
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
   if (said.delivery === 'queued') known.delivery = 'queued';

@@ -57,9 +57,10 @@ export interface InterludeMetadata {
   assignedBy?: string;
   /**
    * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null if it
-   * is new. Written by ingest.
+   * is new. `sameAs`: the snapshot repeats what was told under another id; `text <id>`, `reasoning <id>` or `tool <id>`.
+   * Written by ingest.
    */
-  ofSnapshot?: { turnId: string | null };
+  ofSnapshot?: { turnId: string | null; sameAs?: string };
   /**
    * On a `request:opened` or `request:resolved` that follows from the event before it: `turnId` is the run that asks, null
    * if none is known. Written by ingest.

@@ -1,5 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
@@ -16,8 +16,8 @@ import {
 } from './agui-frames';
 import { Asks } from './asks';
 import { BackgroundTasks } from './background-tasks';
-import { Copies } from './copies';
-import { contentText, endOf, isAboutTask, runOf, threadOf, triggerIn } from './event-words';
+import { Copies, Replay } from './copies';
+import { contentText, endOf, isAboutTask, runOf, threadOf, triggerIn, unheardNotice } from './event-words';
 import { isTooDeep, passedOn, unreadable } from './passed-on';
 import { isOfTurn, RunWords } from './run-words';
 
@@ -32,21 +32,35 @@ import { isOfTurn, RunWords } from './run-words';
 export interface AgUiAdapterOptions extends WireAdapterOptions {
   /** The agent runs on this machine: the output files that it names are this machine's. */
   isHere?: boolean;
+  /** Ended runs and tasks that an adapter before this one has told: a server that replays them tells nothing new. */
+  ended?: EndedWork;
+}
+
+/** By their names on the wire, the newest last. */
+export interface EndedWork {
+  runs: readonly string[];
+  tasks: readonly string[];
+  /** Runs whose turns were ended before their agent had said so: what comes of them later is a turn that goes on. */
+  cut?: readonly string[];
 }
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
 /** How long a run that was posted waits for the end of a turn that the agent has begun by itself. */
 const FLOOR_MS = 2_000;
+/** How long a turn waits for its broken stream of events to be opened again and go on with it. */
+const RESUME_MS = 25_000;
 /** Most frames that wait for the floor; beyond it they are told where they are. */
 const MAX_WAITING = 2_000;
 /** Most runs, and posted inputs, that are remembered. */
 const MAX_RUNS = 512;
 const MAX_POSTED = 16;
+/** Most ended runs, and tasks, that the next adapter is given. */
+const MAX_STORED = 64;
 const MAX_RESULT = 64 * 1024;
 
 export class AgUiAdapter implements WireAdapter {
-  readonly #options: AgUiAdapterOptions;
+  #options: AgUiAdapterOptions;
   #lane: Lane | null = null;
 
   constructor(options: AgUiAdapterOptions) {
@@ -55,6 +69,16 @@ export class AgUiAdapter implements WireAdapter {
 
   get dueAt(): number | null {
     return this.#lane?.dueAt ?? null;
+  }
+
+  /** Goes on, before the first frame, where an adapter before this one stood. */
+  recall(ended: EndedWork): void {
+    this.#options = { ...this.#options, ended };
+  }
+
+  /** For the next adapter. */
+  get endedWork(): EndedWork {
+    return this.#lane?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }
 
   read(frame: WireFrame, now: number): ToldEvent[] {
@@ -93,6 +117,9 @@ class Lane {
   /** Turns that were ended before their agent had said so. */
   readonly #cut = new Map<string, true>();
   readonly #copies = new Copies();
+  readonly #replay = new Replay();
+  /** Posted runs that the stream of events told before the stream of their own POST. */
+  readonly #early = new Map<string, true>();
   readonly #waiting: Record<StreamName, StreamFrame[]> = { run: [], events: [] };
   /** Whose turn is open, and what its stream calls the run. */
   #floor: StreamName | null = null;
@@ -102,6 +129,9 @@ class Lane {
   #isOwnStream = false;
   #isInterrupted = false;
   #floorDueAt: number | null = null;
+  /** The stream of events broke in the middle of its turn, and is being opened again. */
+  #broken: { reason: string | null; dueAt: number } | null = null;
+  #now = 0;
   #askedAbout: string[] = [];
 
   constructor(threadId: string, options: AgUiAdapterOptions) {
@@ -109,17 +139,29 @@ class Lane {
     if (threadId !== '') this.#threads.set(threadId, true);
     const { sessionOf, newRunId, isReplay } = options;
     this.#writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
-    this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false);
+    this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false, options.ended?.tasks);
     this.#asks = new Asks(this.#writer);
     this.#words = new RunWords(this.#writer, this.#asks);
+    const { runs = [], cut = [] } = options.ended ?? {};
+    for (const run of [...runs, ...cut]) this.#over.set(run, true);
+    for (const run of cut) this.#cut.set(run, true);
   }
 
   get dueAt(): number | null {
-    return this.#floorDueAt;
+    const resume = this.#broken?.dueAt ?? null;
+    return this.#floorDueAt === null || resume === null
+      ? (this.#floorDueAt ?? resume)
+      : Math.min(this.#floorDueAt, resume);
+  }
+
+  get endedWork(): EndedWork {
+    const goesOn = (run: string) => this.#cut.has(run) || (this.#floor !== null && run === this.#floorRun);
+    const runs = [...this.#over.keys()].filter((run) => !goesOn(run));
+    return { runs: runs.slice(-MAX_STORED), tasks: this.#tasks.ended.slice(-MAX_STORED) };
   }
 
   read(frame: AgUiFrame, now: number): ToldEvent[] {
-    this.#writer.at(now);
+    this.#at(now);
     switch (frame.kind) {
       case 'post':
         remember(this.#posted, frame.input.runId, frame.input, MAX_POSTED);
@@ -144,7 +186,12 @@ class Lane {
   }
 
   elapsed(now: number): ToldEvent[] {
-    this.#writer.at(now);
+    this.#at(now);
+    if (this.#broken !== null && this.#broken.dueAt <= now) {
+      this.#breakTurn();
+      this.#drain();
+      this.#clock(now);
+    }
     if (this.#floorDueAt !== null && this.#floorDueAt <= now) {
       this.#cutShort();
       this.#drain();
@@ -154,13 +201,19 @@ class Lane {
   }
 
   ended(end: WireEnd, now: number): ToldEvent[] {
-    this.#writer.at(now);
+    this.#at(now);
     for (const frame of [...this.#waiting.run.splice(0), ...this.#waiting.events.splice(0)]) this.#take(frame);
+    this.#markCut();
     this.#asks.runBrokenOff();
     this.#writer.end(end, end.goesOn !== undefined);
     this.#release();
     this.#floorDueAt = null;
     return this.#writer.take();
+  }
+
+  #at(now: number): void {
+    this.#now = now;
+    this.#writer.at(now);
   }
 
   #heard(frame: StreamFrame, now: number): void {
@@ -176,7 +229,10 @@ class Lane {
   }
 
   #mustWait(frame: StreamFrame): boolean {
-    if (frame.stream === 'run') return this.#floor === 'events' || this.#waiting.run.length > 0;
+    if (frame.stream === 'run') {
+      if (frame.runId !== null && this.#early.has(frame.runId)) return false;
+      return this.#floor === 'events' || this.#waiting.run.length > 0;
+    }
     if (frame.kind === 'event' && isAboutTask(frame.event)) return false;
     return this.#floor === 'run' || this.#waiting.run.length > 0 || this.#waiting.events.length > 0;
   }
@@ -198,6 +254,10 @@ class Lane {
   }
 
   #cutShort(): void {
+    if (this.#broken !== null) {
+      this.#breakTurn();
+      return;
+    }
     this.#markCut();
     this.#asks.runBrokenOff();
     this.#writer.finish({ kind: 'success' }, { isInferred: true });
@@ -210,23 +270,55 @@ class Lane {
     else if (frame.kind === 'answered') this.#accepted(frame.runId, frame.isAccepted);
     else if (frame.kind === 'ended') this.#streamEnded(frame);
     else if (isTooDeep(frame.event)) for (const one of passedOn(frame.event)) this.#writer.pass(one);
-    else if (frame.stream === 'run') this.#runEvent(frame.event);
+    else if (frame.stream === 'run') this.#runEvent(frame.event, frame.runId);
     else this.#betweenEvent(frame.event);
   }
 
-  #listens({ isOwn, threadId }: Extract<StreamFrame, { kind: 'opened' }>): void {
+  #listens({ isOwn, threadId, unheardSince }: Extract<StreamFrame, { kind: 'opened' }>): void {
     this.#isOwnStream = isOwn;
     if (threadId !== null) remember(this.#threads, threadId, true, MAX_RUNS);
+    if (unheardSince !== null) this.#writer.notice(unheardNotice(unheardSince, this.#now), 'warning');
   }
 
   /** The server has taken a run: from here on a turn answers what it was asked. */
   #accepted(runId: string, isAccepted: boolean): void {
+    if (isAccepted && this.#early.has(runId) && this.#writer.turn?.runId === runId) {
+      // From here on it is told by its own stream; what the other one has told of it is known.
+      this.#floor = 'run';
+      this.#broken = null;
+    }
     const input = this.#posted.get(runId);
     this.#posted.delete(runId);
     if (input === undefined || !isAccepted) return;
     this.#copies.clear();
     this.#beginAsked(runId, input);
     this.#floor = 'run';
+  }
+
+  /** The stream of events tells a posted run before its POST is answered. @param name what the server calls the run */
+  #beginEarly(runId: string, name: string | null): void {
+    const input = this.#posted.get(runId);
+    if (input === undefined) return;
+    this.#posted.delete(runId);
+    this.#breakTurn();
+    this.#copies.clear();
+    this.#beginAsked(runId, input);
+    remember(this.#early, runId, true, MAX_POSTED);
+    if (name !== null) this.#floorRun = name;
+    if (name !== null) remember(this.#over, name, true, MAX_RUNS);
+    this.#floor = 'events';
+  }
+
+  /** The posted run that a RUN_STARTED is about, by its name or by what it was asked; null if it is none of them. */
+  #postedBy(event: Fields): string | null {
+    const asked = fieldsOf(event.input);
+    for (const name of [runOf(event), textOf(asked.runId)]) if (name !== null && this.#posted.has(name)) return name;
+    const ids = new Set(listOf(asked.messages).map((message) => textOf(fieldsOf(message).id)));
+    for (const [runId, { messages }] of this.#posted) {
+      const last = textOf(messages.at(-1)?.id);
+      if (last !== null && ids.has(last)) return runId;
+    }
+    return null;
   }
 
   #beginAsked(runId: string, input: RunInput): void {
@@ -257,10 +349,12 @@ class Lane {
     remember(this.#over, id, true, MAX_RUNS);
   }
 
-  #runEvent(event: Fields): void {
+  #runEvent(event: Fields, postedId: string | null): void {
     const thread = threadOf(event);
     if (thread !== null) remember(this.#threads, thread, true, MAX_RUNS);
+    const isEarly = postedId !== null && this.#early.has(postedId) && this.#floor !== 'run';
     if (event.type === 'RUN_STARTED') {
+      if (isEarly) return;
       if (this.#floor === 'run') {
         // Its own name for the run that is open already.
         const named = runOf(event);
@@ -269,6 +363,7 @@ class Lane {
       return;
     }
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+      if (postedId !== null) this.#early.delete(postedId);
       if (this.#floor === 'run') this.#finish(event);
       return;
     }
@@ -288,25 +383,50 @@ class Lane {
     const run = runOf(event);
     if (type === 'RUN_STARTED') {
       this.#eventsRun = run;
-      if (!(run !== null && this.#over.has(run)) && this.#floor !== 'run') this.#beginByItself(event, 'events');
+      this.#runStarts(event, run);
       return;
     }
     const about = run ?? this.#eventsRun;
     const isEnd = type === 'RUN_FINISHED' || type === 'RUN_ERROR';
     if (isEnd) this.#eventsRun = null;
     if (this.#floor === 'events' && (about === null || about === this.#floorRun)) {
+      this.#broken = null;
       if (isEnd) this.#finish(event);
-      else this.#tell(event);
+      else if (!this.#isTold(event)) this.#tell(event);
       return;
     }
     const isKnown = about !== null && this.#over.has(about);
     if (isEnd || (isKnown && !this.#cut.has(about)) || this.#copies.isCopy('events', event)) return;
+    if (this.#replay.isOf(about) && this.#replay.repeats(event)) return;
     // The middle of a turn whose beginning was not heard, or that was taken for ended.
     if (about !== null && isOfTurn(event) && this.#floor === null) {
       this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId: isKnown ? about : null }, about);
       this.#floor = 'events';
     }
     this.#tell(event);
+  }
+
+  /** On the stream of events. */
+  #runStarts(event: Fields, run: string | null): void {
+    const posted = this.#postedBy(event);
+    if (this.#replay.isOf(run)) {
+      this.#replay.restart();
+      if (this.#floor === 'events' && run === this.#floorRun) this.#broken = null;
+    } else if (this.#floor === 'run') return;
+    else if (posted !== null) {
+      this.#beginEarly(posted, run);
+      this.#replay.begin(run);
+    } else if (run === null || !this.#over.has(run)) {
+      this.#breakTurn();
+      this.#beginByItself(event, 'events');
+      this.#replay.begin(run);
+    }
+  }
+
+  /** Whether an event of the open turn was told before: by a replay, or by the run's own stream. */
+  #isTold(event: Fields): boolean {
+    const isShared = this.#early.has(this.#writer.turn?.runId ?? '');
+    return this.#replay.repeats(event) || (isShared && this.#copies.isCopy('events', event));
   }
 
   /** A turn that the agent begins, or that somebody else has asked for. */
@@ -356,28 +476,54 @@ class Lane {
     this.#release();
   }
 
-  #streamEnded({ stream, reason, isAsked }: Extract<StreamFrame, { kind: 'ended' }>): void {
-    if (stream === 'events') this.#eventsRun = null;
-    if (this.#floor !== stream) {
+  #streamEnded({ stream, runId, reason, isAsked, isReopened }: Extract<StreamFrame, { kind: 'ended' }>): void {
+    if (stream === 'events' && !isReopened) this.#eventsRun = null;
+    const isOpen = this.#floor === stream || (isAsked && runId !== null && this.#writer.turn?.runId === runId);
+    if (!isOpen) {
       if (stream === 'run') this.#copies.clear();
-      return;
-    }
+    } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
+    else if (stream === 'run' && !isAsked && this.#isToldByEvents()) {
+      // What both have told is known; the rest comes on the stream of events.
+      remember(this.#early, runId ?? '', true, MAX_POSTED);
+      this.#floor = 'events';
+    } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
+    else this.#failTurn(`The stream of this turn broke before its end: ${reason ?? CLOSED}.`, isAsked);
+  }
+
+  /** Whether the stream of events tells the run that is open, too: then it has waited with what it said. */
+  #isToldByEvents(): boolean {
+    const names = [this.#floorRun, this.#writer.turn?.runId];
+    return this.#waiting.events.some(
+      (frame) => frame.kind === 'event' && names.includes(runOf(frame.event) ?? undefined),
+    );
+  }
+
+  /** The open turn of the stream of events is not waited for any longer; nothing if that has not broken. */
+  #breakTurn(): void {
+    const reason = this.#broken?.reason ?? CLOSED;
+    if (this.#broken !== null) this.#failTurn(`${EVENTS_BROKE}, and did not go on with it: ${reason}.`, false);
+  }
+
+  #failTurn(message: string, isAsked: boolean): void {
     this.#markCut();
     this.#asks.runBrokenOff();
-    const message =
-      stream === 'run'
-        ? `The stream of this turn broke before its end: ${reason ?? 'it was closed'}.`
-        : `The stream of events broke in the middle of this turn: ${reason ?? 'it was closed'}.`;
     this.#writer.finish(isAsked ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'stream_broken' });
     this.#release();
   }
 
+  /** What comes later of the turn that is open, if one is, is a turn that goes on. */
   #markCut(): void {
-    if (this.#floorRun !== null) remember(this.#cut, this.#floorRun, true, MAX_RUNS);
+    if (this.#writer.turn === null) return;
+    for (const run of [this.#floorRun, this.#writer.turn?.runId ?? null])
+      if (run !== null) remember(this.#cut, run, true, MAX_RUNS);
   }
 
   #release(): void {
     this.#floor = null;
+    this.#broken = null;
     this.#isInterrupted = false;
   }
 }
+
+const EVENTS_BROKE = 'The stream of events broke in the middle of this turn';
+const CLOSED = 'it was closed';

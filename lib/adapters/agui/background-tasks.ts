@@ -31,9 +31,14 @@ export class BackgroundTasks {
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
-  constructor(writer: SessionWriter, isHere: boolean) {
+  constructor(writer: SessionWriter, isHere: boolean, ended: readonly string[] = []) {
     this.#writer = writer;
     this.#isHere = isHere;
+    for (const id of ended) this.#over.set(id, true);
+  }
+
+  get ended(): string[] {
+    return [...this.#over.keys()];
   }
 
   /** A turn of a person begins: what ended before is put before the agent there. */

@@ -6,6 +6,8 @@ import { deltasOf, fittingText, jsonBytes } from './long-text';
 
 /** Most ended texts, and most calls, that are remembered for what is told of them later. */
 const MAX_REMEMBERED = 512;
+/** Most texts and thoughts that stay open at once; beyond it the oldest ends. */
+const MAX_HELD = 64;
 /** Of a longer text only the length is known while it is said, and after its end nothing it says can change it. */
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
 /** What all edits of one call may take as JSON. */
@@ -14,6 +16,8 @@ const MAX_EDITS_BYTES = 128 * 1024;
 export interface TextAbout {
   /** The messages it answers. */
   replyTo?: string[];
+  /** Its agent names it whenever it goes on: others, and calls, may come between. It lasts until its end or the turn's. */
+  staysOpen?: true;
 }
 
 interface Stretch {
@@ -35,7 +39,8 @@ interface Call {
 
 /**
  * One voice of a session, the agent's own or a subagent's: it says one thing at a time. What begins ends what was being
- * said before, so an agent that tells no ends, or no message ids, is read right all the same.
+ * said before, so an agent that tells no ends, or no message ids, is read right all the same. Only what `staysOpen` is
+ * said beside the rest.
  */
 export class Speaker {
   readonly #emit: Emit;
@@ -43,6 +48,9 @@ export class Speaker {
   readonly #mark: Partial<AgUiEvent>;
   readonly #ended = new Map<string, Stretch>();
   readonly #calls = new Map<string, Call>();
+  /** What stays open, by kind and name. */
+  readonly #held = new Map<string, Stretch>();
+  /** What is being said. */
   #open: Stretch | null = null;
   #named = 0;
 
@@ -105,21 +113,33 @@ export class Speaker {
     return true;
   }
 
-  /** What is being said is complete. @param name only if it is this; by default whatever it is */
-  endText(name?: string): void {
+  /** What is being said, or stays open, is complete. @param name, kind only this; by default whatever it is */
+  endText(name?: string, kind?: Stretch['kind']): void {
+    for (const open of new Set([...this.#held.values(), ...(this.#open === null ? [] : [this.#open])])) {
+      if ((name === undefined || open.name === name) && (kind === undefined || open.kind === kind)) this.#end(open);
+    }
+  }
+
+  #end(stretch: Stretch): void {
+    const key = `${stretch.kind}:${stretch.name}`;
+    if (this.#open === stretch) this.#open = null;
+    this.#held.delete(key);
+    this.#emitEnd(stretch);
+    keep(stretch, stretch.shown, MAX_COMPARED.ended);
+    remember(this.#ended, key, stretch, MAX_REMEMBERED);
+  }
+
+  /** Something else begins. */
+  #breakIn(): void {
     const open = this.#open;
-    if (open === null || (name !== undefined && open.name !== name)) return;
-    this.#open = null;
-    this.#emitEnd(open);
-    keep(open, open.shown, MAX_COMPARED.ended);
-    remember(this.#ended, `${open.kind}:${open.name}`, open, MAX_REMEMBERED);
+    if (open !== null && this.#held.get(`${open.kind}:${open.name}`) !== open) this.#end(open);
   }
 
   /** Begins a call, unless it is known. */
   call(id: string, name: string): void {
     if (this.#calls.has(id)) return;
     const parent = this.#open?.kind === 'text' ? this.#open.id : null;
-    this.endText();
+    this.#breakIn();
     this.#calls.set(id, { phase: 'open', args: '' });
     if (this.#calls.size > MAX_REMEMBERED) this.#forgetCall();
     this.#say({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, ...compact({ parentMessageId: parent }) });
@@ -193,8 +213,13 @@ export class Speaker {
   #stretch(kind: Stretch['kind'], name: string | null, about: TextAbout): Stretch {
     const open = this.#open;
     if (open !== null && open.kind === kind && (name === null || open.name === name)) return open;
-    this.endText();
+    this.#breakIn();
     const given = name ?? `${this.#prefix()}/${this.#named++}`;
+    const held = this.#held.get(`${kind}:${given}`);
+    if (held !== undefined) {
+      this.#open = held;
+      return held;
+    }
     const isKnown = this.#ended.has(`${kind}:${given}`);
     const stretch: Stretch = {
       kind,
@@ -204,6 +229,11 @@ export class Speaker {
       length: 0,
     };
     this.#open = stretch;
+    if (about.staysOpen) {
+      const [oldest] = this.#held.size < MAX_HELD ? [] : this.#held.values();
+      if (oldest !== undefined) this.#end(oldest);
+      this.#held.set(`${kind}:${given}`, stretch);
+    }
     const reply = about.replyTo === undefined ? {} : { metadata: { interlude: { replyTo: about.replyTo } } };
     if (kind === 'text') this.#say({ type: 'TEXT_MESSAGE_START', messageId: stretch.id, role: 'assistant', ...reply });
     else {
