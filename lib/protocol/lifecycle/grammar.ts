@@ -250,5 +250,5 @@ export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   text: new Set(['open'] as const),
   call: new Set(['open', 'closed'] as const),
   task: new Set(['running'] as const),
-  request: new Set(['open'] as const),
+  request: new Set(['open', 'passed'] as const),
 };
