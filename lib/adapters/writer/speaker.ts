@@ -18,6 +18,16 @@ export interface TextAbout {
   replyTo?: string[];
   /** Its agent names it whenever it goes on: others, and calls, may come between. It lasts until its end or the turn's. */
   staysOpen?: true;
+  /** The native message, where it holds more than its text. */
+  rawEvent?: unknown;
+}
+
+export interface ResultAbout {
+  isError?: boolean;
+  edits?: FileEdit[];
+  /** By default made of the call's id. */
+  messageId?: string;
+  rawEvent?: unknown;
 }
 
 interface Stretch {
@@ -74,7 +84,7 @@ export class Speaker {
   /** Goes on with a text or thought. @param name the agent's id for it; null: it goes on until something else begins */
   say(kind: Stretch['kind'], name: string | null, delta: string, about: TextAbout = {}): void {
     if (delta === '') return;
-    this.#tell(this.#stretch(kind, name, about), delta);
+    this.#tell(this.#stretch(kind, name, about), delta, about);
   }
 
   /** The whole of a text or thought so far, or at last: only what is new is said, and what differs is replaced. */
@@ -91,7 +101,7 @@ export class Speaker {
     }
     const stretch = this.#stretch(kind, name, about);
     const goesOn = stretch.shown === null ? whole.length >= stretch.length : whole.startsWith(stretch.shown);
-    if (goesOn) this.#tell(stretch, whole.slice(stretch.length));
+    if (goesOn) this.#tell(stretch, whole.slice(stretch.length), about);
     else this.#replace(stretch, whole);
   }
 
@@ -132,10 +142,10 @@ export class Speaker {
     if (this.#open !== null && !this.#open.staysOpen) this.#end(this.#open);
   }
 
-  /** Begins a call, unless it is known. */
-  call(id: string, name: string): void {
+  /** Begins a call, unless it is known. @param parentMessageId by default the text that is being said */
+  call(id: string, name: string, parentMessageId?: string): void {
     if (this.#calls.verdict(id, 'start') !== 'begins') return;
-    const parent = this.#open?.kind === 'text' ? this.#open.id : null;
+    const parent = parentMessageId ?? (this.#open?.kind === 'text' ? this.#open.id : null);
     this.#breakIn();
     const crowded = this.#calls.crowded;
     if (crowded !== null) {
@@ -144,6 +154,24 @@ export class Speaker {
     }
     this.#calls.take(id, 'start', '');
     this.#say({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, ...compact({ parentMessageId: parent }) });
+  }
+
+  /** What was said of a text; null if that is not known, or too long to keep. */
+  shownOf(kind: Stretch['kind'], name: string): string | null {
+    return this.#texts.about(keyOf({ kind, name }))?.shown ?? null;
+  }
+
+  hasSaid(kind: Stretch['kind'], name: string): boolean {
+    return this.#texts.stateOf(keyOf({ kind, name })) !== 'new';
+  }
+
+  hasEnded(kind: Stretch['kind'], name: string): boolean {
+    return this.#texts.stateOf(keyOf({ kind, name })) === 'ended';
+  }
+
+  /** The arguments of a call so far. */
+  argsOf(id: string): string {
+    return this.#calls.about(id) ?? '';
   }
 
   hasCall(id: string): boolean {
@@ -182,18 +210,19 @@ export class Speaker {
   }
 
   /** What the call gave; the first word counts. */
-  result(id: string, content: string, about: { isError?: boolean; edits?: FileEdit[] } = {}): void {
+  result(id: string, content: string, about: ResultAbout = {}): void {
     this.endCall(id);
     if (this.#calls.take(id, 'result') !== 'continues') return;
-    const { isError = false, edits = [] } = about;
+    const { isError = false, edits = [], messageId = `${id}/result`, ...raw } = about;
     this.#say({
       type: 'TOOL_CALL_RESULT',
-      messageId: `${id}/result`,
+      messageId,
       toolCallId: id,
       content: fittingText(content),
       role: 'tool',
       ...(isError ? { isError } : {}),
       ...(edits.length > 0 ? { metadata: { interlude: { edits: fittingEdits(edits) } } } : {}),
+      ...raw,
     });
   }
 
@@ -231,8 +260,9 @@ export class Speaker {
     return stretch;
   }
 
-  #tell(stretch: Stretch, text: string): void {
-    for (const delta of deltasOf(text)) this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta });
+  #tell(stretch: Stretch, text: string, { rawEvent }: TextAbout): void {
+    const raw = rawEvent === undefined ? {} : { rawEvent };
+    for (const delta of deltasOf(text)) this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...raw });
     stretch.length += text.length;
     keep(stretch, stretch.shown === null ? null : stretch.shown + text, MAX_COMPARED.open);
   }
