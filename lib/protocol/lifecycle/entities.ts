@@ -82,6 +82,11 @@ export class Entities<K extends Kind, About = undefined> {
     return row[input] as readonly [StateOf<K>, Verdict];
   }
 
+  /** Ids of what has ended and is still known, oldest first. */
+  get ended(): string[] {
+    return [...this.#ended.keys()];
+  }
+
   /** Gives up all memory of it: its id is as good as new. */
   forget(id: string): void {
     this.#open.delete(id);
