@@ -76,11 +76,11 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     `${prepared.meanwhile}, and what it does is kept`,
     adviceOnToken(tokenSource(server, call.env)),
   );
-  const { journal, carriesMany, meanwhile, controlFile } = prepared;
+  const { journal, carriesMany, meanwhile, controlFile, callers } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
   const host = await RunnerHost.open({
-    ...{ about, journal, carriesMany, meanwhile, controlFile, dataDir, endpoint, redactor },
+    ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
     tellsContextRatio: tellsContextRatio(env),
     onStatus: (status) => trouble.status('', status),

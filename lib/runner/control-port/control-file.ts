@@ -21,7 +21,11 @@ export const HOOKS_CONTROL = 'hooks';
 
 /** @param name `hooks` for the companion of interactive sessions, else the id of the agent */
 export function controlPath(dataDir: string, name: string): string {
-  return join(dataDir, 'control', `${fileNameOf(name)}.control`);
+  return join(controlFolder(dataDir), `${fileNameOf(name)}.control`);
+}
+
+export function controlFolder(dataDir: string): string {
+  return join(dataDir, 'control');
 }
 
 export async function writeControlFile(path: string, { url, secret, pid }: ControlFile): Promise<void> {

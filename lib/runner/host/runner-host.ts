@@ -14,6 +14,7 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
+import { type ToolServer, toolServer } from '@/lib/runner/mcp/tool-server';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
@@ -27,11 +28,13 @@ import { openControl } from './open-control';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
 import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
+import { RunningCalls } from './running-calls';
 import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 import { TaskOutputs } from './task-outputs';
+import { type CallerRule, ToolCallers } from './tool-callers';
 import { ToolDesk } from './tool-desk';
 
 /**
@@ -58,6 +61,8 @@ export interface RunnerHostOptions {
   dataDir: string;
   /** Where hooks find this runner; without it they can't. */
   controlFile?: (agentId: string) => string;
+  /** How calls of Interlude's tools prove whose they are; by default the process of a session is above them. */
+  callers?: CallerRule | undefined;
   /** INTERLUDE_LOG_LEVEL, or the switch itself. */
   level: LevelSwitch | string | undefined;
   redactor?: Redactor;
@@ -88,6 +93,8 @@ export class RunnerHost {
   readonly #reports = new SessionReports();
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
+  readonly #callers: ToolCallers;
+  readonly #calls = new RunningCalls();
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
@@ -153,6 +160,14 @@ export class RunnerHost {
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
+    });
+    this.#callers = new ToolCallers({
+      rule: options.callers,
+      sessions: () => this.#source?.sessions ?? [],
+      calls: this.#calls,
+      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
+      toolsOf: (sessionId) => this.#desk.of(sessionId),
     });
     const ofSessions = this.logger.child('session');
     this.#ratio =
@@ -257,7 +272,8 @@ export class RunnerHost {
       cursors: (prefix) => this.outbox.cursors(prefix),
       attached: (sessionId, files) => this.#attachments.again(sessionId, files),
       owed: () => this.#desk.owed(),
-      tools: (of) => this.#desk.of(of),
+      callTool: (of) => this.#callers.callerIn(of),
+      toolServer: (of) => this.#toolServer(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
       changed: () => {
         this.#status.changed();
@@ -280,6 +296,7 @@ export class RunnerHost {
       else this.#open.set(sessionId, open);
       this.#status.changed();
     }
+    this.#calls.saw(sessionId, events);
     this.#tell(sessionId, events);
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
     const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
@@ -415,7 +432,14 @@ export class RunnerHost {
     if (controlFile === undefined) return;
     const [file, logger] = [controlFile(this.agentId), this.logger];
     const obligations = () => this.#desk.owed();
-    this.#control = await openControl({ file, source, logger, obligations, toolsOf: (id) => this.#desk.of(id) });
+    this.#control = await openControl({ file, source, logger, obligations, callers: this.#callers });
+  }
+
+  #toolServer(sessionId: string): ToolServer | null {
+    if (this.#control === null) return null;
+    const ticket = this.#callers.ticketOf(sessionId);
+    this.logger.redactor.learn(ticket);
+    return toolServer(this.#control.url, ticket);
   }
 
   #fenced(message: string): void {
