@@ -318,6 +318,57 @@ describe('a runner', () => {
   });
 });
 
+describe('a session that belongs to another agent', () => {
+  const refused = async (agentId: string) => {
+    const { quarantine } = await dashboard.request<AgentDetail>(`/agents/${agentId}`);
+    return quarantine.filter(({ code }) => code === 'session_of_another_agent');
+  };
+
+  test('ends a runner that has no other, in one sentence, and nothing is told again because it was rejected', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { host, agentId, over, close } = await repeater(owner.sessionId);
+    await settled(() => over).toHaveLength(1);
+    expect(host.failure).toBe(
+      `the session ${owner.sessionId} belongs to another agent; name another one with --session, or its agent with --agent`,
+    );
+    await close();
+    const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
+    expect(kinds.filter((kind) => kind === 'status')).toHaveLength(1);
+    expect(kinds.length).toBeLessThan(10);
+  });
+
+  test('ends the command with exit code 1', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const data = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_TOKEN: dashboard.token };
+    const args = ['--url', 'http://127.0.0.1:9/', '--dashboard', dashboard.url, '--session', owner.sessionId];
+    const end = await callCli(['runner', 'agui', '--agent', 'an-intruder', ...args], data);
+    expect([end.exitCode, end.stdout]).toEqual([1, '']);
+    expect(end.stderr.trim().split('\n')).toEqual([
+      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; it is tried again by itself',
+      expect.stringMatching(/^interlude: the session \S+ belongs to another agent; name another one with --session, /),
+    ]);
+  });
+
+  test('is left alone by a runner that carries others, which goes on', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { agentId, outbox, over } = await repeater(owner.sessionId, { carriesMany: true });
+    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await outbox.idle();
+    const before = (await refused(agentId)).length;
+    // Two reports that the rejection has not caused.
+    for (const level of ['debug', 'info']) {
+      await dashboard.request(`/agents/${agentId}/log-level`, { level }, 'PUT');
+      await settled(async () => (await summary(agentId)).status?.logLevel).toBe(level);
+    }
+    expect((await refused(agentId)).length).toBe(before);
+    expect(over).toEqual([]);
+  });
+});
+
 describe('what its tasks write', () => {
   const kept = async (sessionId: string) => {
     const detail = await dashboard.request<TaskOutputDetail>(`/sessions/${sessionId}/tasks/t1/output`);

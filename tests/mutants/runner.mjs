@@ -26,6 +26,13 @@ export const RUNNER = [
     test: 'tests/unit/runner/append-plan.test.ts',
   },
   {
+    name: 'says of the outbox’s own lines that they were rejected',
+    file: 'lib/runner/outbox/delivery.ts',
+    find: 'return isOutboxLine(said) ? [] : [',
+    replace: 'return isOutboxLine({}) ? [] : [',
+    test: 'tests/unit/runner/outbox-acks.test.ts',
+  },
+  {
     name: 'keeps acknowledged records in the outbox',
     file: 'lib/runner/outbox/store.ts',
     find: "{ sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },",

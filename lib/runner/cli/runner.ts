@@ -133,7 +133,8 @@ async function runOpened(
       // Anybody who follows the address finds the session, if there is a dashboard to show it.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
-      process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
+      if (host.failure === null)
+        process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await fired(AbortSignal.any([ends, host.over]));
     if (host.over.aborted && host.failure === null) say(host.over.reason);

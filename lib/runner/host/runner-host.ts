@@ -101,6 +101,8 @@ export class RunnerHost {
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: KeptLevel | null = null;
+  /** Sessions that belong to other agents: what is said of them is rejected. */
+  readonly #foreign = new Set<string>();
   #lost = 0;
   #endsFor = 'the runner was stopped';
   #endsInOrder = false;
@@ -324,7 +326,26 @@ export class RunnerHost {
   #noticed(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
     this.#delivery.notice(notice);
-    this.#status.changed();
+    // Nothing is reported because of it: that record could be rejected for the same reason, and so on without end.
+    if (notice.kind === 'quarantined') this.#rejected(notice.rejected);
+  }
+
+  #rejected(rejected: Extract<OutboxNotice, { kind: 'quarantined' }>['rejected']): void {
+    const { agentId } = this;
+    if (rejected.some(({ code }) => code === 'agent_of_another_token')) {
+      this.#isOver(`the token is not for the agent ${agentId}; use one that is, or name its agent with --agent`);
+      return;
+    }
+    for (const { code, sessionId } of rejected) {
+      if (code === 'session_of_another_agent' && sessionId !== undefined) this.#foreign.add(sessionId);
+    }
+    const [first, ...others] = this.#source?.sessions ?? [];
+    if (first === undefined || this.#options.carriesMany) return;
+    if ([first, ...others].some(({ sessionId }) => !this.#foreign.has(sessionId))) return;
+    const id = first.sessionId;
+    this.#isOver(
+      `the session ${id} belongs to another agent; name another one with --session, or its agent with --agent`,
+    );
   }
 
   async #commandClient(): Promise<CommandClient> {
@@ -384,7 +405,8 @@ export class RunnerHost {
     // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
-    const records = sessions.map((session) => this.#statusOf(session, about, now));
+    const own = sessions.filter(({ sessionId }) => !this.#foreign.has(sessionId));
+    const records = own.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());
     this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} record(s) wait to be sent`);
     await this.#sink.accept(picked.length > 0 ? picked : [statusRecord(this.agentId, about, now)]);
