@@ -85,6 +85,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     tellsContextRatio: tellsContextRatio(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
+    say,
     openOutbox: (listeners) =>
       claimOutbox({
         folder: join(dataDir, 'outboxes'),

@@ -18,6 +18,7 @@ import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { AgentWatch, UNREACHABLE } from './agent-watch';
 import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
@@ -68,6 +69,10 @@ export interface RunnerHostOptions {
   startedAt?: number;
   onStatus?: ((status: OutboxStatus) => void) | undefined;
   onLink?: ((link: CommandLink) => void) | undefined;
+  /** Where the terminal learns that an agent which the runner did not start can't be reached, and that it is back. */
+  say?: (line: string) => void;
+  /** Shorter in tests. */
+  reach?: { everyMs?: number; limitMs?: number };
 }
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
@@ -101,6 +106,7 @@ export class RunnerHost {
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: KeptLevel | null = null;
+  #watch: AgentWatch | null = null;
   /** Sessions that belong to other agents: what is said of them is rejected. */
   readonly #foreign = new Set<string>();
   #lost = 0;
@@ -198,6 +204,7 @@ export class RunnerHost {
     await this.#outputs.recall(outbox, this.#open);
     const source = await openSource(this.#surroundings());
     this.#source = source;
+    await this.#watchAgent(source);
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
@@ -207,6 +214,7 @@ export class RunnerHost {
     await this.#openControl(source);
     if (source.say !== undefined) this.#owed.start();
     await source.start();
+    this.#watch?.start();
     this.#commands.start();
     this.#attachments.keepTidy();
   }
@@ -224,6 +232,7 @@ export class RunnerHost {
     try {
       await this.#commands?.hold();
       this.#stopping.abort();
+      await this.#watch?.stop();
       await this.#source?.close(deadlineMs, this.#endsFor);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
@@ -348,6 +357,21 @@ export class RunnerHost {
     );
   }
 
+  async #watchAgent(source: Source): Promise<void> {
+    const ask = source.reach?.bind(source);
+    if (ask === undefined) return;
+    const { say = () => {}, reach: terms = {} } = this.#options;
+    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE), {
+      ...{ ...terms, ask, say },
+      close: async (reason) => await source.lost?.(reason),
+      openWork: () => this.#open,
+      store: (cursor) => this.#sink.accept([], [cursor]),
+      report: () => this.#status.now(),
+      emit: (sessionId, events) => void this.#emit(sessionId, events, []),
+      log: (message) => this.#log.warn(message),
+    });
+  }
+
   async #commandClient(): Promise<CommandClient> {
     const { agentId, outbox } = this;
     const log = this.logger.child('commands');
@@ -420,6 +444,7 @@ export class RunnerHost {
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : takenBy(this.#source)),
+      unreachable: this.#watch?.unreachable,
       outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
@@ -429,7 +454,9 @@ export class RunnerHost {
 
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
     const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
-    return statusRecord(this.agentId, about, at, { facts, open, report: this.#desk.reportOf(facts.sessionId) });
+    const { sessionId } = facts;
+    const [report, last] = [this.#desk.reportOf(sessionId), this.#watch?.lastOf(sessionId)];
+    return statusRecord(this.agentId, about, at, { facts, open, report, last });
   }
 
   async #openControl(source: Source): Promise<void> {
