@@ -1,6 +1,6 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
 import type {
@@ -31,7 +31,7 @@ let agents = 0;
 const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
 /** A runner around an agent that answers each message by repeating it. */
-async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {}) {
+async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {}, only?: null) {
   agents += 1;
   const agentId = `repeater-${agents}`;
   const session = sessionId ?? `repeated-${agents}`;
@@ -102,10 +102,13 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
     return await host.close(0, 2_000);
   };
   onTestFinished(async () => void (await close()));
-  await host.start((surroundings) => {
-    around = surroundings;
-    return source;
-  });
+  await host.start(
+    (surroundings) => {
+      around = surroundings;
+      return source;
+    },
+    only === null ? null : session,
+  );
   return {
     host,
     agentId,
@@ -351,10 +354,10 @@ describe('a session that belongs to another agent', () => {
     ]);
   });
 
-  test('is left alone by a runner that carries others, which goes on', async () => {
+  test('is left alone by a runner that follows several', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
-    const { agentId, outbox, over } = await repeater(owner.sessionId, { carriesMany: true });
+    const { agentId, outbox, over } = await repeater(owner.sessionId, {}, null);
     await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
     await outbox.idle();
@@ -366,6 +369,25 @@ describe('a session that belongs to another agent', () => {
     }
     expect((await refused(agentId)).length).toBe(before);
     expect(over).toEqual([]);
+  });
+
+  test('ends a runner that follows several where it has found none of its own for a while', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { agentId, host, over } = await repeater(owner.sessionId, {}, null);
+    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    const level = (to: string) => dashboard.request(`/agents/${agentId}/log-level`, { level: to }, 'PUT');
+    await level('debug');
+    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    expect(over).toEqual([]);
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 20_000);
+    onTestFinished(() => clock.mockRestore());
+    await level('info');
+    await settled(() => over).toHaveLength(1);
+    expect(host.failure).toBe(
+      'all of its sessions belong to other agents; stop their runner first, or name its agent with --agent',
+    );
   });
 });
 

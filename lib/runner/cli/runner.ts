@@ -126,7 +126,7 @@ async function runOpened(
     if (note.problem !== null) logger.child('workspace').warn(note.problem);
     const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
-    await host.start(source);
+    await host.start(source, sessionId);
     // Nobody waits for it: an agent that comes up slowly still has its address printed.
     if (prompt !== undefined && sessionId !== undefined) void host.sayFirst({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);

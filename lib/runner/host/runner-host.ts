@@ -78,6 +78,7 @@ export interface RunnerHostOptions {
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
 
 const FEW_WAITING = 50;
+const OWNS_NOTHING_MS = 15_000;
 const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
 export class RunnerHost {
@@ -109,6 +110,9 @@ export class RunnerHost {
   #watch: AgentWatch | null = null;
   /** Sessions that belong to other agents: what is said of them is rejected. */
   readonly #foreign = new Set<string>();
+  #ownsNothingSince: number | null = null;
+  /** The one session that it runs; null where it follows several. */
+  #only: string | null = null;
   #lost = 0;
   #endsFor = 'the runner was stopped';
   #endsInOrder = false;
@@ -196,8 +200,13 @@ export class RunnerHost {
     return this.over.aborted && !this.#endsInOrder ? String(this.over.reason) : null;
   }
 
-  async start(openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>): Promise<void> {
+  /** @param sessionId the one session that it runs, if it does not follow several */
+  async start(
+    openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>,
+    sessionId: string | null = null,
+  ): Promise<void> {
     const { outbox, logger } = this;
+    this.#only = sessionId;
     this.#open = await readOpenWork(outbox);
     await this.#desk.recall(outbox);
     await this.#ratio?.recall(outbox);
@@ -340,21 +349,22 @@ export class RunnerHost {
   }
 
   #rejected(rejected: Extract<OutboxNotice, { kind: 'quarantined' }>['rejected']): void {
-    const { agentId } = this;
-    if (rejected.some(({ code }) => code === 'agent_of_another_token')) {
-      this.#isOver(`the token is not for the agent ${agentId}; use one that is, or name its agent with --agent`);
-      return;
-    }
     for (const { code, sessionId } of rejected) {
       if (code === 'session_of_another_agent' && sessionId !== undefined) this.#foreign.add(sessionId);
     }
-    const [first, ...others] = this.#source?.sessions ?? [];
-    if (first === undefined || this.#options.carriesMany) return;
-    if ([first, ...others].some(({ sessionId }) => !this.#foreign.has(sessionId))) return;
-    const id = first.sessionId;
+    const only = this.#only;
+    if (only === null || !this.#foreign.has(only)) return;
     this.#isOver(
-      `the session ${id} belongs to another agent; name another one with --session, or its agent with --agent`,
+      `the session ${only} belongs to another agent; name another one with --session, or its agent with --agent`,
     );
+  }
+
+  /** Sessions of one that follows others' come one by one, so it is given time to find one of its own. */
+  #ownsNothing(isSo: boolean): void {
+    const now = performance.now();
+    this.#ownsNothingSince = isSo ? (this.#ownsNothingSince ?? now) : null;
+    if (this.#ownsNothingSince === null || now - this.#ownsNothingSince < OWNS_NOTHING_MS) return;
+    this.#isOver('all of its sessions belong to other agents; stop their runner first, or name its agent with --agent');
   }
 
   async #watchAgent(source: Source): Promise<void> {
@@ -430,6 +440,7 @@ export class RunnerHost {
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
     const own = sessions.filter(({ sessionId }) => !this.#foreign.has(sessionId));
+    if (!this.#options.carriesMany) this.#ownsNothing(own.length < sessions.length && own.length === 0);
     const records = own.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());
     this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} record(s) wait to be sent`);
