@@ -46,7 +46,7 @@ export class AgentWatch {
         const last = [...openWork()].map(([sessionId, open]) => [sessionId, atWork(open)] as const);
         log(`unreachable: ${outage.reason}`);
         await this.#set({ ...outage, last: Object.fromEntries(last) as Lost['last'] });
-        await close(outage.reason);
+        await close(outage.reason).catch((error: Error) => log(`what was open could not be closed: ${error.message}`));
       },
       onBack: async ({ since }) => {
         const now = Date.now();

@@ -41,7 +41,8 @@ export class Reachability {
   #outage: Outage | null;
   #isSaid = false;
   #hasAnswered = false;
-  #running: Promise<void> = Promise.resolve();
+  /** What is being told of an answer; a question that nobody waits for any more is left alone. */
+  #telling: Promise<void> = Promise.resolve();
 
   constructor(options: ReachabilityOptions) {
     this.#options = options;
@@ -55,12 +56,12 @@ export class Reachability {
   }
 
   start(): void {
-    this.#running = this.#run();
+    void this.#run();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    await this.#telling;
   }
 
   /** Asks once. */
@@ -76,7 +77,7 @@ export class Reachability {
       this.#hasAnswered = true;
       if (this.#isSaid) say('the agent answers again');
       this.#isSaid = false;
-      if (outage !== null) await onBack(outage);
+      if (outage !== null) await this.#tell(onBack(outage));
       return;
     }
     const { since, attempts } = this.#failing ?? { since: askedAt, attempts: 0 };
@@ -88,7 +89,12 @@ export class Reachability {
     }
     if (!isLost || outage !== null) return;
     this.#outage = { since, reason };
-    await onLost(this.#outage);
+    await this.#tell(onLost(this.#outage));
+  }
+
+  async #tell(telling: Promise<void>): Promise<void> {
+    this.#telling = telling;
+    await telling;
   }
 
   async #run(): Promise<void> {

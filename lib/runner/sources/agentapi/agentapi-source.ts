@@ -26,7 +26,8 @@ import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
  *
  * Ordering: messages are typed one after the other, each when the screen stands still and asks nothing.
  * Failure: the end of a stream is no end of anything: it is opened again, and what it replays is compared with what was
- * told. While it is refused, the server is polled instead. A message that was being posted when the runner was killed is looked for among the server's messages.
+ * told. While it is refused, the server is polled instead. A message that was being posted when the runner was killed is
+ * looked for among the server's messages.
  */
 export interface AgentApiSourceOptions {
   surroundings: SourceSurroundings;

@@ -97,8 +97,11 @@ export class AgUiSource implements Source {
   #listening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #unreachable: string | null = null;
-  /** Its tasks may have ended with it: those that it does not list once it is back are lost. */
-  #wasLost = false;
+  /**
+   * Its tasks may have ended with it: those that it does not list once it is back are lost. Null until it was asked for
+   * the first time.
+   */
+  #wasLost: boolean | null = null;
   #note: string | null;
 
   constructor(options: AgUiSourceOptions) {
@@ -182,6 +185,8 @@ export class AgUiSource implements Source {
   async reach(): Promise<string | null> {
     const why = await noAnswerAt(this.#options.url, this.#between.lastStatus);
     if (why === null && this.#wasLost) await this.#askTasks();
+    // Dead as the runner starts, it may be so since the one before: that had tasks, too.
+    this.#wasLost ??= why !== null;
     return why;
   }
 
@@ -370,8 +375,8 @@ export class AgUiSource implements Source {
   /** What the server knows of its tasks: after each connection, since ends may have been missed. */
   async #askTasks(): Promise<void> {
     const about = this.#around.openWork(this.#sessionId).tasks.map(({ id }) => id);
-    const isDeaf = () => this.#between.isMissing || this.#wasLost;
-    if (await this.#beside.tasks(about, isDeaf)) this.#wasLost = false;
+    const isDeaf = () => this.#between.isMissing || this.#wasLost === true;
+    if ((await this.#beside.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
     this.#around.changed();
   }
 

@@ -79,8 +79,12 @@ export class CodexSource implements Source {
   #provider: string | null = null;
   #trouble: string | null = null;
   #isPastSettled = false;
-  /** Why the operator's server is not connected to. */
+  /** Why the operator's server is not connected to, once that was tried. */
   #down: string | null = null;
+  #tried = () => {};
+  readonly #isTried = new Promise<void>((resolve) => {
+    this.#tried = resolve;
+  });
   /** What it was doing is closed. */
   #isToldGone = false;
   /** Why no other process would do better. */
@@ -108,7 +112,10 @@ export class CodexSource implements Source {
     });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };
-      this.reach = async () => this.#down;
+      this.reach = async () => {
+        await this.#isTried;
+        return this.#down;
+      };
     } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
       this.end = endOf(options.around);
@@ -233,6 +240,7 @@ export class CodexSource implements Source {
       const end = await this.#runOnce(async (connection) => {
         [failures, this.#down, this.#isToldGone] = [0, null, false];
         this.#trouble = null;
+        this.#tried();
         this.#around.changed();
         await this.#followAll(connection);
         return null;
@@ -240,6 +248,7 @@ export class CodexSource implements Source {
       if (this.#ending.signal.aborted) return;
       failures += 1;
       this.#down = end.reason;
+      this.#tried();
       const waitMs = retryMs('unavailable', failures, random());
       if (end.isServerGone) await this.lost(end.reason);
       this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;
