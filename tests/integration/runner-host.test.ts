@@ -31,7 +31,12 @@ let agents = 0;
 const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
 /** A runner around an agent that answers each message by repeating it. */
-async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {}, only?: null) {
+async function repeater(
+  sessionId?: string,
+  more: Partial<RunnerHostOptions> = {},
+  only?: null,
+  verbs: Partial<Source> = {},
+) {
   agents += 1;
   const agentId = `repeater-${agents}`;
   const session = sessionId ?? `repeated-${agents}`;
@@ -76,6 +81,7 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
       ]);
       return { state: 'delivered' };
     },
+    ...verbs,
     refusals: { interrupt: 'it only repeats' },
     end: async (...asked) => (around === null ? NOT_BEGUN : await endOf(around)(...asked)),
     close: async (deadlineMs, reason) => {
@@ -319,6 +325,25 @@ describe('a runner', () => {
     expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
   });
+});
+
+test('a session is unknown with its task lost while its agent can’t be reached, and goes on with it afterwards', async () => {
+  let answer: string | null = null;
+  const lost: string[] = [];
+  const { sessionId } = await repeater(undefined, { reach: { everyMs: 5, limitMs: 10 } }, undefined, {
+    reach: async () => answer,
+    lost: async (reason) => void lost.push(reason),
+  });
+  const tasks = async () => (await dashboard.request<TaskList>(`/sessions/${sessionId}/tasks`)).tasks;
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  answer = 'no answer at there';
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
+  const away = { isUnreachable: true, reason: 'no answer at there', last: 'waiting-on-background' };
+  expect(await session(sessionId)).toMatchObject({ state: 'unknown', away });
+  await settled(() => lost).toEqual(['no answer at there']);
+  answer = null;
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  expect(await session(sessionId)).toMatchObject({ away: null });
 });
 
 describe('a session that belongs to another agent', () => {

@@ -2,6 +2,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
+import { SessionRow } from '@/components/sessions/session-row';
 import { describeState, marksOf } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
@@ -82,5 +83,7 @@ test('an agent that can’t be reached is shown with since when and why, as text
     'No answer at http://h/a_b_c: ECONNREFUSED. What was running has been closed. Restart the agent',
   );
   expect(describeState(session)).toBe('Unreachable (last: working)');
+  const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');
+  expect(row).toContain('Unreachable since ');
   expect(marksOf(session)).toContainEqual({ kind: 'unreachable', text: 'Unreachable', since: 1_000 });
 });

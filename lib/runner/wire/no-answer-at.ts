@@ -4,6 +4,8 @@ import { shownUrl } from './shown-url';
 
 /** A machine that is gone refuses nothing: no answer within this time counts as one. */
 const WITHIN_MS = 3_000;
+/** A tunnel or a container's port accepts for a server that is gone, and closes again: a server waits to be asked. */
+const STAYS_MS = 300;
 /** Answers of a gateway whose server is gone. */
 const GATEWAY: ReadonlySet<number | null> = new Set([502, 503, 504]);
 
@@ -26,7 +28,9 @@ function refusalAt({ protocol, hostname, port }: URL): Promise<string | null> {
       socket.destroy();
       resolve(refusal);
     };
-    socket.once('connect', () => settle(null));
+    socket.once('connect', () => setTimeout(() => settle(null), STAYS_MS));
+    socket.once('end', () => settle('it closes each connection'));
+    socket.resume();
     socket.on('error', (error) =>
       settle(error.name === 'AbortError' ? `no connection within ${WITHIN_MS / 1_000} s` : connectionMessage(error)),
     );
