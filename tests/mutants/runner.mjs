@@ -26,6 +26,27 @@ export const RUNNER = [
     test: 'tests/unit/runner/append-plan.test.ts',
   },
   {
+    name: 'says of the outbox’s own lines that they were rejected',
+    file: 'lib/runner/outbox/delivery.ts',
+    find: 'return isOutboxLine(said) ? [] : [',
+    replace: 'return isOutboxLine({}) ? [] : [',
+    test: 'tests/unit/runner/outbox-acks.test.ts',
+  },
+  {
+    name: 'counts an agent as lost as soon as it does not answer',
+    file: 'lib/runner/host/reachability.ts',
+    find: 'this.#now() - since >= limitMs',
+    replace: 'limitMs > 0',
+    test: 'tests/unit/runner/reachability.test.ts',
+  },
+  {
+    name: 'takes an agent’s polled messages for stale while its stream is refused',
+    file: 'lib/adapters/agentapi/agentapi-adapter.ts',
+    find: 'this.#isDeaf = true;',
+    replace: '',
+    test: 'tests/unit/runner/agentapi-source.test.ts',
+  },
+  {
     name: 'keeps acknowledged records in the outbox',
     file: 'lib/runner/outbox/store.ts',
     find: "{ sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },",
