@@ -1,10 +1,10 @@
 import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { readAttachments } from '@/lib/protocol/attachments';
-import { type Fields, isObject, listOf } from '@/lib/protocol/fields';
+import { type Fields, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import { isId } from '@/lib/protocol/is-id';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { isPosition } from '@/lib/protocol/position';
-import { idList, idOrNull } from './event-fields';
+import { caption, idList, idOrNull } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
@@ -45,6 +45,11 @@ function triggerOf(said: Fields): TurnTrigger {
     .flatMap((id, at) => (isId(id) ? [{ id, at }] : []));
   const trigger: TurnTrigger = { kind, taskIds: tasks.map(({ id }) => id) };
   if (said.wokenBy === 'interlude') trigger.wokenBy = said.wokenBy;
+  if (kind === 'timer') {
+    const reason = caption(textOf(said.reason));
+    if (reason !== null) trigger.reason = reason;
+    if (typeof said.setAt === 'number' && Number.isFinite(said.setAt)) trigger.setAt = said.setAt;
+  }
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = said[key];
     // by the place of the task, of which some may be left out

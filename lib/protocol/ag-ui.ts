@@ -119,6 +119,10 @@ export interface TurnTrigger {
   taskIds: string[];
   /** The runs of those tasks, index by index, where the agent names them. */
   taskRunIds?: (string | null)[];
+  /** For a timer: why the agent set it, in its own words. */
+  reason?: string;
+  /** For a timer: when the agent set it, epoch milliseconds. */
+  setAt?: number;
   /** `interlude`: the agent is not told of such ends, so Interlude began the turn for it, as people asked. */
   wokenBy?: 'interlude';
   /**

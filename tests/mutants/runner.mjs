@@ -26,6 +26,27 @@ export const RUNNER = [
     test: 'tests/unit/runner/append-plan.test.ts',
   },
   {
+    name: 'says of the outbox’s own lines that they were rejected',
+    file: 'lib/runner/outbox/delivery.ts',
+    find: 'return isOutboxLine(said) ? [] : [',
+    replace: 'return isOutboxLine({}) ? [] : [',
+    test: 'tests/unit/runner/outbox-acks.test.ts',
+  },
+  {
+    name: 'counts an agent as lost as soon as it does not answer',
+    file: 'lib/runner/host/reachability.ts',
+    find: 'this.#now() - since >= limitMs',
+    replace: 'limitMs > 0',
+    test: 'tests/unit/runner/reachability.test.ts',
+  },
+  {
+    name: 'takes an agent’s polled messages for stale while its stream is refused',
+    file: 'lib/adapters/agentapi/agentapi-adapter.ts',
+    find: 'this.#isDeaf = true;',
+    replace: '',
+    test: 'tests/unit/runner/agentapi-source.test.ts',
+  },
+  {
     name: 'keeps acknowledged records in the outbox',
     file: 'lib/runner/outbox/store.ts',
     find: "{ sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },",
@@ -108,6 +129,20 @@ export const RUNNER = [
     file: 'lib/runner/sources/hooks/held-permissions.ts',
     find: '&& held.tool === tool && held.input === jsonOf(input);',
     replace: '&& held.tool === tool;',
+    test: 'tests/unit/runner/stop-hook.test.ts',
+  },
+  {
+    name: 'takes a question of a terminal for one about a call with another input',
+    file: 'lib/adapters/claude/transcript-asks.ts',
+    find: 'String(written) === String(read) ? ALIKE : OTHER;',
+    replace: "String(written) !== '' ? ALIKE : OTHER;",
+    test: 'tests/unit/adapters/claude-transcript.test.ts',
+  },
+  {
+    name: 'approves the plan of a terminal in a way that it ignores',
+    file: 'lib/runner/sources/hooks/held-permissions.ts',
+    find: '...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting',
+    replace: '...lasting',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
   {

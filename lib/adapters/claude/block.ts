@@ -15,6 +15,12 @@ export interface Block {
   /** The whole message has come, so the stream has nothing new to say. */
   whole: boolean;
   toolName: string;
+  /** The model's id of a tool call. One that it uses again within a turn is another call, with an id of our own. */
+  callId: string | null;
+  /** The arguments of a whole tool call, as JSON. */
+  input: string | null;
+  /** Its result has come. */
+  isAnswered: boolean;
   parentMessageId: string;
 }
 

@@ -73,10 +73,16 @@ export class Lane {
     else this.#wholeText(message, 'text', standIn(content), rawIfSmall(content));
   }
 
-  /** Ends the tool call before its result. */
-  endTool(toolCallId: string): void {
-    for (const message of this.#messages.values())
-      for (const block of message.blocks) if (block.kind === 'tool' && block.id === toolCallId) this.#end(block);
+  /**
+   * Ends the tool call before its result.
+   * @returns the id of the call that this result belongs to: the oldest under the model's id that has none
+   */
+  endTool(callId: string): string {
+    const block = this.#calls(callId).find(({ isAnswered }) => !isAnswered);
+    if (block === undefined) return callId;
+    this.#end(block);
+    block.isAnswered = true;
+    return block.id;
   }
 
   /** Ends everything that is open. */
@@ -97,7 +103,7 @@ export class Lane {
     const message = this.#open();
     if (this.#streamed(index) !== undefined) return;
     if (kind === 'tool') {
-      const block = this.#tool(message, content);
+      const block = this.#tool(message, content, null);
       if (block !== null) block.streamIndex = index;
       return;
     }
@@ -139,10 +145,11 @@ export class Lane {
   }
 
   #wholeTool(message: ApiMessage, content: Fields): void {
-    const block = this.#tool(message, content);
+    const args = JSON.stringify(content.input ?? {});
+    const block = this.#tool(message, content, args);
     if (block === null || block.whole) return;
     block.whole = true;
-    const args = JSON.stringify(content.input ?? {});
+    block.input = args;
     if (block.phase === 'told') {
       if (block.shown === '') this.#say(block, args);
       // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
@@ -152,14 +159,17 @@ export class Lane {
     block.shown = '';
   }
 
-  #tool(message: ApiMessage, content: Fields): Block | null {
-    const id = textOf(content.id);
-    if (id === null) return null;
-    for (const known of this.#messages.values()) {
-      const block = known.blocks.find((candidate) => candidate.kind === 'tool' && candidate.id === id);
-      if (block !== undefined) return block;
-    }
-    const block = this.#add(message, 'tool', id);
+  /** @param input the arguments of a whole call; null for one that is being streamed */
+  #tool(message: ApiMessage, content: Fields, input: string | null): Block | null {
+    const callId = textOf(content.id);
+    if (callId === null) return null;
+    const known = this.#calls(callId);
+    const last = known.at(-1);
+    const isOther = last?.isAnswered === true && !message.blocks.includes(last);
+    const differs = last?.whole === true && input !== null && input !== last.input;
+    if (last !== undefined && !isOther && !differs) return last;
+    const block = this.#add(message, 'tool', last === undefined ? callId : `${callId}~${this.#named++}`);
+    block.callId = callId;
     block.toolName = textOf(content.name) ?? 'tool';
     const before = message.blocks.findLast((candidate) => candidate.kind === 'text' && candidate.phase !== 'unsaid');
     block.parentMessageId = before?.id ?? message.base;
@@ -188,6 +198,11 @@ export class Lane {
     if (block.phase === 'told' || block.whole) block.phase = 'ended';
   }
 
+  /** The calls under one id of the model's, oldest first. */
+  #calls(callId: string): Block[] {
+    return [...this.#messages.values()].flatMap(({ blocks }) => blocks.filter((block) => block.callId === callId));
+  }
+
   #streamed(index: number | null): Block | undefined {
     return this.#current?.blocks.find((block) => block.streamIndex === index);
   }
@@ -202,6 +217,9 @@ export class Lane {
       stopped: false,
       whole: false,
       toolName: '',
+      callId: null,
+      input: null,
+      isAnswered: false,
       parentMessageId: '',
     };
     message.blocks.push(block);

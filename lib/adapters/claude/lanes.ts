@@ -91,13 +91,13 @@ export class Lanes {
   #toolResult(message: Fields, block: Fields): ToolResult | null {
     const toolUseId = textOf(block.tool_use_id);
     if (toolUseId === null || typeof block.type !== 'string' || !block.type.endsWith('tool_result')) return null;
-    this.#lane(message).endTool(toolUseId);
+    const toolCallId = this.#lane(message).endTool(toolUseId);
     const text = resultText(block.content);
     const isError = block.is_error === true;
     this.#as(this.#speaker(message))({
       type: 'TOOL_CALL_RESULT',
       messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`,
-      toolCallId: toolUseId,
+      toolCallId,
       content: text,
       role: 'tool',
       ...(isError ? { isError } : {}),

@@ -16,6 +16,16 @@ export interface CallResult {
   verdict: Verdict | null;
 }
 
+/** Asks a question. Requests of all other tools are permissions. */
+export const QUESTION_TOOL = 'AskUserQuestion';
+/** Asks for approval of a plan. */
+export const PLAN_TOOL = 'ExitPlanMode';
+
+const TITLES: ReadonlyMap<string, string> = new Map([
+  [QUESTION_TOOL, 'A question'],
+  [PLAN_TOOL, 'Approve the plan'],
+]);
+
 /** Most results that are kept for a request that is heard of later. */
 const MAX_RESULTS = 64;
 
@@ -50,7 +60,7 @@ export class Requests {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
     if (id === null || this.#open.has(id)) return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
-    const question = tool === 'AskUserQuestion';
+    const question = tool === QUESTION_TOOL;
     this.#open.set(id, { id, question, subagent: textOf(request.agentID) !== null, wentOn: false, failedWith: null });
     const value: RequestOpenedValue = compact({
       request_id: id,
@@ -141,7 +151,30 @@ export class Requests {
 function titleOf(request: Fields, tool: string | null, question: boolean): string {
   const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
   const said = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
-  return said ?? `Use ${textOf(request.displayName) ?? tool ?? 'a tool'}`;
+  return said ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
+}
+
+/** The title of a request that brings none. */
+export function toolTitle(tool: string, displayName: string | null = null): string {
+  return TITLES.get(tool) ?? `Use ${displayName ?? tool}`;
+}
+
+/**
+ * Adds a person's answers to the input of AskUserQuestion, as the terminal does: by the text of each question, several
+ * choices joined by ", ". An answer may name its question by the header.
+ */
+export function answeredInput(input: Fields, said: Record<string, string | string[]>): Fields {
+  const questions = listOf(input.questions).map(fieldsOf);
+  const answers = Object.entries(said).map(([name, answer]) => {
+    const named = questions.find(({ question, header }) => question === name || header === name);
+    return [textOf(named?.question) ?? name, Array.isArray(answer) ? answer.join(', ') : answer];
+  });
+  return { ...input, answers: Object.fromEntries(answers) };
+}
+
+/** All answers in one line. */
+export function answerText(said: Record<string, string | string[]>): string {
+  return Object.values(said).flat().join(', ');
 }
 
 /** Reasons for which a tool was not run without a decision about it. */

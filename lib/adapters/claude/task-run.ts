@@ -19,6 +19,8 @@ export interface TaskRun {
   /** Whether `background_tasks_changed` has listed it, and whether the last one did. */
   listed: 'never' | 'yes' | 'no longer';
   startedInRun: string | null;
+  /** Epoch milliseconds. */
+  startedAt: number;
 }
 
 export const STATUSES: ReadonlyMap<unknown, Status> = new Map([

@@ -21,14 +21,19 @@ const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
 export class Tasks {
   readonly #emit: Emit;
   readonly #currentRun: () => string | null;
+  readonly #now: () => number;
   readonly #byId = new Map<string, TaskRun[]>();
   /** Entries of `background_tasks_changed` that were seen once, without a start of their task. */
   readonly #unstarted = new Set<string>();
 
-  /** @param currentRun the run of the open turn: the one that starts a task */
-  constructor(emit: Emit, currentRun: () => string | null) {
+  /**
+   * @param currentRun the run of the open turn: the one that starts a task
+   * @param now epoch milliseconds of the message that is read
+   */
+  constructor(emit: Emit, currentRun: () => string | null, now: () => number) {
     this.#emit = emit;
     this.#currentRun = currentRun;
+    this.#now = now;
   }
 
   /** @returns whether the message became a task event: one about a task that is not shown does not */
@@ -100,6 +105,20 @@ export class Tasks {
   }
 
   /**
+   * A notification without a status: an event of a task that goes on, such as a line that a monitor waits for.
+   * @returns the news, of which some turn will be told; null if the task is not running, or not shown
+   */
+  reported(message: Fields): TaskEnd | null {
+    const task = this.#find(message);
+    if (task === null || !task.shown || task.phase === 'ended') return null;
+    const event = textOf(message.event);
+    const summary = event ?? textOf(message.summary) ?? undefined;
+    this.#emit(custom(CUSTOM.taskProgress, this.#value(task, { summary })));
+    if (event !== null) this.#emit(custom(CUSTOM.taskOutput, { ...this.#value(task, {}), text: `${event}\n` }));
+    return endOf(task, false);
+  }
+
+  /**
    * `background_tasks_changed` replaces the whole set.
    * The notification of a task that leaves it came before; a task listed twice without a start has lost its start.
    */
@@ -126,13 +145,19 @@ export class Tasks {
   }
 
   /**
-   * The process is gone: nothing will tell how its tasks ended.
+   * The process is gone: nothing will report how its tasks ended.
    * @param how `ended by SIGKILL`; null if that is not known
+   * @param before only tasks that started before this time, epoch milliseconds
    */
-  processEnded(how: string | null): void {
+  processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
     const why = `The agent’s process has gone${how === null ? '' : ` (${how})`}, and nothing told how this ended.`;
-    for (const task of this.#all()) this.#infer(task, task.patched ?? 'lost', why);
+    for (const task of this.#all()) if (task.startedAt < before) this.#infer(task, task.patched ?? 'lost', why);
     this.#unstarted.clear();
+  }
+
+  /** Tasks that the agent no longer lists, without a report of how they ended. */
+  lost(ids: readonly string[]): void {
+    for (const task of this.#all()) if (ids.includes(task.id)) this.#infer(task, task.patched ?? 'lost', NOT_TOLD);
   }
 
   endOfRun(runId: string): TaskEnd | null {
@@ -214,6 +239,7 @@ export class Tasks {
       patched: null,
       listed: this.#unstarted.delete(keyOf(message)) ? 'yes' : 'never',
       startedInRun: this.#currentRun(),
+      startedAt: this.#now(),
     };
     this.#byId.set(id, [...(this.#byId.get(id) ?? []), task]);
     return task;

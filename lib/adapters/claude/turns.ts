@@ -1,4 +1,4 @@
-import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import type { Emit } from '../emit';
 import { originRun, otherTrigger, userMessageIds } from './attribution';
@@ -7,8 +7,16 @@ import { outcomeOf, resultSummary, type TurnOutcome } from './turn-outcome';
 
 /** `held`: an init came that names no user message. Nothing is shown until something happens: the turn may be empty. */
 type TurnPhase = 'idle' | 'held' | 'open';
-type TurnInput = 'user-init' | 'bare-init' | 'request' | 'content' | 'result' | 'foreign-result' | 'exit';
-type Step = 'open' | 'close' | 'abandon' | 'swallow' | 'exit';
+type TurnInput =
+  | 'user-init'
+  | 'joining-init'
+  | 'bare-init'
+  | 'request'
+  | 'content'
+  | 'result'
+  | 'foreign-result'
+  | 'exit';
+type Step = 'open' | 'join' | 'close' | 'abandon' | 'swallow' | 'exit';
 
 /**
  * A turn goes from `init` to `result` (Agent SDK 0.3.329). A `foreign-result` is empty, or names a cause other than the
@@ -17,6 +25,7 @@ type Step = 'open' | 'close' | 'abandon' | 'swallow' | 'exit';
 const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly Step[]]>> = {
   idle: {
     'user-init': ['open', ['open']],
+    'joining-init': ['open', ['open']],
     'bare-init': ['held', []],
     request: ['idle', []],
     content: ['open', ['open']],
@@ -26,6 +35,7 @@ const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly
   },
   held: {
     'user-init': ['open', ['open']],
+    'joining-init': ['open', ['open']],
     'bare-init': ['held', []],
     request: ['open', ['open']],
     content: ['open', ['open']],
@@ -35,6 +45,7 @@ const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly
   },
   open: {
     'user-init': ['open', ['abandon', 'open']],
+    'joining-init': ['open', ['join']],
     'bare-init': ['held', ['abandon']],
     request: ['open', []],
     content: ['open', []],
@@ -105,7 +116,10 @@ export class Turns {
     if (ids.length > 0) this.#initsNameMessages = true;
     const repeated =
       this.#open !== null && ids.length > 0 && ids.every((id) => this.#open?.userMessageIds.includes(id));
-    if (!repeated) this.#take(ids.length > 0 ? 'user-init' : 'bare-init', message);
+    if (repeated) return;
+    // A prompt that is drained together with a notification, or another prompt, is answered with it.
+    const joins = message.joins === true && this.#open?.spoke === false;
+    this.#take(ids.length === 0 ? 'bare-init' : joins ? 'joining-init' : 'user-init', message);
   }
 
   /** The main thread asks the model (`request`), or says or does something (`content`). */
@@ -148,6 +162,7 @@ export class Turns {
     swallow: (result) => {
       if (fieldsOf(result.origin).kind === 'task-notification') this.#around.ends.swallow(originRun(result));
     },
+    join: (message) => this.#join(message),
     close: (result) => {
       const turn = this.#open;
       if (turn === null) return;
@@ -162,6 +177,18 @@ export class Turns {
     exit: ({ isAsked }) => this.#finish(isAsked === true ? { kind: 'cancelled' } : EXITED),
   };
 
+  /** The open turn answers people as well as what woke it: it becomes a user turn. */
+  #join(message: Fields): void {
+    const turn = this.#open;
+    if (turn === null) return;
+    const { ends, emit, sessionId } = this.#around;
+    ends.joined();
+    turn.kind = 'user';
+    this.#name(turn, userMessageIds(message));
+    const interlude = { turn: turn.kind, userMessageIds: [...turn.userMessageIds] };
+    emit({ type: 'RUN_STARTED', threadId: sessionId, runId: turn.runId, metadata: { interlude } });
+  }
+
   #begin(message: Fields): void {
     const { sessionId, newRunId, emit, ends } = this.#around;
     const named = userMessageIds(message);
@@ -174,7 +201,7 @@ export class Turns {
     this.#open = turn;
     this.#name(turn, answers);
     const parent = kind === 'user' ? null : (guess.find((end) => end.startedInRun !== null)?.startedInRun ?? null);
-    const trigger = guess.length > 0 ? taskTrigger(guess) : ({ kind: 'unknown', taskIds: [] } satisfies TurnTrigger);
+    const trigger = guess.length > 0 ? taskTrigger(guess) : otherTrigger(message);
     emit({
       type: 'RUN_STARTED',
       threadId: sessionId,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 
 /**
@@ -32,6 +33,7 @@ export async function writeControlFile(path: string, { url, secret, pid }: Contr
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const text = [`# ${url} ${pid}`, `header = "authorization: Bearer ${secret}"`, 'noproxy = "*"', ''].join('\n');
   const partial = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  removeLeftDrafts(path, /^(\d+)\.[0-9a-f]{8}$/);
   try {
     await writeFile(partial, text, { mode: 0o600, flag: 'wx' });
     await rename(partial, path);

@@ -36,6 +36,17 @@ export interface Source extends Verbs {
   caughtUp?(sessionId: string): Promise<void>;
   /** The agent has replied to a message with a tool: it need not be put before it any more. */
   replied?(sessionId: string, messageId: string): void;
+  /**
+   * Of agents that the runner did not start: why the agent's address does not answer now, as part of a sentence; null if
+   * it does, however slowly. The host asks every few seconds.
+   */
+  reach?(): Promise<string | null>;
+  /**
+   * The address has not answered for so long that the agent counts as unreachable: closes what is open. The source goes
+   * on trying, and what comes afterwards is told as always.
+   * @param reason what `reach` has said
+   */
+  lost?(reason: string): Promise<void>;
 }
 
 /** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */

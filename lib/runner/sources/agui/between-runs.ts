@@ -42,6 +42,7 @@ export class BetweenRuns {
   #isOpen = false;
   #deafness: string | null = null;
   #isMissing = false;
+  #lastStatus: number | null = null;
 
   constructor(options: BetweenRunsOptions) {
     this.#options = options;
@@ -55,6 +56,11 @@ export class BetweenRuns {
   /** The server has no such stream. */
   get isMissing(): boolean {
     return this.#isMissing;
+  }
+
+  /** Of the newest answer that was no stream. */
+  get lastStatus(): number | null {
+    return this.#lastStatus;
   }
 
   /** Resolves once the signal has fired. */
@@ -97,6 +103,7 @@ export class BetweenRuns {
         if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
+        this.#lastStatus = null;
         this.#deafness = null;
         onOpened(new URL(url).pathname, isOwn);
         onChanged();
@@ -113,6 +120,7 @@ export class BetweenRuns {
     const before = this.#deafness;
     const tried = addresses.events.map(({ url }) => shownUrl(url));
     this.#isMissing = status !== null && MISSING.has(status);
+    this.#lastStatus = status;
     if (this.#isMissing) {
       this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
     } else if (status === 401 || status === 403) {
