@@ -14,8 +14,8 @@ import { type CallMade, type CallTool, refused, type ToolAnswer, type ToolName }
 export type Door = Pick<ControlFile, 'url' | 'secret'>;
 
 const WITHIN_MS = 5_000;
-const NO_RUNNER = 'Interlude’s runner of this agent is not running, so nobody was told. Go on without it.';
-const NO_ANSWER = 'Interlude’s runner does not answer, so nobody may have been told. Go on without it.';
+const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Go on without it.';
+const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Go on without it.';
 const SEVERAL_RUNNERS =
   'Interlude refused: more than one runner follows this agent, so its session is not certain. Go on without it.';
 
