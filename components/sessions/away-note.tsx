@@ -2,10 +2,10 @@
 
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
-import { isUnderWay } from '@/lib/protocol/session-standing';
+import { isLost, isUnderWay } from '@/lib/protocol/session-standing';
 import { shellWord } from '@/lib/protocol/shell-word.mjs';
 import { Evidence } from './away-evidence';
 import { useCommandSetting } from './command-setting';
@@ -23,7 +23,14 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
           <Glyph name="lost" className="relative top-[1.5px]" />
           <span className="min-w-0">
             <span className="font-medium text-ink">{titleOf(away)}</span> <Evidence away={away} />.{' '}
-            <span className="text-ink-2">{meaningOf(session, away)}</span>
+            <span className="text-ink-2 [overflow-wrap:anywhere]">
+              {away.isUnreachable && away.reason !== undefined && (
+                <>
+                  <Words text={`${away.reason.charAt(0).toUpperCase()}${away.reason.slice(1)}`} />.{' '}
+                </>
+              )}
+              {meaningOf(session, away)}
+            </span>
           </span>
         </p>
         {command !== null && (
@@ -40,12 +47,18 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-function titleOf({ agentGoesOn, isSilent }: SessionAway): string {
+function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
+  if (isUnreachable) return 'Agent unreachable';
   if (agentGoesOn) return 'Nobody watches its terminal';
   return isSilent ? 'Its agent is silent' : 'Its runner has gone';
 }
 
-function meaningOf(session: SessionSummary, { agentGoesOn, isSilent }: SessionAway): string {
+function meaningOf(session: SessionSummary, away: SessionAway): string {
+  const { agentGoesOn, isSilent, isUnreachable } = away;
+  if (isUnreachable) {
+    const closed = isLost(session) ? 'What was running has been closed. ' : '';
+    return `${closed}Restart the agent where it runs. The session continues once it answers.`;
+  }
   if (agentGoesOn) return 'The agent goes on there; what it does is told here once it is watched again.';
   if (isUnderWay(session)) {
     return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;

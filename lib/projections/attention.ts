@@ -3,6 +3,7 @@ import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
 import { failedSince, failureReason, isLost, isSeen } from '@/lib/protocol/session-standing';
+import { outageOf } from '@/lib/protocol/told-of-agent';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */
@@ -23,8 +24,13 @@ export function attentionOfSession(session: SessionSummary, requests: readonly O
 }
 
 /** What of an agent needs a person, apart from its sessions. */
-export function attentionOfAgent({ id, insightCount, parkedCount }: AgentSummary): Attention[] {
+export function attentionOfAgent({ id, insightCount, parkedCount, status }: AgentSummary): Attention[] {
   const found: Attention[] = [];
+  const outage = outageOf(status);
+  // What was in the middle of something has an item of its own.
+  if (outage !== null && !outage.wasAtWork) {
+    found.push(about('lost-contact', [id], { title: outage.reason, version: outage.since }));
+  }
   if (insightCount > 0) found.push(about('hook-failure', [id], { count: insightCount, version: insightCount }));
   if (parkedCount > 0) found.push(about('parked', [id], { count: parkedCount, version: parkedCount }));
   return found;

@@ -179,7 +179,7 @@ function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): voi
   const known = draft.find('tool-call', textOf(event.toolCallId));
   if (known === undefined || known.result === null || known.position === position) return;
   if (interludeOf(event).ofSnapshot === undefined)
-    draft.replace(known, { ...known, id: `${known.id}~${known.position}` });
+    draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
 }
 
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));

@@ -290,7 +290,8 @@ const GONE: Partial<Record<SessionState, string>> = {
   'waiting-on-background': 'while it waited for its tasks',
 };
 
-function whyUnknown({ agentGoesOn, isSilent }: SessionAway, last: SessionState): string {
+function whyUnknown({ agentGoesOn, isSilent, isUnreachable, reason }: SessionAway, last: SessionState): string {
+  if (isUnreachable) return reason === undefined ? 'the agent is unreachable' : `the agent is unreachable: ${reason}`;
   if (agentGoesOn) return 'nobody watches its terminal: start the companion of its hooks there again';
   const when = GONE[last];
   const what = isSilent ? 'it has fallen silent' : 'its runner has gone';

@@ -208,7 +208,7 @@ export interface ArrangementAnswer {
   position: Position;
 }
 
-/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent. */
+/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent, or can't be reached. */
 export interface SessionAway {
   /** When it was missed, on the server's clock. */
   since: number;
@@ -218,7 +218,11 @@ export interface SessionAway {
   agentGoesOn: boolean;
   /** Its agent has no stream of commands that could end: it has sent nothing for too long. */
   isSilent?: true;
-  /** What it was when it was last heard of, where what it waited for has been given up since. */
+  /** Its runner is there and can't reach the agent, which it did not start. `since` is when it first tried in vain. */
+  isUnreachable?: true;
+  /** Why the agent can't be reached, in its runner's words. */
+  reason?: string;
+  /** What it was when it was last heard of, where that has been given up or closed since. */
   last?: SessionState;
 }
 

@@ -18,7 +18,7 @@ import { say } from '../../lib/launch/say.mjs';
  */
 export const REAL_AGENTS = {
   node22: { spec: `node-${process.platform}-${process.arch}@22.23.3`, megabytes: 185 },
-  codex: { spec: '@openai/codex@0.169.0', megabytes: 404 },
+  codex: { spec: '@openai/codex@0.171.0', megabytes: 404 },
   opencode: { spec: 'opencode-ai@1.18.33', megabytes: 354 },
   'claude-acp': { spec: '@agentclientprotocol/claude-agent-acp@0.100.0', megabytes: 392 },
   qwen: { spec: '@qwen-code/qwen-code@0.24.4', megabytes: 144 },

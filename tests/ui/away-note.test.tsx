@@ -2,6 +2,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
+import { SessionRow } from '@/components/sessions/session-row';
+import { describeState, marksOf } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { AgentSummary } from '@/lib/protocol/read-models';
@@ -60,4 +62,28 @@ test.each([
   ['a folder that breaks the line', { status: { cwd: '/tmp/\nrm' } }, 'session-1'],
 ])('of %s no command is shown', (_what, agent, id) => {
   expect(commandFor(agent, id)).toBeUndefined();
+});
+
+test('an agent that can’t be reached is shown with since when and why, as text', () => {
+  const outage = { ...away, isUnreachable: true as const, reason: 'no answer at http://h/a_b_c: ECONNREFUSED' };
+  const evidence = { rule: 3, source: 'connection', observedAt: 1_000, last: 'working' } as const;
+  const session = aSession({ state: 'unknown', away: outage, evidence });
+  const markup = renderToStaticMarkup(
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        <CommandSettingProvider setting="">
+          <AwayNote session={session} agent={null} />
+        </CommandSettingProvider>
+      </LivenessProvider>
+    </NowProvider>,
+  );
+  const text = markup.replaceAll(/<[^>]*>/g, '');
+  expect(text).toContain('Agent unreachable since ');
+  expect(text).toContain(
+    'No answer at http://h/a_b_c: ECONNREFUSED. What was running has been closed. Restart the agent',
+  );
+  expect(describeState(session)).toBe('Unreachable (last: working)');
+  const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');
+  expect(row).toContain('Unreachable since ');
+  expect(marksOf(session)).toContainEqual({ kind: 'unreachable', text: 'Unreachable', since: 1_000 });
 });

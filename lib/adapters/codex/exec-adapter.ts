@@ -10,7 +10,7 @@ import { keptValue } from './kept-value';
  * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
  * mentioned again, so its end is unknown.
  *
- * @see `codex exec --json`, @openai/codex 0.169.0
+ * @see `codex exec --json`, @openai/codex 0.171.0
  */
 export class ExecAdapter implements WireAdapter {
   readonly dueAt = null;

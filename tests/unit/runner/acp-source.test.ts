@@ -214,6 +214,23 @@ describe('an agent that dies', () => {
 });
 
 describe('setting up', () => {
+  test.each([
+    ['new', null],
+    ['load', SESSION],
+  ])('gives the agent Interlude’s tools with session/%s', async (how, nativeId) => {
+    const agent = await PlayedAcpAgent.open({ past: [] });
+    const around = new MemorySurroundings();
+    const server = { name: 'interlude', command: 'node', args: ['mcp'] };
+    const toolServer = (sessionId: string) => ({ ...server, env: { TICKET: `of ${sessionId}` } });
+    Object.assign(around, { toolServer });
+    const memory = { sessionId: ID, nativeId, note: null, cwd: process.cwd(), pid: null, running: false };
+    const source = await open(agent, around, { memory });
+    await source.start();
+    onTestFinished(() => source.close(0, 'the test is over'));
+    const mcpServers = [{ ...server, env: [{ name: 'TICKET', value: `of ${ID}` }] }];
+    await expect.poll(() => agent.of(`session/${how}`)[0]?.params).toMatchObject({ mcpServers });
+  });
+
   const wantsKey = {
     authMethods: [
       { id: 'oauth', name: 'Log in with Google' },

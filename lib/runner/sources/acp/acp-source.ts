@@ -331,14 +331,17 @@ export class AcpSource implements Source {
 
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
     const { env, mode, model, auth, command, mustLoad = false, patienceMs = PATIENCE_MS } = this.#options;
-    const { nativeId, cwd } = this.#memory;
+    const { nativeId, cwd, sessionId } = this.#memory;
+    const toolServer = this.#around.toolServer(sessionId);
     const impatient = setTimeout(() => {
       const what = `${command[0]} has opened no session for ${patienceMs / 1000} s: see whether it speaks ACP on its stdin and stdout, and waits for nothing else`;
       this.#around.log('warn', what);
       this.#troubled(what);
     }, patienceMs);
     try {
-      return await openSession(connection, this.#adapter, { nativeId, mustLoad, cwd, mode, model, auth, env });
+      return await openSession(connection, this.#adapter, {
+        ...{ nativeId, mustLoad, cwd, mode, model, auth, env, toolServer },
+      });
     } finally {
       clearTimeout(impatient);
       this.#troubled(null);

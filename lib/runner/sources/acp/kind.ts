@@ -100,6 +100,7 @@ export const kind: RunnerKind = {
         return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
+      callers: { by: 'ticket' },
       endWithinMs,
       async open({ agentId, outbox, record, workspaceNote }) {
         const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);

@@ -3,6 +3,7 @@ import type { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
 import { AIR_CAPABILITIES, RAW_MESSAGES } from '@/lib/adapters/acp/claude-extras';
 import type { Choice } from '@/lib/adapters/acp/settings';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
+import type { ToolServer } from '@/lib/runner/mcp/tool-server';
 import { RUNNER_VERSION } from '@/lib/runner/version';
 import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompt-blocks';
@@ -24,6 +25,8 @@ export interface SessionWanted {
   /** By which method to sign in. */
   auth?: string | undefined;
   env: Record<string, string | undefined>;
+  /** With Interlude's tools. */
+  toolServer?: ToolServer | null;
 }
 
 export interface OpenedSession {
@@ -113,10 +116,10 @@ const EXTRAS = { claudeCode: { emitRawSDKMessages: RAW_MESSAGES } };
 async function theSession(
   connection: AcpConnection,
   capabilities: Fields,
-  { nativeId, mustLoad, cwd }: SessionWanted,
+  { nativeId, mustLoad, cwd, toolServer }: SessionWanted,
   signIn: SignIn,
 ): Promise<Pick<OpenedSession, 'nativeId' | 'how' | 'notLoaded'> | null> {
-  const about = { cwd, mcpServers: [], _meta: EXTRAS };
+  const about = { cwd, mcpServers: mcpServers(toolServer), _meta: EXTRAS };
   let notLoaded: string | null = null;
   if (nativeId !== null) {
     const [method, how] =
@@ -140,6 +143,12 @@ async function theSession(
   if (answer.error !== null) throw new SetupError(`the agent opened no session: ${answer.error.message}`);
   if (created === null) throw new SetupError('the agent opened a session without saying which');
   return { nativeId: created, how: 'new', notLoaded };
+}
+
+/** @see ACP v1, McpServer: each agent has to take one on stdio */
+function mcpServers(server: ToolServer | null | undefined) {
+  if (!server) return [];
+  return [{ ...server, env: Object.entries(server.env).map(([name, value]) => ({ name, value })) }];
 }
 
 interface AuthMethod {

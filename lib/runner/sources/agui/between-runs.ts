@@ -52,6 +52,7 @@ export class BetweenRuns {
   #wasEverOpen = false;
   /** When the stream broke that was open last, and whether opening it again has failed since. */
   #unheard: { since: number; hasFailed: boolean } | null = null;
+  #lastStatus: number | null = null;
 
   constructor(options: BetweenRunsOptions) {
     this.#options = options;
@@ -69,6 +70,11 @@ export class BetweenRuns {
   /** The server has no such stream. */
   get isMissing(): boolean {
     return this.#isMissing;
+  }
+
+  /** Of the newest answer that was no stream. */
+  get lastStatus(): number | null {
+    return this.#lastStatus;
   }
 
   /** Resolves once the signal has fired. */
@@ -111,6 +117,7 @@ export class BetweenRuns {
         if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
+        this.#lastStatus = null;
         this.#deafness = null;
         this.#wasEverOpen = true;
         onOpened(new URL(url).pathname, isOwn, this.#endUnheard());
@@ -137,6 +144,7 @@ export class BetweenRuns {
     const before = this.#deafness;
     const tried = addresses.events.map(({ url }) => shownUrl(url));
     this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
+    this.#lastStatus = status;
     if (this.#isMissing) {
       this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
     } else if (status === 401 || status === 403) {

@@ -72,6 +72,7 @@ export const kind: RunnerKind = {
       agentId: `terminals@${hostname().split('.')[0]}`,
       isAlone: true,
       controlFile: () => controlFile,
+      callers: { by: 'process', client: /^claude/i },
       endWithinMs: 0,
       async open({ agentId, logger }) {
         const other = await readControlFile(controlFile);
