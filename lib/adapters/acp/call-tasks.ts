@@ -81,9 +81,8 @@ export class CallTasks {
   }
 
   /** A call has given its result. @param wasLeft its turn had ended before it */
-  callEnded({ call, text, rawOutput, isError, isBackground }: CallEnd, wasLeft: boolean): void {
-    const { exit_code, type } = fieldsOf(rawOutput);
-    const exitCode = typeof exit_code === 'number' ? exit_code : null;
+  callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
+    const { type } = fieldsOf(rawOutput);
     if (wasLeft && this.#writer.runs(call.id)) {
       const status = isError || (exitCode ?? 0) !== 0 ? 'failed' : 'completed';
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });

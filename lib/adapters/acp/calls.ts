@@ -1,6 +1,6 @@
 import type { FileEdit } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 import type { Speaker } from '../writer/speaker';
@@ -28,6 +28,7 @@ export interface CallEnd {
   isError: boolean;
   text: string;
   rawOutput: unknown;
+  exitCode: number | null;
   /** It was made to run a command in the background, by the agent's own tool for commands. */
   isBackground: boolean;
 }
@@ -69,7 +70,7 @@ export class Calls {
   heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
     const known = this.#calls.get(id);
     const call = known === undefined || isAnother(known, update) ? this.#begin(id, update, taskId) : known;
-    const { title, kind, rawInput, content, rawOutput, status } = update;
+    const { title, kind, rawInput, content, rawOutput, status, _meta } = update;
     call.title = textOf(title) ?? call.title;
     call.kind = textOf(kind) ?? call.kind;
     if (isObject(rawInput) ? Object.keys(rawInput).length > 0 : rawInput !== undefined && rawInput !== null)
@@ -87,7 +88,8 @@ export class Calls {
     const said = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
     const { is_background, run_in_background } = fieldsOf(call.rawInput);
     const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
-    return { call, isError: status === 'failed', text: said, rawOutput, isBackground };
+    const { exit_code: exitCode } = { ...fieldsOf(rawOutput), ...fieldsOf(fieldsOf(_meta).terminal_exit) };
+    return { call, isError: status === 'failed', text: said, rawOutput, exitCode: numberOf(exitCode), isBackground };
   }
 
   /** Its result is told. */

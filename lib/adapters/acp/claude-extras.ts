@@ -54,7 +54,7 @@ export class ClaudeExtras {
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #patched = new Map<string, string>();
-  /** Ends that an update has told, until a message of the Agent SDK does, with its words. */
+  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
   readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
   /** Messages of the Agent SDK come, and tell more of how a task ended. */
   #isRaw = false;
@@ -122,11 +122,10 @@ export class ClaudeExtras {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.runs(id)) {
       remember(this.#unsaid, id, { at: now, how: { status: state, error: textOf(error) } }, MAX_KNOWN);
-      if (!this.#isRaw) this.elapsed(now + SETTLE_MS);
     }
   }
 
-  /** When an end counts of which the Agent SDK tells nothing: the agent inside of the adapter has died. */
+  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unsaid.values();
     return next === undefined ? null : next.at + SETTLE_MS;
