@@ -60,10 +60,12 @@ export const REAL_ACP_AGENTS: Record<'claude' | 'codex' | 'qwen' | 'gemini' | 'o
         ...['request_max_retries = 0', 'stream_max_retries = 0', ''],
       ].join('\n'),
     }),
-    env: (_, home) => ({ CODEX_HOME: join(home, '.codex'), SCRIPTED_KEY: 'k' }),
+    env: (_, home) => ({ CODEX_HOME: join(home, '.codex'), SCRIPTED_KEY: 'k', INITIAL_AGENT_MODE: 'read-only' }),
     shell: (cmd, isBackground) => ({
       name: 'exec_command',
-      args: { cmd, ...(isBackground ? { yield_time_ms: 250 } : {}) },
+      args: isBackground
+        ? { cmd, yield_time_ms: 250 }
+        : { cmd, sandbox_permissions: 'require_escalated', justification: 'To make a file' },
     }),
   },
   qwen: {

@@ -144,6 +144,27 @@ describe('tool calls', () => {
     ends();
   });
 
+  test('have the output that their agent tells piece by piece, and their exit code', () => {
+    const { prompt, call, answer, lines, ends } = session('codex-acp');
+    prompt('m1');
+    call('c1', {
+      title: 'poll',
+      kind: 'execute',
+      status: 'in_progress',
+      content: [{ type: 'terminal', terminalId: 't' }],
+    });
+    call('c1', { _meta: { terminal_output_delta: { terminal_id: 't', data: 'one ' } } });
+    answer('m1');
+    const _meta = { terminal_output_delta: { data: 'two' }, terminal_exit: { exit_code: 3 } };
+    call('c1', { status: 'failed', _meta });
+    call('c1', { _meta: { terminal_output_delta: { data: 'late' } } });
+    expect(lines().slice(-2)).toEqual([
+      expect.stringContaining('"content":"one two"'),
+      'CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":3}',
+    ]);
+    ends();
+  });
+
   test('show diffs as edits, and what is no text as a few words', () => {
     const { prompt, call, lines } = session();
     prompt('m1');

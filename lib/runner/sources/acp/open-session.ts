@@ -58,7 +58,7 @@ export async function openSession(
       terminal: false,
       // Else some agents put both into the text of the agent.
       session: { notices: {}, compaction: {} },
-      _meta: AIR_CAPABILITIES,
+      _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
     },
   });
   if (isGone(said)) return null;
