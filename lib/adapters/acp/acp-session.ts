@@ -23,6 +23,8 @@ const MAX_MESSAGES = 256;
 /** Ids of this length are never used again. */
 const UNIQUE_ID = 16;
 
+const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
+
 const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['denied', 'Denied.'],
   ['cancelled', 'Cancelled before it ran.'],
@@ -51,6 +53,8 @@ export class AcpSession {
   /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
   readonly #saidIn = new Map<string, string | null>();
   readonly #compactions = new Map<string, true>();
+  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  #hasFailed = false;
   #planId: string | null = null;
   #replay: Replay | null = null;
 
@@ -105,7 +109,8 @@ export class AcpSession {
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
     const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
-    this.#turns.answered(key, endOf(stopReason, error), about, now);
+    const end = endOf(stopReason, error);
+    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
   /** The agent does not know its session any more, nor what runs in it. */
@@ -214,9 +219,12 @@ export class AcpSession {
         this.#kept('acp:usage', update);
         break;
       }
-      case 'session_info_update':
+      case 'session_info_update': {
+        const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
+        if (type !== undefined) this.#hasFailed = type === 'systemError';
         this.#kept('acp:session_info', update);
         break;
+      }
       case 'async_task_spawned':
       case 'async_task_progress':
       case 'async_task_state_update':

@@ -271,6 +271,27 @@ describe('a prompt that the agent refuses because it has lost its session', () =
   });
 });
 
+test('a turn of codex-acp has failed if its thread says so, though its answer does not', () => {
+  const { prompt, update, say, answer, turns, ends } = acpFrames('@agentclientprotocol/codex-acp');
+  const thread = (type: string) =>
+    update({ sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type } } } });
+  for (const [text, status] of [
+    ['m1', 'systemError'],
+    ['m2', 'idle'],
+  ] as const) {
+    prompt(text);
+    thread('active');
+    say('Bad request.');
+    thread(status);
+    answer(text);
+  }
+  expect(turns().filter((line) => /^RUN_(FIN|ERR)/.test(line))).toEqual([
+    expect.stringMatching(/^RUN_ERROR .*See its last message/),
+    expect.stringMatching(/^RUN_FINISHED/),
+  ]);
+  ends();
+});
+
 describe('a task of claude-agent-acp', () => {
   const sdk = (pass: (dir: 'in', msg: object) => void, message: object) =>
     pass('in', { method: '_claude/sdkMessage', params: { sessionId: 'n', message: { type: 'system', ...message } } });
