@@ -223,6 +223,19 @@ describe('a command in the background', () => {
     120_000,
   );
 
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
+    'of codex can be ended',
+    async () => {
+      const { say, of, values, stop } = await stage('codex');
+      const start = await say('START');
+      await until(() => of(start)?.end).toBe('success');
+      const [task] = values(CUSTOM.taskStarted);
+      expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
+      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
+    },
+    120_000,
+  );
+
   test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
     'of gemini ends with its process',
     async () => {

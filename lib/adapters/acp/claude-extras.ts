@@ -14,7 +14,9 @@ import { type PromptTurns, SETTLE_MS } from './prompt-turns';
  * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
  *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
  *
- * @see @agentclientprotocol/claude-agent-acp 0.100.0; @anthropic-ai/claude-agent-sdk 0.3.329
+ * codex-acp tells of its tasks by the same updates.
+ *
+ * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
  */
 
 /** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
@@ -121,7 +123,10 @@ export class ClaudeExtras {
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.runs(id)) {
-      remember(this.#unsaid, id, { at: now, how: { status: state, error: textOf(error) } }, MAX_KNOWN);
+      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      // Its call can only add that it failed.
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
+      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
