@@ -82,6 +82,7 @@ export class Calls {
     if (edits.length > 0) call.edits = edits;
     if (call.state === 'ended') return null;
     call.output = (call.output + terminalOutput(_meta)).slice(0, MAX_OUTPUT);
+    if (status === 'in_progress') call.refusal = null;
     const speaker = this.speaker(call);
     speaker.call(call.id, call.name);
     const isOver = status === 'completed' || status === 'failed';
