@@ -96,6 +96,7 @@ export class AcpSession {
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
     this.#replay?.over();
+    this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
     for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
@@ -231,9 +232,10 @@ export class AcpSession {
         this.#claude.asyncTask(update, now);
         break;
       case 'notice': {
-        const said = [update.title, update.description].flatMap((text) => textOf(text) ?? []);
-        if (said.length > 0) this.#writer.notice(said.join(': '), toneOf(update.severity));
-        else this.raw(frame);
+        const [title, description] = [textOf(update.title), textOf(update.description)];
+        if (title === null) this.raw(frame);
+        else
+          this.#writer.notice(description === null ? title : noticeText(title, description), toneOf(update.severity));
         break;
       }
       case 'compaction_update':
@@ -284,8 +286,8 @@ export class AcpSession {
   }
 
   ended(end: WireEnd): void {
-    this.#writer.end(end);
     this.#calls.leaveOpen();
+    this.#writer.end(end);
     this.#asked.clear();
     this.#turns.forget();
     this.#claude.forget();
@@ -393,6 +395,10 @@ export class AcpSession {
     this.#calls.leaveOpen();
     this.#planId = null;
   }
+}
+
+function noticeText(title: string, description: string): string {
+  return `${title}${/[.:!?]$/.test(title) ? '' : ':'} ${description}`;
 }
 
 /** @see ACP, NoticeSeverity: unknown ones say nothing of how grave it is */

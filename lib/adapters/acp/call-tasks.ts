@@ -88,8 +88,9 @@ export class CallTasks {
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
       return;
     }
-    // What a command in the foreground printed may be anything, these words as well.
-    const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind);
+    // What a command in the foreground printed may be anything, these words as well. An agent that announces its tasks
+    // has no such words for them.
+    const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind) || this.profile.stopsTasks === true;
     const started = isOnlyText ? null : backgroundStart(text);
     const file = isBackground ? outputFileIn(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
     if (started !== null) this.#startedBy(call, started, file);

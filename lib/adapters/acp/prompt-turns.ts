@@ -146,7 +146,7 @@ export class PromptTurns {
   idle(end: TurnEnd, now: number): void {
     if (this.#isOwn) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
-    else if (this.#writer.turn !== null) this.#end(end);
+    else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
     this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
   }
 

@@ -126,7 +126,12 @@ describe('tool calls', () => {
     const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
     expect(results[0]).toContain('Not allowed.');
     expect(results[1]).toMatch(/"toolCallId":"c1","content":"Denied\.".*"isError":true/);
+    prompt('m2');
+    const params = { sessionId: 'n', toolCall: { toolCallId: 'c3', title: 'touch', kind: 'execute' }, options };
+    pass('in', { id: 9, method: 'session/request_permission', params });
+    pass('out', { id: 9, result: { outcome: { outcome: 'cancelled' } } });
     ends();
+    expect(lines().at(-1)).toMatch(/^CUSTOM session:ended/);
   });
 
   test('of an agent that uses an id again are all told', () => {

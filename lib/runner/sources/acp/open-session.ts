@@ -58,6 +58,7 @@ export async function openSession(
       terminal: false,
       // Else some agents put both into the text of the agent.
       session: { notices: {}, compaction: {} },
+      // codex-acp tells what commands print to no other client that it tells of tasks.
       _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
     },
   });
