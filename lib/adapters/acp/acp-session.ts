@@ -5,6 +5,7 @@ import type { ToldEvent, WireEnd } from '../wire';
 import { fitting } from '../within-reason';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
+import { Announcements } from './announcements';
 import { CallTasks } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
@@ -31,13 +32,6 @@ const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['expired', 'Nobody allowed it in time.'],
 ]);
 
-const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: 'info' | 'warning' | 'error']> = new Map([
-  ['in_progress', ['The agent is compacting the conversation', 'info']],
-  ['completed', ['The conversation was compacted', 'info']],
-  ['failed', ['The conversation could not be compacted', 'error']],
-  ['cancelled', ['The conversation was not compacted', 'warning']],
-] as const);
-
 /** One ACP session: what its agent tells, as events. @see ACP v1 */
 export class AcpSession {
   readonly settings = new Settings();
@@ -48,11 +42,11 @@ export class AcpSession {
   readonly #turns: PromptTurns;
   readonly #tasks: CallTasks;
   readonly #claude: ClaudeExtras;
+  readonly #announcements: Announcements;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
   /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
   readonly #saidIn = new Map<string, string | null>();
-  readonly #compactions = new Map<string, true>();
   /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
   #hasFailed = false;
   #planId: string | null = null;
@@ -66,6 +60,7 @@ export class AcpSession {
     this.#calls = new Calls(this.#writer, options.newRunId);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
+    this.#announcements = new Announcements(this.#writer);
     this.#claude = new ClaudeExtras(this.#writer, this.#turns);
     this.#turns.cause = () => this.#claude.cause;
     this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
@@ -231,18 +226,12 @@ export class AcpSession {
       case 'async_task_state_update':
         this.#claude.asyncTask(update, now);
         break;
-      case 'notice': {
-        const [title, description] = [textOf(update.title), textOf(update.description)];
-        if (title === null) this.raw(frame);
-        else
-          this.#writer.notice(description === null ? title : noticeText(title, description), toneOf(update.severity));
+      case 'notice':
+        if (!this.#announcements.notice(update)) this.raw(frame);
         break;
-      }
       case 'compaction_update':
-        this.#compaction(update);
-        break;
       case 'compaction_summary_chunk':
-        this.#kept('acp:compaction', update);
+        this.#announcements.compaction(update);
         break;
       case 'state_update':
         if (update.state === 'running') this.#turns.working(now);
@@ -332,18 +321,6 @@ export class AcpSession {
     return messageId.length >= UNIQUE_ID || (runId === null && !this.#turns.isAwaited);
   }
 
-  /** @see ACP, `compaction_update`: it changes the context of the agent, and says nothing of its turns */
-  #compaction(update: Fields): void {
-    this.#kept('acp:compaction', update);
-    const { compactionId, status, error } = update;
-    const said = COMPACTION.get(status);
-    const key = `${textOf(compactionId) ?? ''} ${status}`;
-    if (said === undefined || this.#compactions.has(key)) return;
-    remember(this.#compactions, key, true, MAX_REQUESTS);
-    const [text, tone] = said;
-    this.#writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
-  }
-
   /** The echo of what was sent, or of what somebody sent beside us. */
   #userChunk({ content, messageId }: Fields): void {
     if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
@@ -395,15 +372,6 @@ export class AcpSession {
     this.#calls.leaveOpen();
     this.#planId = null;
   }
-}
-
-function noticeText(title: string, description: string): string {
-  return `${title}${/[.:!?]$/.test(title) ? '' : ':'} ${description}`;
-}
-
-/** @see ACP, NoticeSeverity: unknown ones say nothing of how grave it is */
-function toneOf(severity: unknown): 'info' | 'warning' | 'error' {
-  return severity === 'warning' || severity === 'error' ? severity : 'info';
 }
 
 /** @see ACP v1, StopReason */
