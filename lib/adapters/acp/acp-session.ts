@@ -151,7 +151,7 @@ export class AcpSession {
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.#turns.heard(now, false);
+    if (callId === null) this.#turns.heard(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -200,7 +200,7 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.#turns.heard(now, false);
+        this.#turns.heard(now);
         this.#planId ??= `plan-${this.#newId()}`;
         this.#writer.plan(this.#planId, planEntries(update.entries));
         break;
@@ -303,7 +303,7 @@ export class AcpSession {
       if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
       return;
     }
-    if (task === null) this.#turns.heard(now, kind === 'text');
+    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
     if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
     speaker.say(kind, id, text);
     // Each of these is a message of its own, though it has no id.
@@ -332,7 +332,7 @@ export class AcpSession {
     const known = this.#calls.get(id);
     const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
     // Of a call that is known, news may come long after its turn.
-    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now, false);
+    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
     const end = this.#calls.heard(id, update, task);
     const call = this.#calls.get(id);
     if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
