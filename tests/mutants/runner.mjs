@@ -229,4 +229,32 @@ export const RUNNER = [
     replace: 'if (isFirst && textOf(error.name) !== null) {',
     test: 'tests/unit/adapters/opencode-adapter.test.ts',
   },
+  {
+    name: 'goes on with an agent of another ACP',
+    file: 'lib/runner/sources/acp/open-session.ts',
+    find: 'if (protocolVersion !== PROTOCOL_VERSION) {',
+    replace: 'if (protocolVersion === null) {',
+    test: 'tests/unit/runner/acp-recovery.test.ts',
+  },
+  {
+    name: 'opens a turn for a remark between prompts',
+    file: 'lib/adapters/acp/prompt-turns.ts',
+    find: "if (isText && this.profile.marksTurns === 'both' && !this.isAwaited) {",
+    replace: "if (isText && this.profile.marksTurns === 'both' && this.isAwaited) {",
+    test: 'tests/unit/adapters/acp-turns.test.ts',
+  },
+  {
+    name: 'takes the rest of a message for a new one',
+    file: 'lib/adapters/acp/acp-session.ts',
+    find: 'if (saidIn === undefined || saidIn === runId) return false;',
+    replace: 'if (saidIn !== runId) return false;',
+    test: 'tests/unit/adapters/acp-turns.test.ts',
+  },
+  {
+    name: 'gives a message again that a turn has taken up',
+    file: 'lib/runner/sources/acp/lost-session.ts',
+    find: 'if (!isUntaken(message)) return answer;',
+    replace: '',
+    test: 'tests/unit/runner/lost-session.test.ts',
+  },
 ];

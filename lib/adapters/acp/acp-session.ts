@@ -5,6 +5,7 @@ import type { ToldEvent, WireEnd } from '../wire';
 import { fitting } from '../within-reason';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
+import { Announcements } from './announcements';
 import { CallTasks } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
@@ -23,18 +24,13 @@ const MAX_MESSAGES = 256;
 /** Ids of this length are never used again. */
 const UNIQUE_ID = 16;
 
+const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
+
 const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['denied', 'Denied.'],
   ['cancelled', 'Cancelled before it ran.'],
   ['expired', 'Nobody allowed it in time.'],
 ]);
-
-const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: 'info' | 'warning' | 'error']> = new Map([
-  ['in_progress', ['The agent is compacting the conversation', 'info']],
-  ['completed', ['The conversation was compacted', 'info']],
-  ['failed', ['The conversation could not be compacted', 'error']],
-  ['cancelled', ['The conversation was not compacted', 'warning']],
-] as const);
 
 /** One ACP session: what its agent tells, as events. @see ACP v1 */
 export class AcpSession {
@@ -46,11 +42,13 @@ export class AcpSession {
   readonly #turns: PromptTurns;
   readonly #tasks: CallTasks;
   readonly #claude: ClaudeExtras;
+  readonly #announcements: Announcements;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
   /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
   readonly #saidIn = new Map<string, string | null>();
-  readonly #compactions = new Map<string, true>();
+  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  #hasFailed = false;
   #planId: string | null = null;
   #replay: Replay | null = null;
 
@@ -62,6 +60,7 @@ export class AcpSession {
     this.#calls = new Calls(this.#writer, options.newRunId);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
+    this.#announcements = new Announcements(this.#writer);
     this.#claude = new ClaudeExtras(this.#writer, this.#turns);
     this.#turns.cause = () => this.#claude.cause;
     this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
@@ -92,6 +91,7 @@ export class AcpSession {
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
     this.#replay?.over();
+    this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
     for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
@@ -105,7 +105,8 @@ export class AcpSession {
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
     const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
-    this.#turns.answered(key, endOf(stopReason, error), about, now);
+    const end = endOf(stopReason, error);
+    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
   /** The agent does not know its session any more, nor what runs in it. */
@@ -150,7 +151,7 @@ export class AcpSession {
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.#turns.heard(now, false);
+    if (callId === null) this.#turns.heard(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -199,7 +200,7 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.#turns.heard(now, false);
+        this.#turns.heard(now);
         this.#planId ??= `plan-${this.#newId()}`;
         this.#writer.plan(this.#planId, planEntries(update.entries));
         break;
@@ -214,25 +215,23 @@ export class AcpSession {
         this.#kept('acp:usage', update);
         break;
       }
-      case 'session_info_update':
+      case 'session_info_update': {
+        const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
+        if (type !== undefined) this.#hasFailed = type === 'systemError';
         this.#kept('acp:session_info', update);
         break;
+      }
       case 'async_task_spawned':
       case 'async_task_progress':
       case 'async_task_state_update':
         this.#claude.asyncTask(update, now);
         break;
-      case 'notice': {
-        const said = [update.title, update.description].flatMap((text) => textOf(text) ?? []);
-        if (said.length > 0) this.#writer.notice(said.join(': '), toneOf(update.severity));
-        else this.raw(frame);
+      case 'notice':
+        if (!this.#announcements.notice(update)) this.raw(frame);
         break;
-      }
       case 'compaction_update':
-        this.#compaction(update);
-        break;
       case 'compaction_summary_chunk':
-        this.#kept('acp:compaction', update);
+        this.#announcements.compaction(update);
         break;
       case 'state_update':
         if (update.state === 'running') this.#turns.working(now);
@@ -276,8 +275,8 @@ export class AcpSession {
   }
 
   ended(end: WireEnd): void {
-    this.#writer.end(end);
     this.#calls.leaveOpen();
+    this.#writer.end(end);
     this.#asked.clear();
     this.#turns.forget();
     this.#claude.forget();
@@ -304,7 +303,7 @@ export class AcpSession {
       if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
       return;
     }
-    if (task === null) this.#turns.heard(now, kind === 'text');
+    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
     if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
     speaker.say(kind, id, text);
     // Each of these is a message of its own, though it has no id.
@@ -322,18 +321,6 @@ export class AcpSession {
     return messageId.length >= UNIQUE_ID || (runId === null && !this.#turns.isAwaited);
   }
 
-  /** @see ACP, `compaction_update`: it changes the context of the agent, and says nothing of its turns */
-  #compaction(update: Fields): void {
-    this.#kept('acp:compaction', update);
-    const { compactionId, status, error } = update;
-    const said = COMPACTION.get(status);
-    const key = `${textOf(compactionId) ?? ''} ${status}`;
-    if (said === undefined || this.#compactions.has(key)) return;
-    remember(this.#compactions, key, true, MAX_REQUESTS);
-    const [text, tone] = said;
-    this.#writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
-  }
-
   /** The echo of what was sent, or of what somebody sent beside us. */
   #userChunk({ content, messageId }: Fields): void {
     if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
@@ -345,7 +332,7 @@ export class AcpSession {
     const known = this.#calls.get(id);
     const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
     // Of a call that is known, news may come long after its turn.
-    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now, false);
+    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
     const end = this.#calls.heard(id, update, task);
     const call = this.#calls.get(id);
     if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
@@ -385,11 +372,6 @@ export class AcpSession {
     this.#calls.leaveOpen();
     this.#planId = null;
   }
-}
-
-/** @see ACP, NoticeSeverity: unknown ones say nothing of how grave it is */
-function toneOf(severity: unknown): 'info' | 'warning' | 'error' {
-  return severity === 'warning' || severity === 'error' ? severity : 'info';
 }
 
 /** @see ACP v1, StopReason */

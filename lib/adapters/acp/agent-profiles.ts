@@ -53,6 +53,10 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
       'Codex over ACP does not wake when background work ends; “runner codex” tells more.',
     ],
   },
+  '@agentclientprotocol/codex-acp': {
+    stopsTasks: true,
+    limits: ['Codex over ACP does not wake when background work ends; “runner codex” tells more.'],
+  },
   'Kimi Code CLI': {
     taskNote: TASK_NOTE,
     limits: [

@@ -81,16 +81,16 @@ export class CallTasks {
   }
 
   /** A call has given its result. @param wasLeft its turn had ended before it */
-  callEnded({ call, text, rawOutput, isError, isBackground }: CallEnd, wasLeft: boolean): void {
-    const { exit_code, type } = fieldsOf(rawOutput);
-    const exitCode = typeof exit_code === 'number' ? exit_code : null;
+  callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
+    const { type } = fieldsOf(rawOutput);
     if (wasLeft && this.#writer.runs(call.id)) {
       const status = isError || (exitCode ?? 0) !== 0 ? 'failed' : 'completed';
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
       return;
     }
-    // What a command in the foreground printed may be anything, these words as well.
-    const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind);
+    // What a command in the foreground printed may be anything, these words as well. An agent that announces its tasks
+    // has no such words for them.
+    const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind) || this.profile.stopsTasks === true;
     const started = isOnlyText ? null : backgroundStart(text);
     const file = isBackground ? outputFileIn(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
     if (started !== null) this.#startedBy(call, started, file);

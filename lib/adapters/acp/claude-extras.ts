@@ -14,7 +14,9 @@ import { type PromptTurns, SETTLE_MS } from './prompt-turns';
  * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
  *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
  *
- * @see @agentclientprotocol/claude-agent-acp 0.100.0; @anthropic-ai/claude-agent-sdk 0.3.329
+ * codex-acp tells of its tasks by the same updates.
+ *
+ * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
  */
 
 /** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
@@ -54,7 +56,7 @@ export class ClaudeExtras {
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #patched = new Map<string, string>();
-  /** Ends that an update has told, until a message of the Agent SDK does, with its words. */
+  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
   readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
   /** Messages of the Agent SDK come, and tell more of how a task ended. */
   #isRaw = false;
@@ -121,12 +123,14 @@ export class ClaudeExtras {
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.runs(id)) {
-      remember(this.#unsaid, id, { at: now, how: { status: state, error: textOf(error) } }, MAX_KNOWN);
-      if (!this.#isRaw) this.elapsed(now + SETTLE_MS);
+      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      // Its call can only add that it failed.
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
+      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
-  /** When an end counts of which the Agent SDK tells nothing: the agent inside of the adapter has died. */
+  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unsaid.values();
     return next === undefined ? null : next.at + SETTLE_MS;

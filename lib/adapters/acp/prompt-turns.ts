@@ -58,6 +58,10 @@ export class PromptTurns {
   #settled: { at: number; end: TurnEnd } | null = null;
   #heardAt = 0;
   #spoke = false;
+  /** The open turn has said something and done nothing. */
+  #isOnlySaying = true;
+  /** Then the agent's id of what it said last; null: without one. */
+  #onlySaid: string | null | undefined;
   /** When a remark outside of turns was last added to. */
   #remarkedAt: number | null = null;
   /** The prompt whose turn is open though the agent did not take it: it may be given again. */
@@ -77,7 +81,7 @@ export class PromptTurns {
     const { isAwaited } = this;
     this.#prompts.push({ key, messageIds, begun: isAgain, uuid: null });
     if (!this.profile.marksTurns) this.#beginNext(now);
-    else if (this.profile.marksTurns === 'both' && !isAwaited) this.#endUnmarked();
+    else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
   /** The agent refuses a prompt for want of its session. What it has said of it already, it has taken. */
@@ -112,9 +116,19 @@ export class PromptTurns {
     if (!this.profile.marksTurns) this.#beginNext(now);
   }
 
-  /** The agent itself said or did something. */
-  heard(now: number, isText: boolean): void {
+  /** The agent itself said or did something. @param text what it says, by the agent's id of that; undefined: no text */
+  heard(now: number, text?: { messageId: string | null }): void {
+    const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
+    // The agent's next message, with nothing done since the last, answers the prompt that waits.
+    if (
+      isText &&
+      this.#onlySaid !== undefined &&
+      text.messageId !== this.#onlySaid &&
+      this.#nextUnnamed !== undefined
+    ) {
+      this.#endUnmarked();
+    }
     if (this.#writer.turn === null) {
       if (isText && this.profile.marksTurns === 'both' && !this.isAwaited) {
         this.#remarkedAt = now;
@@ -126,6 +140,8 @@ export class PromptTurns {
     }
     this.#heardAt = now;
     if (isText) this.#spoke = true;
+    this.#onlySaid = isText && this.#isOnlySaying ? text.messageId : undefined;
+    if (!isText) this.#isOnlySaying = false;
   }
 
   /** The agent says that it begins a turn by itself. */
@@ -146,7 +162,7 @@ export class PromptTurns {
   idle(end: TurnEnd, now: number): void {
     if (this.#isOwn) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
-    else if (this.#writer.turn !== null) this.#end(end);
+    else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
     this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
   }
 
@@ -220,6 +236,11 @@ export class PromptTurns {
   /** The next prompt to begin with. Of one that Claude Code has named, it says when it begins. */
   get #nextUnnamed(): Prompt | undefined {
     return this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+  }
+
+  /** All that it said has no id, as its program's remarks: the agent's own messages have one. */
+  get #isRemark(): boolean {
+    return this.#onlySaid === null;
   }
 
   #endsBySilence(): boolean {
@@ -305,6 +326,8 @@ export class PromptTurns {
 
   #reset(): void {
     this.#endRemark();
+    this.#isOnlySaying = true;
+    this.#onlySaid = undefined;
     this.#untaken = null;
     this.#settled = null;
     this.#isMarked = false;

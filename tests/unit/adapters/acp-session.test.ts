@@ -126,7 +126,12 @@ describe('tool calls', () => {
     const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
     expect(results[0]).toContain('Not allowed.');
     expect(results[1]).toMatch(/"toolCallId":"c1","content":"Denied\.".*"isError":true/);
+    prompt('m2');
+    const params = { sessionId: 'n', toolCall: { toolCallId: 'c3', title: 'touch', kind: 'execute' }, options };
+    pass('in', { id: 9, method: 'session/request_permission', params });
+    pass('out', { id: 9, result: { outcome: { outcome: 'cancelled' } } });
     ends();
+    expect(lines().at(-1)).toMatch(/^CUSTOM session:ended/);
   });
 
   test('of an agent that uses an id again are all told', () => {
@@ -141,6 +146,27 @@ describe('tool calls', () => {
     expect(lines().filter((line) => line.startsWith('TOOL_CALL_START'))).toHaveLength(2);
     const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
     expect(results.map((line) => /"content":"(\w+)"/.exec(line)?.[1])).toEqual(['m1', 'm2']);
+    ends();
+  });
+
+  test('have the output that their agent tells piece by piece, and their exit code', () => {
+    const { prompt, call, answer, lines, ends } = session('codex-acp');
+    prompt('m1');
+    call('c1', {
+      title: 'poll',
+      kind: 'execute',
+      status: 'in_progress',
+      content: [{ type: 'terminal', terminalId: 't' }],
+    });
+    call('c1', { _meta: { terminal_output_delta: { terminal_id: 't', data: 'one ' } } });
+    answer('m1');
+    const _meta = { terminal_output_delta: { data: 'two' }, terminal_exit: { exit_code: 3 } };
+    call('c1', { status: 'failed', _meta });
+    call('c1', { _meta: { terminal_output_delta: { data: 'late' } } });
+    expect(lines().slice(-2)).toEqual([
+      expect.stringContaining('"content":"one two"'),
+      'CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":3}',
+    ]);
     ends();
   });
 

@@ -75,15 +75,44 @@ describe('work between prompts that is not marked', () => {
     ends();
   });
 
-  test('ends with the answer to a prompt that was sent into it, where only ends are marked', () => {
-    const { prompt, say, answer, turns, adapter, ends } = acpFrames(CLAUDE);
-    say('Poll came back.');
-    prompt('m1');
-    say('Hello.');
-    answer('m1');
-    expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"userMessageIds":\["m1"\]/);
-    expect(adapter.dueAt).toBeNull();
-    ends();
+  describe('where only ends are marked', () => {
+    test('ends at the next prompt if it was a remark: a text without an id, and nothing done', () => {
+      const { prompt, say, answer, turns, ends } = acpFrames(CLAUDE);
+      say('Task stopped by user.');
+      prompt('m1');
+      say('Hello.');
+      answer('m1');
+      expect(turns().map((line) => line.split(' ')[0])).toEqual([
+        ...['RUN_STARTED', '"Task', 'RUN_FINISHED', 'RUN_STARTED', '"Hello."', 'RUN_FINISHED'],
+      ]);
+      expect(turns().at(-1)).toMatch(/\["m1"\]/);
+      ends();
+    });
+
+    test('ends at the next message, if it has only said one', () => {
+      const { prompt, say, answer, turns, ends } = acpFrames(CLAUDE);
+      say('Model ', 'a');
+      prompt('m1');
+      say('fallback.', 'a');
+      say('Hello.', 'b');
+      answer('m1');
+      expect(turns().filter((line) => !line.startsWith('RUN_FINISHED'))).toEqual([
+        ...['RUN_STARTED between-run', '"Model fallback."', 'RUN_STARTED user', '"Hello."'],
+      ]);
+      ends();
+    });
+
+    test('ends with the answer to a prompt that was sent into it, if it works', () => {
+      const { prompt, say, call, answer, turns, adapter, ends } = acpFrames(CLAUDE);
+      say('Poll came back.', 'a');
+      call('c1', { title: 'look', kind: 'read', status: 'completed' });
+      prompt('m1');
+      say('Hello.', 'b');
+      answer('m1');
+      expect(turns().at(-1)).toMatch(/^RUN_FINISHED .*"userMessageIds":\["m1"\]/);
+      expect(adapter.dueAt).toBeNull();
+      ends();
+    });
   });
 });
 
@@ -269,6 +298,27 @@ describe('a prompt that the agent refuses because it has lost its session', () =
     expect(turns().at(-1)).toMatch(/^RUN_ERROR/);
     ends();
   });
+});
+
+test('a turn of codex-acp has failed if its thread says so, though its answer does not', () => {
+  const { prompt, update, say, answer, turns, ends } = acpFrames('@agentclientprotocol/codex-acp');
+  const thread = (type: string) =>
+    update({ sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type } } } });
+  for (const [text, status] of [
+    ['m1', 'systemError'],
+    ['m2', 'idle'],
+  ] as const) {
+    prompt(text);
+    thread('active');
+    say('Bad request.');
+    thread(status);
+    answer(text);
+  }
+  expect(turns().filter((line) => /^RUN_(FIN|ERR)/.test(line))).toEqual([
+    expect.stringMatching(/^RUN_ERROR .*See its last message/),
+    expect.stringMatching(/^RUN_FINISHED/),
+  ]);
+  ends();
 });
 
 describe('a task of claude-agent-acp', () => {

@@ -1,11 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { promptText } from '@/lib/adapters/acp/content';
 import { fieldsOf } from '@/lib/protocol/fields';
 import type { AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
 import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
 import { custom, ID, live, openAcpSource, texts, turnEnds } from '../../support/acp-live';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import type { MemorySurroundings } from '../../support/source-surroundings';
+import { MemorySurroundings } from '../../support/source-surroundings';
 
 describe('a source of the kind acp:', () => {
   testSourceContract(async (): Promise<SourceStage> => {
@@ -224,7 +224,7 @@ describe('setting up', () => {
     const toolServer = (sessionId: string) => ({ ...server, env: { TICKET: `of ${sessionId}` } });
     Object.assign(around, { toolServer });
     const memory = { sessionId: ID, nativeId, note: null, cwd: process.cwd(), pid: null, running: false };
-    const source = await open(agent, around, { memory });
+    const source = await openAcpSource(agent, around, { memory });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
     const mcpServers = [{ ...server, env: [{ name: 'TICKET', value: `of ${ID}` }] }];

@@ -84,7 +84,7 @@ export class AcpSource implements Source {
     'question.answer': 'agents ask no questions over ACP, only for permissions',
   };
   readonly end: NonNullable<Source['end']>;
-  /** Only claude-agent-acp can. */
+  /** Only claude-agent-acp and codex-acp can. */
   stop?: Source['stop'];
   #memory: AcpMemory;
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };

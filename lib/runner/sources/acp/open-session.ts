@@ -61,7 +61,8 @@ export async function openSession(
       terminal: false,
       // Else some agents put both into the text of the agent.
       session: { notices: {}, compaction: {} },
-      _meta: AIR_CAPABILITIES,
+      // codex-acp tells what commands print to no other client that it tells of tasks.
+      _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
     },
   });
   if (isGone(said)) return null;
