@@ -71,7 +71,7 @@ test('a stream that ends is opened again, behind the last event that was handed 
 
 test('one that never was there is asked for ever less often, and one that was as after any other failure', async () => {
   const missing = await stage({ missingMs: 40, status: 404 });
-  await expect.poll(() => missing.broken.length).toBe(1);
+  await expect.poll(() => missing.broken.length).toBeGreaterThan(0);
   expect(missing.broken[0]?.againInMs).toBe(20);
   const { broken, answers, stream } = await stage({ missingMs: 300_000 });
   (await stream(0)).destroy();
