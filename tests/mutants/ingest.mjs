@@ -175,7 +175,7 @@ export const INGEST = [
   {
     name: 'takes what is new in a snapshot for older words of another message',
     file: 'lib/ingest/said-before.ts',
-    find: 'if (lower !== undefined && said.position <= lower.position && said.turnId !== lower.turnId) return;',
+    find: 'if (said.position <= lower.position && said.turnId !== lower.turnId) return null;',
     replace: '',
     test: 'tests/contract/messages.test.ts',
   },
