@@ -111,9 +111,13 @@ export class SaidBefore {
     const sizes = new Set(unknown.map((part) => sizeOf(keyOf(part), speakerOf(part), part.text)));
     const named = new Set(parts.flatMap((part) => [keyOf(part), this.#find(part)?.sameAs ?? '']));
     const alike = new Map<string, [string, Said][]>();
+    const newest: { person: Stand | null; agent: Stand | null } = { person: null, agent: null };
     await pace.each(this.#said, ([key, said]) => {
       const { turnId, text, sameAs, by } = said;
-      if (turnId === null || turnId.startsWith('task:') || text === null || sameAs !== undefined) return;
+      if (turnId === null || turnId.startsWith('task:') || sameAs !== undefined) return;
+      const who = by === 'user' ? 'person' : 'agent';
+      if (said.position > (newest[who]?.position ?? 0)) newest[who] = said;
+      if (text === null) return;
       if (!named.has(key) && sizes.has(sizeOf(key, by, text))) addTo(alike, wordsOf(key, by, text), [key, said]);
     });
     // Each stands behind the last known part before it, and before the next part that is known or was found.
@@ -121,25 +125,24 @@ export class SaidBefore {
     const lowest = new Map<SnapshotPart, Stand>();
     await pace.each(parts, (part) => {
       lowest.set(part, previous);
-      if (part.kind !== 'result') previous = this.#find(part) ?? previous;
+      previous = this.#standOf(part) ?? previous;
     });
-    let next: Stand = { position: Number.POSITIVE_INFINITY, turnId: null };
+    let next: Stand | null = null;
     await pace.each(parts.toReversed(), (part) => {
-      const known = this.#find(part);
-      if (known !== undefined && part.kind !== 'result') next = known;
-      if (known !== undefined || part.kind === 'result') return;
-      const candidates = alike.get(wordsOf(keyOf(part), speakerOf(part), part.text)) ?? [];
-      const lower = lowest.get(part);
-      for (let twin = candidates.at(-1); twin !== undefined; twin = candidates.at(-1)) {
-        const [key, said] = twin;
-        if (lower !== undefined && said.position <= lower.position && said.turnId !== lower.turnId) return;
-        candidates.pop();
-        if (said.position >= next.position && said.turnId !== next.turnId) continue;
-        twins.set(part, key);
-        if (part.kind === 'call') this.#twinCalls.set(part.id, key);
-        next = said;
-        return;
-      }
+      next = this.#standOf(part) ?? next;
+      if (this.#find(part) !== undefined || part.kind === 'result') return;
+      const found = takeTwin(alike.get(wordsOf(keyOf(part), speakerOf(part), part.text)) ?? [], {
+        lower: lowest.get(part) ?? previous,
+        next,
+        // A person's words stand in the turn of what answers them, and the last words of all in the newest turn.
+        turnId:
+          speakerOf(part) === 'user' ? (next ?? newest.person)?.turnId : next === null ? newest.agent?.turnId : null,
+      });
+      if (found === null) return;
+      const [key, said] = found;
+      twins.set(part, key);
+      if (part.kind === 'call') this.#twinCalls.set(part.id, key);
+      next = said;
     });
   }
 
@@ -162,6 +165,12 @@ export class SaidBefore {
     }
     const sameAs = this.#twins.get(part);
     return sameAs === undefined ? { turnId: null } : { turnId: this.#said.get(sameAs)?.turnId ?? null, sameAs };
+  }
+
+  /** Where a known part stands; of one with two names, as far as that is known. */
+  #standOf(part: SnapshotPart): Stand | undefined {
+    const said = part.kind === 'result' ? undefined : this.#find(part);
+    return said?.sameAs === undefined ? said : this.#said.get(said.sameAs);
   }
 
   #find(part: SnapshotPart): Said | undefined {
@@ -202,6 +211,28 @@ export class SaidBefore {
 
 function keyOf({ kind, id }: SnapshotPart): string {
   return `${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`;
+}
+
+/**
+ * The newest candidate that may stand there, taken off the list; those that are too new are dropped from it.
+ *
+ * @param candidates in the order of the log
+ * @param turnId the turn in which it must stand, if it stands in one
+ */
+function takeTwin(
+  candidates: [string, Said][],
+  { lower, next, turnId }: { lower: Stand; next: Stand | null; turnId: string | null | undefined },
+): [string, Said] | null {
+  for (let twin = candidates.at(-1); twin !== undefined; twin = candidates.at(-1)) {
+    const [, said] = twin;
+    if (said.position <= lower.position && said.turnId !== lower.turnId) return null;
+    const isTooNew = next !== null && said.position >= next.position && said.turnId !== next.turnId;
+    const isElsewhere = turnId != null && said.turnId !== turnId && said.turnId?.startsWith('none:') !== true;
+    if (!isTooNew && isElsewhere) return null;
+    candidates.pop();
+    if (!isTooNew) return twin;
+  }
+  return null;
 }
 
 function speakerOf({ fields: { role, toolCallName } }: SnapshotPart): string {

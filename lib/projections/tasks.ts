@@ -98,9 +98,10 @@ export class TaskLedger {
   }
 
   /** Yields after each task that it gives up, because there may be many. */
-  *apply({ entry, turnId, turns }: Pick<Placement, 'entry' | 'turnId' | 'turns'>): Generator<void> {
+  *apply(placement: Pick<Placement, 'entry' | 'turnId' | 'turns' | 'isRetold'>): Generator<void> {
+    const { entry, turnId, turns, isRetold = false } = placement;
     const name = customName(entry.event);
-    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
+    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId, isRetold);
     if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
     if (name === CUSTOM.runnerAway && !goesOn(entry.event)) yield* this.#missAll(entry);
     if (name === CUSTOM.runnerBack) yield* this.hearAgain();
@@ -155,7 +156,8 @@ export class TaskLedger {
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
 
-  #applyTaskEvent(name: string, entry: EventEntry, turnId: string | null): void {
+  #applyTaskEvent(name: string, entry: EventEntry, toldIn: string | null, isRetold: boolean): void {
+    const turnId = toldIn?.startsWith('task:') ? null : toldIn;
     const id = taskEventId(entry.event);
     if (id === null) return;
     const value = customValue(entry.event);
@@ -168,7 +170,8 @@ export class TaskLedger {
     }
     const starts = name === CUSTOM.taskStarted;
     // A task that ended and starts again under the same name is another run of it.
-    const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
+    const isAnother = found?.endedAt !== null && !isRetold && (runId === null || found?.runId !== runId);
+    const known = starts && isAnother ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;

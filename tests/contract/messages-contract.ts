@@ -172,6 +172,25 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           expect(foldTranscript(transcriptFromPage(page), frames).turns).toEqual((await transcript()).turns);
         });
 
+        test('tells what a person says again in another turn', async () => {
+          await send(...says('u1', 'yes', 'user'), starts('r1', 'u1'), ...says('a1', 'One.'), ends('r1'));
+          await send(starts('r2'), ...says('a2', 'Two.'));
+          const again = { id: 'x-u2', role: 'user', content: 'yes' };
+          await send(snapshot(again, { id: 'x-a2', role: 'assistant', content: 'Two.' }), ends('r2'));
+          expect(await turns()).toEqual([
+            ['user', 'r1', 'user: yes', 'assistant: One.'],
+            ['user', 'r2', 'assistant: Two.', 'user: yes'],
+          ]);
+        });
+
+        test('tells what stands between two known messages, though older words are the same', async () => {
+          await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Two.'), ends('r2'));
+          const named = (messageId: string, content: string) => ({ id: messageId, role: 'assistant', content });
+          await send(starts('r3'), ...says('a3', 'Three.'));
+          await send(snapshot(named('a2', 'Two.'), named('x-b', 'Done.'), named('a3', 'Three.')), ends('r3'));
+          expect((await turns()).at(-1)).toEqual(['user', 'r3', 'assistant: Three.', 'assistant: Done.']);
+        });
+
         test('tells as often what was said several times, and what is new though it has the same words', async () => {
           const done = (messageId: string) => ({ id: messageId, role: 'assistant', content: 'Done.' });
           await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Done.'));

@@ -257,4 +257,32 @@ export const RUNNER = [
     replace: '',
     test: 'tests/unit/runner/lost-session.test.ts',
   },
+  {
+    name: 'takes a posted run that the stream of events tells first for one of the agent',
+    file: 'lib/adapters/agui/agui-thread.ts',
+    find: 'else if (posted !== null) {',
+    replace: 'else if (posted !== null && run === null) {',
+    test: 'tests/unit/adapters/agui-streams.test.ts',
+  },
+  {
+    name: 'never fails a turn whose stream of events does not come back',
+    file: 'lib/adapters/agui/agui-thread.ts',
+    find: 'if (this.#broken !== null && this.#broken.dueAt <= now) {',
+    replace: 'if (this.#broken !== null && this.#broken.dueAt < 0) {',
+    test: 'tests/unit/adapters/agui-streams.test.ts',
+  },
+  {
+    name: 'posts a run again that the stream of events tells',
+    file: 'lib/runner/sources/agui/posted-run.ts',
+    find: "if (this.#hasBegun) return { kind: 'accepted' };\n    await",
+    replace: 'await',
+    test: 'tests/unit/runner/agui-source.test.ts',
+  },
+  {
+    name: 'waits five minutes for a stream of events that had worked',
+    file: 'lib/runner/wire/event-stream.ts',
+    find: 'const isMissing = !wasEverOpen && status',
+    replace: 'const isMissing = status',
+    test: 'tests/unit/runner/event-stream.test.ts',
+  },
 ];

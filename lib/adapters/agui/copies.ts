@@ -44,6 +44,11 @@ export class Replay {
     this.#next = null;
   }
 
+  /** The first event of the run, if one was recorded. */
+  get first(): string | null {
+    return this.#told[0] ?? null;
+  }
+
   isOf(runId: string | null): boolean {
     return runId !== null && runId === this.#runId;
   }
@@ -66,7 +71,7 @@ export class Replay {
 }
 
 /** FNV-1a in two halves: frames of megabytes are compared, too. */
-function digestOf(event: Fields): string {
+export function digestOf(event: Fields): string {
   const json = JSON.stringify(event);
   let [one, two] = [0x811c9dc5, 0x01000193];
   for (let at = 0; at < json.length; at += 1) {

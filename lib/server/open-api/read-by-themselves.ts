@@ -179,7 +179,7 @@ export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string,
         schema: {
           type: 'string',
           description: 'Server-sent events without names: each `data` is an AG-UI event.',
-          'x-frames': { $ref: '#/components/schemas/AgUiEvent' },
+          'x-frames': { $ref: '#/components/schemas/ServedEvent' },
         },
       },
     },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AgUiAdapter, type AgUiAdapterOptions } from '@/lib/adapters/agui/agui-adapter';
+import { AgUiAdapter } from '@/lib/adapters/agui/agui-adapter';
+import type { AgUiAdapterOptions } from '@/lib/adapters/agui/agui-thread';
 import { applyPatch } from '@/lib/adapters/agui/json-patch';
 import type { ToldEvent } from '@/lib/adapters/wire';
 import { expectSound, toldInLines } from '../../support/recorded';
@@ -319,6 +320,25 @@ test('a server that replays runs and tasks to the next runner tells nothing twic
   const after = wire({ ended: before.adapter.endedWork });
   after.between(...all);
   expect(after.told).toEqual([]);
+});
+
+test('a name that a server uses again, for a run or a task, is another one', () => {
+  const own = (id: string, words: string) => [
+    { type: 'RUN_STARTED', ...S },
+    { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: words } },
+    ...text(id, words),
+    { type: 'RUN_FINISHED', ...S },
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't1', status: 'completed' } },
+  ];
+  const before = wire();
+  before.between(...own('a', 'one'), ...own('a', 'one'), ...own('b', 'two'));
+  expect(saidIn(before.told)).toBe('onetwo');
+  const after = wire({ ended: before.adapter.endedWork });
+  after.between(...own('b', 'two'), ...own('c', 'three'));
+  expect(saidIn(after.told)).toBe('three');
+  expect(after.lines().match(/task:started|task:completed|RUN_STARTED|RUN_FINISHED/g)).toEqual([
+    ...['RUN_STARTED', 'task:started', 'RUN_FINISHED', 'task:completed'],
+  ]);
 });
 
 describe('what is said at once', () => {

@@ -177,7 +177,11 @@ export class AgUiSource implements Source {
     this.#history = new ToldHistory(stored.get(HISTORY + this.#sessionId));
     const ended = fieldsOf(parseJson((await this.#around.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
     const cut = open.turn === null ? [] : [open.turn.runId];
-    this.#adapter.recall({ runs: textsIn(ended.runs), tasks: textsIn(ended.tasks), cut });
+    const runs = listOf(ended.runs).flatMap((one): [string, string | null][] => {
+      const [name, first] = listOf(one).map(textOf);
+      return name ? [[name, first ?? null]] : [];
+    });
+    this.#adapter.recall({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
     if (!this.#history.isEmpty) this.#note = null;
     const left = open.requests.filter((id) => id !== this.#history.question);
     this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
@@ -429,10 +433,6 @@ export class AgUiSource implements Source {
 /** Nobody but a person can tell whether the agent has it. */
 function doubtful(reason: string): CommandOutcome {
   return { ...failed(reason), result: { mayHaveArrived: true } };
-}
-
-function textsIn(list: unknown): string[] {
-  return listOf(list).flatMap((one) => textOf(one) ?? []);
 }
 
 function failed(reason: string): CommandOutcome {
