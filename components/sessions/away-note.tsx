@@ -22,7 +22,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         <p className="flex items-baseline gap-2">
           <Glyph name="lost" className="relative top-[1.5px]" />
           <span className="min-w-0">
-            <span className="font-medium text-ink">{titleOf(away)}</span> <Evidence away={away} />.{' '}
+            <span className="font-medium text-ink">{titleOf(away, agent)}</span> <Evidence away={away} />.{' '}
             <span className="text-ink-2">{meaningOf(session, away)}</span>
           </span>
         </p>
@@ -40,13 +40,18 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-function titleOf({ agentGoesOn, isSilent }: SessionAway): string {
-  if (agentGoesOn) return 'Nobody watches its terminal';
+/** An agent in a terminal is only watched by its runner; its companion is started the same way for all of a machine. */
+function isInTerminal(agent: AgentSummary | null): boolean {
+  return agent?.kind === 'hooks';
+}
+
+function titleOf({ agentGoesOn, isSilent }: SessionAway, agent: AgentSummary | null): string {
+  if (agentGoesOn && isInTerminal(agent)) return 'Nobody watches its terminal';
   return isSilent ? 'Its agent is silent' : 'Its runner has gone';
 }
 
 function meaningOf(session: SessionSummary, { agentGoesOn, isSilent }: SessionAway): string {
-  if (agentGoesOn) return 'The agent goes on there; what it does is told here once it is watched again.';
+  if (agentGoesOn) return 'The agent goes on unseen. Start its runner again to see what it does.';
   if (isUnderWay(session)) {
     return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
   }
@@ -61,7 +66,7 @@ function commandOf(
   setting: string,
 ): string | null {
   const program = `${setting}npm run -s interlude --`;
-  if (away.agentGoesOn) return `${program} runner hooks`;
+  if (isInTerminal(agent)) return `${program} runner hooks`;
   // A demo agent goes on with the demo, or not at all.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;
   // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.

@@ -7,7 +7,7 @@ import type {
   StateNote,
   StateRule,
 } from '@/lib/protocol/agent-state';
-import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, SETTLED_MS, STARTING_MS } from '@/lib/protocol/limits';
+import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '@/lib/protocol/limits';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 import { hasBrokenOff, lastFailure } from '@/lib/protocol/session-standing';
 
@@ -132,9 +132,9 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   3: ({ facts, now }) => {
     const { away } = facts;
     if (away === null) return null;
-    // as it was then, once that had settled
-    const settledAt = Math.max(away.since, away.lastHeardAt + SETTLED_MS);
-    const last = away.last ?? resolveState({ ...facts, away: null }, Math.min(settledAt, now)).state;
+    // as it was then
+    const last =
+      away.last ?? resolveState({ ...facts, away: null }, Math.min(Math.max(away.since, away.lastHeardAt), now)).state;
     const observedAt = away.lastHeardAt;
     return { state: 'unknown', source: 'connection', observedAt, last, reason: whyUnknown(away, last) };
   },
@@ -170,7 +170,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     reported === 'idle' && isRunning && activity !== null ? { state: 'working', source: activity.source } : null,
   10: (view) => {
     const { task } = view.seen;
-    if (task === undefined || !view.isStill || !view.hasPassed(view.activeSince, SETTLED_MS)) return null;
+    if (task === undefined || !view.isStill) return null;
     return { state: 'waiting-on-background', source: 'task' };
   },
   11: ({ reported, report, isRunning, seen }) =>
@@ -291,7 +291,7 @@ const GONE: Partial<Record<SessionState, string>> = {
 };
 
 function whyUnknown({ agentGoesOn, isSilent }: SessionAway, last: SessionState): string {
-  if (agentGoesOn) return 'nobody watches its terminal: start the companion of its hooks there again';
+  if (agentGoesOn) return 'its runner has gone and the agent goes on unseen: start the runner again';
   const when = GONE[last];
   const what = isSilent ? 'it has fallen silent' : 'its runner has gone';
   return when === undefined ? what : `${what} ${when}`;

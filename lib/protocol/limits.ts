@@ -114,8 +114,6 @@ export const MAX_PLAN_ENTRIES = 500;
 export const DELIVERING_MS = 60_000;
 /** An agent that was done and runs for this long has resumed its work. */
 export const RESUMED_MS = 5_000;
-/** Stillness shorter than this says nothing about background work. */
-export const SETTLED_MS = 2_000;
 /** A still agent is believed to work for this long after it said so. */
 export const BELIEVED_MS = 10_000;
 /** A status record whose outbox holds something older than this may be told ahead of events that happened before it. */

@@ -138,14 +138,13 @@ const ROWS: Row[] = [
   ['it had failed and has run for 5 s', { turn: running(5), report: says('failure', 60) }, 8, 'working', 'resumed'],
   ['it goes on with the turn it called complete', { turn: running(60), report: says('complete', 5) }, 8, 'working'],
   ['it says that it is idle, and runs', { turn: running(5), report: says('idle', 2) }, 9, 'working'],
-  ['it is still for 2 s and tasks run', { turn: still(2), task: tasks(2) }, 10, 'waiting-on-background'],
+  ['it has just become still and tasks run', { turn: still(0), task: tasks(2) }, 10, 'waiting-on-background'],
   [
-    'it is still for 2 s, idle by its own word, and tasks run',
+    'it is still, idle by its own word, and tasks run',
     { turn: still(2), task: tasks(2), report: says('idle', 2) },
     10,
     'waiting-on-background',
   ],
-  ['it has just become still and tasks run', { turn: still(1.999), task: tasks(2) }, 14, 'idle', 'inferred'],
   ['it runs with tasks', { turn: running(20), task: tasks(2) }, 14, 'working'],
   ['it says that it is idle, and is still', { turn: still(60), report: says('idle', 60) }, 11, 'idle'],
   ['it says that it is idle, and what it does is not known', { report: says('idle', 60) }, 11, 'idle'],
@@ -255,6 +254,11 @@ describe('the state of a session, where', () => {
     });
   });
 
+  it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
+    const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
+    expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
+  });
+
   it('its agent resumed its work, keeps what that had said of itself', () => {
     const { evidence } = at(NOW, { turn: { ...running(30), turnId: 'r2' }, report: says('complete', 60) });
     expect(evidence).toMatchObject({ turnId: 'r2', report: { state: 'complete', summary: 'says complete' } });
@@ -298,14 +302,7 @@ describe('time alone', () => {
         [600, 'working', 'no-progress'],
       ],
     ],
-    [
-      'a still agent waits on its tasks',
-      { turn: still(0), task: tasks(1) },
-      [
-        [0, 'idle'],
-        [2, 'waiting-on-background'],
-      ],
-    ],
+    ['a still agent waits on its tasks', { turn: still(0), task: tasks(1) }, [[0, 'waiting-on-background']]],
     [
       'what it says of its work is not believed for ever',
       { turn: still(0), report: says('working', 9) },
@@ -339,7 +336,7 @@ describe('time alone', () => {
   });
 
   it('decides nothing by times that are still to come: the clock was set back', () => {
-    const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, task: tasks(1) };
-    expect(at(NOW, told)).toMatchObject({ state: 'idle', dueAt: NOW + 2_000, evidence: { observedAt: NOW } });
+    const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, report: says('working', 1) };
+    expect(at(NOW, told)).toMatchObject({ state: 'working', dueAt: NOW + 10_000 });
   });
 });
