@@ -15,7 +15,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   const { away } = session;
   const setting = useCommandSetting();
   if (away === null) return null;
-  const command = commandOf(session, away, agent, setting);
+  const command = commandOf(session, agent, setting);
   return (
     <div role="status" className="shrink-0 border-waiting border-t bg-waiting-soft">
       <div className="mx-auto max-w-[960px] px-4 py-2 text-xs sm:pr-6 sm:pl-[86px]">
@@ -59,12 +59,7 @@ function meaningOf(session: SessionSummary, { agentGoesOn, isSilent }: SessionAw
 }
 
 /** How our own runners are started again; of others only their people know. */
-function commandOf(
-  session: SessionSummary,
-  away: SessionAway,
-  agent: AgentSummary | null,
-  setting: string,
-): string | null {
+function commandOf(session: SessionSummary, agent: AgentSummary | null, setting: string): string | null {
   const program = `${setting}npm run -s interlude --`;
   if (isInTerminal(agent)) return `${program} runner hooks`;
   // A demo agent goes on with the demo, or not at all.

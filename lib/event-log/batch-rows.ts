@@ -30,6 +30,8 @@ export interface BatchRows {
   /** Agents that were seen, without news for any reader. */
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
+  /** Sessions of which a reply can be expected from now on, or no longer: what they owe is judged anew. */
+  unjudgedSessionIds: string[];
   /** In the order of their positions. */
   inbox: readonly InboxChange[];
   /** Messages that a turn has named: their commands are done. */

@@ -60,6 +60,7 @@ export class BatchSessions {
       end,
       givenUp: new Set(givenUp),
       overdue: [],
+      undelivered: [],
       markedUpTo,
     });
   }
@@ -83,6 +84,7 @@ export class BatchSessions {
       end: null,
       givenUp: new Set<string>(),
       overdue: [],
+      undelivered: [],
       failures,
     };
     return this.find(id) ?? this.#remember(fresh);

@@ -1,7 +1,9 @@
+import type { TaskRef } from '@/lib/projections/tasks';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { WakeRule } from '@/lib/protocol/commands';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
+import type { Position } from '@/lib/protocol/position';
 import type { Arrangement } from '@/lib/protocol/read-models';
 import type { UnseenFailures } from './failure-tally';
 import type { FailureTally } from './session-batch';
@@ -32,6 +34,8 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'state-due'; sessionId: string }
   /** A reply is owed for too long by now. The agent's own row changes only by its count. */
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
+  /** No turn has taken up the result of a task for too long. The agent's own row does not change. */
+  | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /**

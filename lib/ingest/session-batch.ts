@@ -4,6 +4,7 @@ import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { StatusTold } from '@/lib/projections/status-told';
 import type { WakeRule } from '@/lib/protocol/commands';
+import type { Position } from '@/lib/protocol/position';
 import type { Arrangement, Obligation, Task } from '@/lib/protocol/read-models';
 import type { WireRequests } from './wire-requests';
 
@@ -51,6 +52,8 @@ export interface SessionBatch {
   isDue: boolean;
   /** Messages to which a reply is owed for too long by now. */
   overdue: string[];
+  /** Where the tasks began whose results no turn has taken up for too long by now. */
+  undelivered: Position[];
   /** What a person makes of it now; null if nothing changes. */
   arrangement: Arrangement | null;
   /** When its agent is to be woken from now on; null if nothing changes. */

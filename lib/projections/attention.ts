@@ -1,7 +1,7 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
-import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentSummary, Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { failedSince, failureReason, isLost, isSeen } from '@/lib/protocol/session-standing';
 import type { OpenRequest } from './open-requests';
 
@@ -35,6 +35,17 @@ export function attentionOfReply(obligation: Obligation): Attention[] {
   const { state, isOverdue, sessionId, messageId, from, text } = obligation;
   if (state !== 'owed' || !isOverdue) return [];
   return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
+}
+
+/** What of a task needs a person. */
+export function attentionOfTask(task: Task): Attention[] {
+  const { id, runId, sessionId, position, description, status, exitCode, unansweredSince } = task;
+  if (!task.isUndelivered || unansweredSince === undefined) return [];
+  const code = exitCode === null ? '' : `, exit code ${exitCode}`;
+  const title = `${firstLine(description) ?? id}: ${status}${code}`;
+  return [
+    about('undelivered', [sessionId, id, position], { title, task: { id, runId, position }, version: unansweredSince }),
+  ];
 }
 
 function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {

@@ -8,6 +8,7 @@ import {
   caption,
   customName,
   customValue,
+  idField,
   pick,
   pickId,
   pickNumber,
@@ -42,8 +43,13 @@ export function tasksTold(event: AgUiEvent): TaskRef[] {
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
 
-function tasksOf(trigger: TurnTrigger | undefined): TaskRef[] {
+function tasksOf(trigger: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> | undefined): TaskRef[] {
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
+}
+
+/** The tasks whose results a message carries to the agent. */
+export function tasksCarried(event: AgUiEvent): TaskRef[] {
+  return tasksOf(interludeOf(event).carries);
 }
 
 /** A task, and the run of it if that is named. */
@@ -105,6 +111,7 @@ export class TaskLedger {
     if (name === CUSTOM.runnerAway && !goesOn(entry.event)) yield* this.#missAll(entry);
     if (name === CUSTOM.runnerBack) yield* this.hearAgain();
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
+    this.#applyCarried(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
@@ -155,6 +162,30 @@ export class TaskLedger {
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
 
+  /** A message has set out with results; one that failed to arrive has taken none along. */
+  #applyCarried({ event, receivedAt }: EventEntry): void {
+    const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
+    if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
+    const messageId = isFailure ? pickId(customValue(event), 'message_id') : idField(event, 'messageId');
+    for (const { id, runId } of messageId === null ? [] : tasksCarried(event)) {
+      const task = this.find(id, runId);
+      if (task === undefined || messageId === null) continue;
+      if (!isFailure) this.#put({ ...task, carriedBy: messageId });
+      else if (task.carriedBy === messageId) {
+        const { carriedBy: _, ...left } = task;
+        this.#put({ ...left, unansweredSince: receivedAt });
+      }
+    }
+  }
+
+  /** These have waited too long for a turn, by where they began. */
+  markUndelivered(positions: Iterable<Position>): void {
+    for (const position of positions) {
+      const task = this.#byPosition.get(position);
+      if (task?.unansweredSince !== undefined && !task.isUndelivered) this.#put({ ...task, isUndelivered: true });
+    }
+  }
+
   #applyTaskEvent(name: string, entry: EventEntry, turnId: string | null): void {
     const id = taskEventId(entry.event);
     if (id === null) return;
@@ -174,7 +205,10 @@ export class TaskLedger {
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
     const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
     const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
-    this.#put({ ...next, ...stands, assignedBy: assignedBy ?? task.assignedBy });
+    // outside a turn the agent can only be told of it by another one
+    const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;
+    const awaited = isAlone ? { unansweredSince: entry.receivedAt } : {};
+    this.#put({ ...next, ...stands, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
   }
 
   /** The run asked for, else the newest run without a name; the newest of all if no run is asked for. */
@@ -213,10 +247,25 @@ export class TaskLedger {
     };
   }
 
-  #put(task: Task): void {
+  #put(changed: Task): void {
+    const task = awaitsTurn(changed) ? changed : withoutWait(changed);
     this.know(task);
     this.#changed.add(task.position);
   }
+}
+
+/** Whether a turn has yet to take up its result. A task that somebody stopped has none, and a child's is its parent's. */
+function awaitsTurn({ status, answeredInTurnId, toldElsewhere, carriedBy, parentTaskId }: Task): boolean {
+  const hasResult = status === 'completed' || status === 'failed';
+  return (
+    hasResult && parentTaskId === null && answeredInTurnId === null && toldElsewhere === null && carriedBy === undefined
+  );
+}
+
+function withoutWait(task: Task): Task {
+  if (task.unansweredSince === undefined && task.isUndelivered === undefined) return task;
+  const { unansweredSince: _, isUndelivered: __, ...rest } = task;
+  return rest;
 }
 
 function withFields(task: Task, value: Record<string, unknown>, startedInTurnId: string | null): Task {

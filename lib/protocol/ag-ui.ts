@@ -36,6 +36,11 @@ export interface InterludeMetadata {
   userMessageIds?: string[];
   /** On RUN_FINISHED / RUN_ERROR: tasks whose end this turn was told of while it ran ("folded" notifications). */
   foldedTaskIds?: string[];
+  /**
+   * On a user message that carries the results of ended tasks to the agent, and on its `message:delivery` if it never got
+   * there: these tasks. Written by the server.
+   */
+  carries?: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'>;
   /** On a content event: `delta` is the whole text so far. Replace, don't append. */
   whole?: true;
   /** The run of the task that `subagentRunId` names, where the agent re-uses task ids. */

@@ -44,6 +44,8 @@ export const MAX_MESSAGE_BYTES = 256 * 1024;
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024;
 export const MAX_MESSAGE_ATTACHMENTS = 8;
 export const MAX_MESSAGE_ATTACHMENT_BYTES = 10 * 1024 * 1024;
+/** Most tasks whose results one message carries. */
+export const MAX_MESSAGE_RESULTS = 20;
 /** Most that a session keeps of what no message names, and how long. */
 export const MAX_UNNAMED_ATTACHMENTS = 200;
 export const MAX_UNNAMED_ATTACHMENT_BYTES = 100 * 1024 * 1024;
@@ -122,6 +124,8 @@ export const AHEAD_MS = 2_000;
 export const STARTING_MS = 60_000;
 /** A running agent that tells nothing for this long makes no progress. */
 export const PROGRESS_MS = 10 * 60_000;
+/** How long the result of a task that ended while its agent was idle may wait for a turn, unless it is set otherwise. */
+export const UNDELIVERED_MS = 60_000;
 /** Longest name that a person gives a session, in UTF-16 code units. */
 export const MAX_SESSION_NAME = 120;
 /** Longest summary of a self-report, in UTF-16 code units. */

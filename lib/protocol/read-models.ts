@@ -182,6 +182,15 @@ export interface Task {
   /** The turn of another session that was told of its end. */
   toldElsewhere: { sessionId: string; turnId: string } | null;
   /**
+   * When the server heard of its end, while its agent was idle and since when no turn has taken up the result. Left out
+   * of a task that needs no turn for it.
+   */
+  unansweredSince?: number;
+  /** That has lasted for too long. */
+  isUndelivered?: true;
+  /** The message from the dashboard that carries its result to the agent. */
+  carriedBy?: string;
+  /**
    * Set while it is `lost` although nobody said so: its runner does not list it any more (`unlisted`), or nothing is heard
    * of that (`unheard`). Whatever is told of it counts for more, and it runs again if it is listed again.
    */

@@ -156,9 +156,23 @@ export const STATE = [
   {
     name: 'never counts a reply as overdue',
     file: 'lib/commands/overdue-replies.ts',
-    find: "where: `state = 'owed' AND is_overdue = 0 AND owed_since <= ?1`,",
-    replace: "where: `state = 'owed' AND is_overdue = 0 AND owed_since <= -?1`,",
+    find: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= ?1`,",
+    replace: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= -?1`,",
     test: 'tests/unit/commands/overdue-replies.test.ts',
+  },
+  {
+    name: 'counts a reply as overdue that its agent can not give',
+    file: 'lib/protocol/session-standing.ts',
+    find: "new Set(['needs-input', 'failed', 'exited']);",
+    replace: "new Set(['needs-input', 'failed']);",
+    test: 'tests/unit/commands/overdue-replies.test.ts',
+  },
+  {
+    name: 'calls a result undelivered whose task ended in a turn',
+    file: 'lib/projections/tasks.ts',
+    find: "const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;",
+    replace: 'const isAlone = !hasEnded(task.status) && turnId !== null;',
+    test: 'tests/unit/commands/undelivered-results.test.ts',
   },
   {
     name: 'drops a request that the agent waits for from a long turn',
