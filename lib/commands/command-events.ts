@@ -10,12 +10,21 @@ import type { AnsweredRequest, Command, CommandBodies } from '@/lib/protocol/com
 /** What a command leaves in its session's transcript. */
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 
-/** The message itself, as if the agent's own runner had told of it, and that it waits. */
-export function messageEvents({ body }: Command & { type: 'message' }, clientId: string | null): AgUiEvent[] {
+/**
+ * The message itself, as if the agent's own runner had told of it, and that it is queued.
+ *
+ * @param waits no runner listens for it now
+ */
+export function messageEvents(
+  { body }: Command & { type: 'message' },
+  clientId: string | null,
+  waits: boolean,
+): AgUiEvent[] {
   const { messageId, text, from, replyTo, attachments, results } = body;
   const interlude = {
     origin: 'interlude' as const,
     delivery: 'queued' as const,
+    ...(waits ? { waits } : {}),
     from,
     ...(clientId === null ? {} : { clientId }),
     ...(replyTo === undefined ? {} : { replyTo: [replyTo] }),

@@ -9,7 +9,7 @@ import { idList, idOrNull } from './event-fields';
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
-const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
+const FLAGS = ['whole', 'presumed', 'again', 'inferred', 'waits'] as const;
 const IDS = ['taskRunId', 'clientId', 'reportedBy', 'replaces'] as const;
 const TEXTS = ['taskPosition', 'assignedBy'] as const;
 

@@ -44,6 +44,8 @@ export interface ObservationMemory {
   reportAfter: number;
   /** The agent has written something in the open turn. */
   hasSpoken: boolean;
+  /** Messages that no runner has taken yet. Bounded. */
+  waiting: readonly string[];
 }
 
 export const NO_MEMORY: ObservationMemory = {
@@ -53,12 +55,14 @@ export const NO_MEMORY: ObservationMemory = {
   reportAt: null,
   reportAfter: 0,
   hasSpoken: false,
+  waiting: [],
 };
 
 /** The part of a session's summary that observations follow from and stand in. */
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
 const MAX_TURN_IDS = 16;
+const MAX_WAITING = 64;
 /** How often it is noted that an agent without turns has become still once more. */
 const STILL_NOTED_MS = 1_000;
 
@@ -129,6 +133,7 @@ export class Observer {
         }
         if (role === 'user') {
           if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
+          if (interludeOf(event).waits) this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
           this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
         } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
         return;
@@ -209,8 +214,14 @@ export class Observer {
       }
       case CUSTOM.messageDelivery: {
         const id = pickId(value, 'message_id', 'messageId');
-        if (id === null || value.delivery !== 'failed') return;
-        const { messages } = this.#memory;
+        if (id === null) return;
+        const { messages, waiting } = this.#memory;
+        this.#memory.waiting = waiting.filter((one) => one !== id);
+        if (value.delivery !== 'failed') {
+          const isNext = waiting.includes(id) && messages.unclaimed.some((one) => one.id === id);
+          if (isNext && value.delivery === 'delivered') this.#isOnItsWay(at);
+          return;
+        }
         if (id === messages.ids.at(-1)) this.#drop('message');
         this.#memory.messages = withoutMessage(messages, id);
       }
@@ -222,8 +233,13 @@ export class Observer {
     const { messages } = this.#memory;
     const { turnCount } = this.#summary;
     this.#memory.messages = withMessage(messages, id, isInTurn ? turnCount : turnCount + 1, isInTurn);
-    if (!isInTurn && this.#memory.messages !== messages)
-      this.#put('message', { observedAt: at, turnId: null, value: null });
+    const isNews = !isInTurn && this.#memory.messages !== messages;
+    if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
+  }
+
+  /** The agent is being handed a message. */
+  #isOnItsWay(at: number): void {
+    this.#put('message', { observedAt: at, turnId: null, value: null });
   }
 
   /** The agent did something. */

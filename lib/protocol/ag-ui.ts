@@ -53,6 +53,8 @@ export interface InterludeMetadata {
   origin?: 'interlude';
   /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
   delivery?: 'queued';
+  /** Beside `delivery`: no runner listened when it was queued, so that it is not on its way before it is `delivered`. */
+  waits?: true;
   /**
    * On what is told of a task: the session whose runner told it, where that is not the task's own. Written by ingest,
    * which puts it where it belongs.
