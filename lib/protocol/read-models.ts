@@ -560,8 +560,6 @@ export interface SessionList {
    */
   counts: Record<SessionState, number>;
 }
-/** A page of `GET /sessions?agent=` without other filters. */
-export type AgentSessionList = Omit<SessionList, 'counts'>;
 /** `GET /sessions/:id/delivery`: whether everything that was told of a session is there, and what is not. */
 export interface SessionDelivery {
   position: Position;
