@@ -9,6 +9,7 @@ const NOTHING_NEW = {
   markedUpTo: 0,
   isHeard: false,
   isDue: false,
+  usualSilenceMs: null,
   arrangement: null,
   wakeRule: null,
 };

@@ -119,8 +119,10 @@ export class FleetWriter {
     if (fact.kind === 'state-due' || fact.kind === 'reply-overdue' || fact.kind === 'task-undelivered') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
-      if (fact.kind === 'state-due') session.isDue = true;
-      else if (fact.kind === 'task-undelivered') session.undelivered.push(fact.position);
+      if (fact.kind === 'state-due') {
+        session.isDue = true;
+        session.usualSilenceMs = fact.usualSilenceMs;
+      } else if (fact.kind === 'task-undelivered') session.undelivered.push(fact.position);
       else session.overdue.push(fact.messageId);
       return;
     }

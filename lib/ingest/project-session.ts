@@ -131,7 +131,7 @@ export async function projectSession(
     changedTasks.push({ before, after });
     summaryLedger.tell(before, after);
   });
-  const after = summaryLedger.result(owedChanges, receivedAt);
+  const after = summaryLedger.result(owedChanges, receivedAt, session.usualSilenceMs);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);

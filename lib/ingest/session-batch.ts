@@ -50,6 +50,8 @@ export interface SessionBatch {
   isHeard: boolean;
   /** Time may have changed its state. */
   isDue: boolean;
+  /** Of agents of its kind: what only one in a hundred of their silences exceeds; null where that was not looked up. */
+  usualSilenceMs: number | null;
   /** Messages to which a reply is owed for too long by now. */
   overdue: string[];
   /** Where the tasks began whose results no turn has taken up for too long by now. */

@@ -1,6 +1,8 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
+import { cutText } from '@/lib/protocol/cut-text';
 import { textOf } from '@/lib/protocol/fields';
+import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '@/lib/protocol/limits';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import {
@@ -46,6 +48,8 @@ export interface ObservationMemory {
   hasSpoken: boolean;
   /** Messages that no runner has taken yet. Bounded. */
   waiting: readonly string[];
+  /** Calls of the open turn that have no result yet, the newest last. Bounded. */
+  calls: readonly { id: string; name: string }[];
 }
 
 export const NO_MEMORY: ObservationMemory = {
@@ -56,6 +60,7 @@ export const NO_MEMORY: ObservationMemory = {
   reportAfter: 0,
   hasSpoken: false,
   waiting: [],
+  calls: [],
 };
 
 /** The part of a session's summary that observations follow from and stand in. */
@@ -63,6 +68,8 @@ type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCoun
 
 const MAX_TURN_IDS = 16;
 const MAX_WAITING = 64;
+const MAX_CALLS = 16;
+const MAX_CALL_NAME = 60;
 /** How often it is noted that an agent without turns has become still once more. */
 const STILL_NOTED_MS = 1_000;
 
@@ -86,6 +93,7 @@ export class Observer {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
     this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
+    this.#memory.calls = [];
     this.#drop('agent', 'process', 'message');
   }
 
@@ -96,6 +104,7 @@ export class Observer {
       ...(state === 'finished' && !this.#memory.hasSpoken ? { isSilent: true as const } : {}),
     };
     this.#put('turn', { observedAt: at, turnId: id, value });
+    this.#memory.calls = [];
     this.#drop('agent');
   }
 
@@ -137,18 +146,45 @@ export class Observer {
           this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
         } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
         return;
+      case 'TOOL_CALL_RESULT': {
+        const id = idField(event, 'toolCallId');
+        this.#memory.calls = this.#memory.calls.filter((call) => call.id !== id);
+        return;
+      }
       case 'TOOL_CALL_START':
       case 'TOOL_CALL_CHUNK':
+        this.#called(idField(event, 'toolCallId'), textOf(event.toolCallName));
+        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        return;
       case 'REASONING_MESSAGE_START':
       case 'REASONING_MESSAGE_CHUNK':
         if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
     }
   }
 
+  #called(id: string | null, name: string | null): void {
+    if (id === null || name === null || this.#memory.calls.some((call) => call.id === id)) return;
+    this.#memory.calls = [...this.#memory.calls, { id, name: cutText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
+  }
+
+  /** It tells something, or its commands do: what was made of its silence is over. */
+  wasHeard(): void {
+    this.#drop('silence', 'cpu');
+  }
+
+  /** It works, and is silent. @param usualMs what only one in a hundred silences of its kind exceeds */
+  isSilent(at: number, usualMs: number): void {
+    const call = this.#memory.calls.at(-1)?.name;
+    const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
+    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);
+    this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
+  }
+
   /** What the runner says of the session. */
   hear(told: StatusTold, at: number): void {
     this.#seeProcess(told.process, at);
     this.#seeAgent(told.agent, at);
+    this.#seeCpu(told.cpuSeconds, at);
     if (told.report !== null) this.#report(told.report, at);
   }
 
@@ -287,6 +323,12 @@ export class Observer {
     // it goes on with its turn, which began when that did
     if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
     else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
+  }
+
+  #seeCpu(seconds: number | null, at: number): void {
+    if (seconds === null || seconds === this.#summary.observations.cpu?.value) return;
+    this.#put('cpu', { observedAt: at, turnId: null, value: seconds });
+    this.#drop('silence');
   }
 
   /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */

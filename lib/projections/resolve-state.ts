@@ -249,8 +249,13 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
   const isAtWork = verdict.state === 'working' && verdict.note !== 'delivering';
   // what it does now may have begun long after its last word
   const toldAt = Math.max(lastHeardAt, observed?.observedAt ?? 0, view.isRunning ? view.activeSince : 0);
-  const isStuck = isAtWork && view.hasPassed(toldAt, PROGRESS_MS);
-  const observedAt = isStuck ? toldAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
+  const { silence, cpu } = observations;
+  const busyAt = Math.max(toldAt, cpu?.observedAt ?? 0);
+  const isLong = isAtWork && view.hasPassed(busyAt, silence?.value.limitMs ?? PROGRESS_MS);
+  const isStuck = isLong && silence !== undefined;
+  // only the server knows for how long agents of this kind are silent: it is due until it has said so
+  const dueAt = isLong && !isStuck ? busyAt + PROGRESS_MS : view.dueAt;
+  const observedAt = isStuck ? busyAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
   const instead = isAtWork ? aside(observations) : undefined;
   const note = isStuck ? 'no-progress' : (instead ?? verdict.note);
   const { report } = observations;
@@ -264,7 +269,14 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
     ...(verdict.last === undefined ? {} : { last: verdict.last }),
     ...(note === undefined ? {} : { note }),
   };
-  return { state: verdict.state, reason: verdict.reason ?? null, evidence, dueAt: view.dueAt };
+  const reason = isStuck ? whyStuck(observations) : (verdict.reason ?? null);
+  return { state: verdict.state, reason, evidence, dueAt };
+}
+
+function whyStuck({ silence, cpu }: Observations): string {
+  const call = silence?.value.call;
+  const seen = cpu === undefined ? 'no event or output' : 'no event, output or processor time';
+  return call === undefined ? seen : `${seen} while ${call} runs`;
 }
 
 function sourceOf(observations: Observations, source: EvidenceSource): Observed<unknown> | undefined {

@@ -120,7 +120,10 @@ export class SessionLedger {
   }
 
   apply(placement: Placement): void {
-    if (this.#heardAt !== null) this.#next.summary.lastHeardAt = this.#heardAt;
+    if (this.#heardAt !== null) {
+      this.#next.summary.lastHeardAt = this.#heardAt;
+      this.#observer.wasHeard();
+    }
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
@@ -135,16 +138,23 @@ export class SessionLedger {
     else this.#next.summary.wakeable = told.isWakeable;
   }
 
-  /** Counts a task that the placements changed. */
+  /** Counts a task that the placements changed, and notes one that has failed. */
   tell(before: Task | null, after: Task): void {
+    if (after.status === 'failed' && before?.status !== 'failed') {
+      const { id, description, exitCode, position } = after;
+      const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
+      this.#next.summary.failedTask = { id, description: cutText(description, TITLE_LENGTH), exitCode, position, at };
+    }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
   /**
    * @param obligations those that the same placements changed
    * @param now the time by which its state is resolved; by default that of the last placement
+   * @param usualSilenceMs what only one in a hundred silences of agents of its kind exceeds, where it was looked up because
+   *   time may have changed the state; else null
    */
-  result(obligations: readonly ObligationChange[], now?: number): SessionFold {
+  result(obligations: readonly ObligationChange[], now?: number, usualSilenceMs: number | null = null): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     next.hasMorePending = this.#open.hasMore;
@@ -164,6 +174,9 @@ export class SessionLedger {
     const { away } = next.summary;
     const isWaiting = away !== null && away.last === undefined && this.#open.count > 0;
     next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
+    const { stateDueAt } = stateAt(next.summary, at);
+    const isCue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
+    if (isCue) this.#observer.isSilent(at, usualSilenceMs);
     next.summary = stateAt(next.summary, at);
     return next;
   }

@@ -16,6 +16,8 @@ export interface StatusTold {
   process: ProcessExit | 'there' | null;
   /** Whether a message reaches it while it is idle; null if that goes without saying. */
   isWakeable: boolean | null;
+  /** The processor time of its processes, in seconds; null if it does not say. */
+  cpuSeconds: number | null;
   /** It may be told ahead of events that happened before it: see AHEAD_MS. */
   isAhead: boolean;
   /** The work that it lists as open, as far as it gives such lists. */
@@ -49,7 +51,7 @@ const SEEN: Record<string, StatusTold['agent']> = {
 
 /** @returns null if the record says nothing of the state */
 export function statusTold(status: AgentStatus): StatusTold | null {
-  const { state, report, openTurnId, process, wakeable } = status;
+  const { state, report, openTurnId, process, wakeable, cpuSeconds } = status;
   const word = state?.toLowerCase() ?? '';
   const reported = report === undefined ? wordIn(REPORTS, word) : undefined;
   const seen = process?.state === 'restarting' ? 'restarting' : wordIn(SEEN, word);
@@ -69,6 +71,7 @@ export function statusTold(status: AgentStatus): StatusTold | null {
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
           : ('there' as const),
     isWakeable: wakeable ?? null,
+    cpuSeconds: cpuSeconds ?? null,
     // during an outage, an outbox sends its newest record in the place of an older one
     isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };

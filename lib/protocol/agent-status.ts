@@ -63,6 +63,11 @@ export const agentStatusSchema = z.looseObject({
     }),
   ),
   /**
+   * While a turn is open and tells nothing: the processor time that the agent's processes have used, in seconds. Another
+   * number than the last says that they work.
+   */
+  cpuSeconds: lenient(z.number().min(0)),
+  /**
    * In a word, what the agent says of itself (`working`, `idle`, `complete`, `failure`), or what it is seen to do
    * (`busy`, `still`, `compacting`).
    */

@@ -122,8 +122,12 @@ export const BELIEVED_MS = 10_000;
 export const AHEAD_MS = 2_000;
 /** How long nothing may be observed of a session. */
 export const STARTING_MS = 60_000;
-/** A running agent that tells nothing for this long makes no progress. */
+/** A running agent that tells nothing, and uses no processor, for this long makes no progress. */
 export const PROGRESS_MS = 10 * 60_000;
+/** Or for so many times the silence that only one in a hundred of its kind's exceeds. */
+export const USUAL_SILENCES = 3;
+/** The least, while a command runs whose processor time is not known: it may work without a word. */
+export const CALL_SILENCE_MS = 60 * 60_000;
 /** How long the result of a task that ended while its agent was idle may wait for a turn, unless it is set otherwise. */
 export const UNDELIVERED_MS = 60_000;
 /** Longest name that a person gives a session, in UTF-16 code units. */

@@ -270,6 +270,8 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
+  /** The task that failed last, and when the server heard of that. Left out while none has. */
+  failedTask?: Pick<Task, 'id' | 'description' | 'exitCode' | 'position'> & { at: number };
   /** The oldest turns, which retention has removed. Left out while none was. */
   removed?: RemovedHistory;
   arrangement: Arrangement;

@@ -31,6 +31,13 @@ const exited = (code: number | null, signal: string | null = null) => ({
 const tasks = (value: number) => ({ observedAt: ago(40), turnId: null, value });
 const asked = { observedAt: ago(30), turnId: 'r1', value: 'Run rm?' };
 const written = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: null });
+/** The server has seen that it is silent, and for how long such agents are. */
+const silence = (limitSeconds = 600, call?: string) => ({
+  observedAt: NOW,
+  turnId: null,
+  value: { limitMs: limitSeconds * 1_000, ...(call === undefined ? {} : { call }) },
+});
+const usedCpu = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: 40 });
 const away = { since: ago(60), lastHeardAt: ago(75), agentGoesOn: false };
 
 type Told = Partial<Observations> & { away?: StateFacts['away']; lastHeardAt?: number };
@@ -198,14 +205,14 @@ const ROWS: Row[] = [
   ['nothing was observed, and something was told', { session: written(90), lastHeardAt: ago(59) }, 15, 'starting'],
   [
     'it says that it works, and has told nothing for 10 min',
-    { report: says('working', 900), lastHeardAt: ago(600) },
+    { report: says('working', 900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
   ],
   [
     'it is seen to run since less than 10 min, and has told nothing for longer',
-    { turn: still(900), agent: { ...written(599), value: 'running' }, lastHeardAt: ago(900) },
+    { turn: still(900), agent: { ...written(599), value: 'running' }, lastHeardAt: ago(900), silence: silence() },
     14,
     'working',
   ],
@@ -218,15 +225,45 @@ const ROWS: Row[] = [
   ],
   [
     'it runs and has told nothing for 10 min',
-    { turn: running(900), lastHeardAt: ago(600) },
+    { turn: running(900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
   ],
-  ['it runs and told something less than 10 min ago', { turn: running(900), lastHeardAt: ago(599.999) }, 14, 'working'],
+  [
+    'it runs and told something less than 10 min ago',
+    { turn: running(900), lastHeardAt: ago(599.999), silence: silence() },
+    14,
+    'working',
+  ],
+  [
+    'it is silent, and nobody knows yet for how long it may be',
+    { turn: running(900), lastHeardAt: ago(600) },
+    14,
+    'working',
+  ],
+  [
+    'its kind is silent for longer',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(3_000) },
+    14,
+    'working',
+  ],
+  [
+    'its processes have used the processor since',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(), cpu: usedCpu(599) },
+    14,
+    'working',
+  ],
+  [
+    'neither it nor its processes do anything',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(), cpu: usedCpu(600) },
+    16,
+    'working',
+    'no-progress',
+  ],
   [
     'it says that it works and has told nothing for 10 min',
-    { turn: running(900), report: says('working', 900), lastHeardAt: ago(600) },
+    { turn: running(900), report: says('working', 900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
@@ -257,6 +294,15 @@ describe('the state of a session, where', () => {
   it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
     expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
+  });
+
+  it.each([
+    [{}, 'no event or output', 900],
+    [{ cpu: usedCpu(700) }, 'no event, output or processor time', 700],
+    [{ silence: silence(600, 'Bash') }, 'no event or output while Bash runs', 900],
+  ])('it makes no progress, says by what that is known: %o', (told, reason, since) => {
+    const found = at(NOW, { turn: running(900), lastHeardAt: ago(900), silence: silence(), ...told });
+    expect(found).toMatchObject({ reason, evidence: { observedAt: ago(since), note: 'no-progress' } });
   });
 
   it('its agent resumed its work, keeps what that had said of itself', () => {
@@ -295,7 +341,7 @@ describe('time alone', () => {
     ],
     [
       'a finished agent resumes',
-      { turn: running(0), report: says('complete', 60) },
+      { turn: running(0), report: says('complete', 60), silence: silence() },
       [
         [0, 'complete'],
         [5, 'working', 'resumed'],
@@ -321,7 +367,7 @@ describe('time alone', () => {
     ],
     [
       'it makes no progress',
-      { turn: running(0) },
+      { turn: running(0), silence: silence() },
       [
         [0, 'working'],
         [600, 'working', 'no-progress'],
