@@ -21,6 +21,7 @@ import type { Endpoint } from '@/lib/runner/server-request';
 import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
+import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { IN_HAND_CURSORS } from './messages-in-hand';
 import { openControl } from './open-control';
@@ -86,6 +87,7 @@ export class RunnerHost {
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
+  readonly #cpu = new CpuWatch();
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
   readonly #outputs: TaskOutputs;
@@ -281,6 +283,7 @@ export class RunnerHost {
       this.#status.changed();
     }
     this.#tell(sessionId, events);
+    if (events.length > 0) this.#cpu.told(sessionId, performance.now());
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
     const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
@@ -381,6 +384,8 @@ export class RunnerHost {
 
   async #report(): Promise<void> {
     const about = await this.#about();
+    const busy = [...this.#open].flatMap(([sessionId, { turn }]) => (turn === null ? [] : sessionId));
+    await this.#cpu.look(new Set(busy), performance.now());
     // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
@@ -407,7 +412,9 @@ export class RunnerHost {
 
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
     const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
-    return statusRecord(this.agentId, about, at, { facts, open, report: this.#desk.reportOf(facts.sessionId) });
+    const { sessionId } = facts;
+    const told = { report: this.#desk.reportOf(sessionId), cpuSeconds: this.#cpu.secondsOf(sessionId) };
+    return statusRecord(this.agentId, about, at, { facts, open, ...told });
   }
 
   async #openControl(source: Source): Promise<void> {

@@ -14,6 +14,8 @@ export interface SessionNow {
   open: OpenWork;
   /** What its agent last reported. */
   report?: AgentStatus['report'];
+  /** The processor time of its processes; null where that says nothing. */
+  cpuSeconds?: number | null;
 }
 
 /** @param session missing if the record is about the agent alone */
@@ -31,8 +33,8 @@ export function statusRecord(
     tasks: tasks.map(({ id, description }) => ({ id, description })),
     requests: [...requests],
   };
-  const { report } = session;
-  const reported = report === undefined ? {} : { report };
+  const { report, cpuSeconds = null } = session;
+  const reported = { ...(report === undefined ? {} : { report }), ...(cpuSeconds === null ? {} : { cpuSeconds }) };
   const taken = attachments === null ? {} : { attachments: [...attachments] };
   const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };
