@@ -9,7 +9,7 @@ const MOST_OUTPUT = 4_000;
 export function resultText(task: Task, output: TaskOutput | null): string {
   const { id, description, status, exitCode, summary, error, outputFile } = task;
   const name = description === id ? id : `“${description}” (${id})`;
-  const code = exitCode === null ? '' : `, exit code ${exitCode}`;
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
   const written = output?.parts.at(-1)?.text.trimEnd() ?? '';
   return [
     `The background task ${name} has ended: ${status}${code}.`,

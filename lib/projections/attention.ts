@@ -41,7 +41,7 @@ export function attentionOfReply(obligation: Obligation): Attention[] {
 export function attentionOfTask(task: Task): Attention[] {
   const { id, runId, sessionId, position, description, status, exitCode, unansweredSince } = task;
   if (!task.isUndelivered || unansweredSince === undefined) return [];
-  const code = exitCode === null ? '' : `, exit code ${exitCode}`;
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
   const title = `${firstLine(description) ?? id}: ${status}${code}`;
   return [
     about('undelivered', [sessionId, id, position], { title, task: { id, runId, position }, version: unansweredSince }),
