@@ -44,8 +44,8 @@ export const STATE = [
   {
     name: 'says working without a note for an agent that makes no progress',
     file: 'lib/projections/resolve-state.ts',
-    find: 'const isStuck = isAtWork && view.hasPassed(toldAt, PROGRESS_MS);',
-    replace: 'const isStuck = isAtWork && toldAt < 0;',
+    find: 'const isStuck = isLong && silence !== undefined;',
+    replace: 'const isStuck = isLong && toldAt < 0;',
     test: 'tests/unit/projections/resolve-state.test.ts',
   },
   {
@@ -159,6 +159,20 @@ export const STATE = [
     find: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= ?1`,",
     replace: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= -?1`,",
     test: 'tests/unit/commands/overdue-replies.test.ts',
+  },
+  {
+    name: 'calls a silent command stuck of which nobody knows whether it works',
+    file: 'lib/projections/observe.ts',
+    find: 'const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;',
+    replace: 'const isUnseen = call === null;',
+    test: 'tests/unit/commands/silent-work.test.ts',
+  },
+  {
+    name: 'says working because of a message that no runner has taken',
+    file: 'lib/projections/observe.ts',
+    find: 'if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);',
+    replace: 'if (isNews) this.#isOnItsWay(at);',
+    test: 'tests/unit/commands/send-message.test.ts',
   },
   {
     name: 'counts a reply as overdue that its agent can not give',
