@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
 import { useActions } from '@/components/live/actions';
+import { useIsTaken } from '@/components/live/refusals';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
@@ -47,7 +48,9 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   // What still runs is watched, and what failed says why in its last lines.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const waking = useDisclosure();
-  const mayWake = useActions() !== null && task.isUndelivered === true;
+  // where its runner can begin a turn for it, that is offered instead
+  const isWoken = useIsTaken('task.wake') && task.kind !== 'subagent';
+  const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';

@@ -1,9 +1,12 @@
 'use client';
 
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useEffectEvent } from 'react';
+import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import { SendHere } from '@/components/sessions/send-here';
 import { Name } from '@/components/ui/name';
+import type { CommandAnswer } from '@/lib/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@/lib/protocol/read-models';
 import { type Sending, sendingTo } from '@/lib/protocol/sending';
 import { refusalOf } from '@/lib/protocol/takes';
@@ -33,7 +36,10 @@ export function WakeHere(props: {
         fetchJson<SessionDetail>(session, signal),
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
-      return { text: resultText(told.task, written.output), sending: fateOf(here, agent) };
+      const { takes } = agent.agent.status ?? {};
+      // of a subagent only a message can tell
+      const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
+      return { text: resultText(told.task, written.output), sending: fateOf(here, agent), begins };
     },
     gcTime: 0,
   });
@@ -49,7 +55,7 @@ export function WakeHere(props: {
       </p>
     );
   }
-  const { text, sending } = data;
+  const { text, sending, begins } = data;
   if (sending.kind === 'refused') {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
@@ -57,6 +63,7 @@ export function WakeHere(props: {
       </p>
     );
   }
+  if (begins) return <BeginTurn sessionId={sessionId} task={task} sending={sending} onSent={onSent} />;
   return (
     <SendHere
       sessionId={sessionId}
@@ -66,6 +73,50 @@ export function WakeHere(props: {
       warning={sending.reason}
       onSent={onSent}
     />
+  );
+}
+
+/** Has the runner begin a turn with the result, which names its cause and marks the output as untrusted. */
+function BeginTurn(props: {
+  sessionId: string;
+  task: Pick<Task, 'id' | 'runId'>;
+  sending: Sending;
+  onSent: (sending: Sending) => void;
+}) {
+  const { sessionId, task, sending, onSent } = props;
+  const [state, ask] = useAsk<CommandAnswer>();
+  const asked = useEffectEvent(onSent);
+  const isAsked = state.kind === 'answered';
+  useEffect(() => {
+    if (isAsked) asked({ kind: 'allowed', reason: null });
+  }, [isAsked]);
+  if (isAsked) return <p className="py-2 text-ink-2 text-xs">Asked for a turn with the result.</p>;
+  const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
+  const isSending = state.kind === 'sending';
+  return (
+    <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
+      <p className="text-ink-2">Its runner begins a turn with the command, how it ended and the end of its output.</p>
+      {sending.reason !== null && (
+        <p className="text-waiting">
+          <Name text={sending.reason} />
+        </p>
+      )}
+      <p className="flex flex-wrap items-baseline gap-x-4 gap-y-1">
+        <button
+          type="button"
+          aria-disabled={isSending}
+          onClick={() => {
+            if (!isSending) void ask(path, task.runId === null ? {} : { runId: task.runId });
+          }}
+          className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
+        >
+          {isSending ? 'Asking…' : 'Begin a turn'}
+        </button>
+        <span role="alert" className="text-failed">
+          {state.kind === 'failed' && `Not woken: ${state.reason}`}
+        </span>
+      </p>
+    </div>
   );
 }
 

@@ -166,6 +166,18 @@ describe('a result that was not delivered', () => {
     expect(screen.queryByRole('button', { name: 'Send' })).toBeNull();
   });
 
+  it('has the runner begin a turn where that can', async () => {
+    here({});
+    const agent = anAgent({ connection: 'connected', connectedSince: 1, status: { takes: ['message', 'task.wake'] } });
+    answers['/agents/builder'] = { position: '10', agent };
+    answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
+    open([item]);
+    press('Wake the agent: npm test: failed, exit code 3');
+    fireEvent.click(await screen.findByRole('button', { name: 'Begin a turn' }));
+    expect(await screen.findByText('Asked for a turn with the result.')).toBeDefined();
+    expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
+  });
+
   it('warns where an idle agent does not listen', async () => {
     here({ wakeable: false });
     open([item]);
