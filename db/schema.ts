@@ -167,7 +167,7 @@ export const tasks = sqliteTable(
     endedAt: integer('ended_at'),
     /** Why it is taken to be lost, although nobody said so; null if somebody did, or it is not. */
     presumed: text('presumed').$type<NonNullable<Task['presumed']>>(),
-    /** Since when its result waits for a turn, until it is said that this lasts too long. */
+    /** Since when its result waits for a turn; null once that is overdue, or no longer so. */
     unansweredSince: integer('unanswered_since'),
     /** The rest of Task. */
     body: json<TaskBody>('body').notNull(),
@@ -187,7 +187,7 @@ export const tasks = sqliteTable(
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
     // those that may turn out to run
     index('tasks_presumed').on(table.sessionId, table.position).where(sql`presumed IS NOT NULL`),
-    // results that no turn has taken up, the longest waiting first
+    // results that wait for a turn, oldest first
     index('tasks_unanswered').on(table.unansweredSince).where(sql`unanswered_since IS NOT NULL`),
     // which tasks ran at a time: covers the query, so that no row is read
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
@@ -549,7 +549,7 @@ export const obligations = sqliteTable(
     state: text('state').$type<Obligation['state']>().notNull(),
     owedSince: integer('owed_since').notNull().default(0),
     isOverdue: boolean('is_overdue').notNull().default(false),
-    /** It was decided whether it is overdue, and nothing has changed since that this depends on. */
+    /** `is_overdue` is decided; cleared when the session becomes able or unable to reply. */
     isJudged: boolean('is_judged').notNull().default(false),
     /** The rest of Obligation. */
     body: json<ObligationBody>('body').notNull(),
@@ -560,7 +560,7 @@ export const obligations = sqliteTable(
     // few replies are owed, however many messages there were
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
-    // what may become overdue or be so no longer, the longest owed first
+    // owed replies to be judged overdue or not, oldest first
     index('obligations_unjudged').on(table.owedSince).where(sql`state = 'owed' AND is_judged = 0`),
     // how long the last replies took
     index('obligations_answered').on(table.updatedPosition).where(sql`state = 'answered'`),

@@ -9,10 +9,10 @@ import { itemTitle, KIND_WORD } from './inbox-words';
 /** What a browser is told of them is kept under this name. */
 export const SETTINGS_KEY = 'interlude-notices';
 
-/** Nobody has to act on these: they are off until somebody turns them on. */
+/** Off by default: these need no action. */
 const OPTIONAL_KINDS = ['finished', 'task-failed'] as const;
 const OPTIONAL: ReadonlySet<string> = new Set(OPTIONAL_KINDS);
-/** What desktop notifications are of: items of the inbox, sessions in which nothing runs any more, and failed tasks. */
+/** Kinds of desktop notifications: inbox items, sessions that have finished, and failed tasks. */
 export const NOTICE_KINDS = [...INBOX_KINDS, ...OPTIONAL_KINDS] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
@@ -32,7 +32,7 @@ export interface NoticeSettings {
 
 export const NO_NOTICES: NoticeSettings = { isOn: false, off: OPTIONAL_KINDS, quiet: null };
 
-/** As they are stored. `on`: the optional kinds that somebody has turned on; a browser of before has only `off`. */
+/** The stored form. `on` lists the optional kinds that are enabled; earlier versions stored only `off`. */
 export function storedNotices({ isOn, off, quiet }: NoticeSettings): string {
   return JSON.stringify({ isOn, off, on: OPTIONAL_KINDS.filter((kind) => !off.includes(kind)), quiet });
 }
@@ -126,7 +126,7 @@ function finishedNotice(session: SessionSummary, now: number): Notice[] {
   ];
 }
 
-/** Of the one that failed last: it stands for those that failed with it. */
+/** Only the last failure of a session: tasks that fail together raise one notification. */
 function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: number): Notice[] {
   if (failedTask === undefined || now - failedTask.at < SETTLE_MS) return [];
   const { description, exitCode, position, at } = failedTask;

@@ -40,13 +40,13 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-/** An agent in a terminal is only watched by its runner; its companion is started the same way for all of a machine. */
+/** Hooks only: their runner watches terminals and needs no arguments to be started again. */
 function isInTerminal(agent: AgentSummary | null): boolean {
   return agent?.kind === 'hooks';
 }
 
 function titleOf({ agentGoesOn, isSilent }: SessionAway, agent: AgentSummary | null): string {
-  if (agentGoesOn && isInTerminal(agent)) return 'Nobody watches its terminal';
+  if (agentGoesOn && isInTerminal(agent)) return 'Its terminal is not watched';
   return isSilent ? 'Its agent is silent' : 'Its runner has gone';
 }
 

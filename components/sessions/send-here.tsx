@@ -7,10 +7,10 @@ import type { MessageAnswer, SendMessage } from '@/lib/protocol/commands';
 import type { Sending } from '@/lib/protocol/sending';
 
 /**
- * A message that is written out, and can be changed, before it is sent.
+ * A prepared message, editable before it is sent.
  *
- * @param warning what its sender should know beforehand
- * @param onSent told what becomes of it
+ * @param warning shown above the button
+ * @param onSent called once with the fate of the message
  */
 export function SendHere(props: {
   sessionId: string;

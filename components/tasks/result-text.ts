@@ -2,10 +2,10 @@ import type { Task } from '@/lib/protocol/read-models';
 import type { TaskOutput } from '@/lib/protocol/task-output';
 import { isBoilerplate } from './task-words';
 
-/** UTF-16 units of the end of what it wrote. */
+/** Longest excerpt of the output, in UTF-16 units: its end. */
 const MOST_OUTPUT = 4_000;
 
-/** A message that tells an agent how its task ended. */
+/** The message that carries a task's result to its agent. */
 export function resultText(task: Task, output: TaskOutput | null): string {
   const { id, description, status, exitCode, summary, error, outputFile } = task;
   const name = description === id ? id : `“${description}” (${id})`;
@@ -22,7 +22,7 @@ export function resultText(task: Task, output: TaskOutput | null): string {
     .join('\n\n');
 }
 
-/** Whole lines, if there are any. */
+/** Starts at a line break, if the excerpt has one. */
 function endOf(text: string): string {
   if (text.length <= MOST_OUTPUT) return text;
   const end = text.slice(-MOST_OUTPUT);

@@ -48,7 +48,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   // What still runs is watched, and what failed says why in its last lines.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const waking = useDisclosure();
-  // where its runner can begin a turn for it, that is offered instead
+  // TaskWake covers runners that can begin a turn with the result
   const isWoken = useIsTaken('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsHeld(taskAnchor(task));

@@ -13,9 +13,10 @@ import { refusalOf } from '@/lib/protocol/takes';
 import { resultText } from './result-text';
 
 /**
- * Wakes an agent with the result of a task that ended while it was idle: a message, which stands here before it is sent.
+ * Wakes an agent with the result of a task that ended while the agent was idle: by its runner where that can begin a turn,
+ * otherwise by a message that can be edited first.
  *
- * @param onSent told what becomes of it: with that the result is on its way
+ * @param onSent called once the result is on its way
  */
 export function WakeHere(props: {
   agentId: string;
@@ -37,7 +38,7 @@ export function WakeHere(props: {
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
       const { takes } = agent.agent.status ?? {};
-      // of a subagent only a message can tell
+      // runners keep the results of commands only
       const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
       return { text: resultText(told.task, written.output), sending: fateOf(here, agent), begins };
     },
@@ -76,7 +77,7 @@ export function WakeHere(props: {
   );
 }
 
-/** Has the runner begin a turn with the result, which names its cause and marks the output as untrusted. */
+/** Asks the runner for a turn with the result. That turn names its cause and marks the output as untrusted. */
 function BeginTurn(props: {
   sessionId: string;
   task: Pick<Task, 'id' | 'runId'>;
@@ -120,7 +121,7 @@ function BeginTurn(props: {
   );
 }
 
-/** What becomes of a message that is sent now. */
+/** The fate of a message sent now. */
 function fateOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
   if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };

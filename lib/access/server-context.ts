@@ -31,7 +31,7 @@ export interface ServerContext extends AccessSettings {
   sessionIdleMs?: number;
   /** How long a reply may be owed before it is overdue. */
   replyOverdueMs?: number;
-  /** How long the result of a task may wait for a turn before it counts as not delivered. */
+  /** Milliseconds that the result of a task may wait for a turn. */
   undeliveredMs?: number;
   /** Who is told what comes up in the inbox; none unless set. */
   webhook?: WebhookSettings | null;

@@ -11,9 +11,9 @@ import type { AnsweredRequest, Command, CommandBodies } from '@/lib/protocol/com
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 
 /**
- * The message itself, as if the agent's own runner had told of it, and that it is queued.
+ * The message itself, in the form in which a runner reports one, marked as queued.
  *
- * @param waits no runner listens for it now
+ * @param waits no runner is connected
  */
 export function messageEvents(
   { body }: Command & { type: 'message' },

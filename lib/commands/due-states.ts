@@ -5,8 +5,8 @@ import { PROGRESS_MS } from '@/lib/protocol/limits';
 import { usualSilence } from './usual-silence';
 
 /**
- * States that time alone changes: an agent is not believed for ever to work, a message is not on its way for ever. When
- * each has to be looked at again is in its row, so that it is right after a restart and on any instance.
+ * States that change by time alone: a report of work expires, a message is on its way for a minute at most. The row says when
+ * it is due, so any instance resolves the same, also after a restart.
  */
 
 /** Most sessions of one transaction. */
@@ -25,7 +25,7 @@ export async function resolveDueStates(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const columns = `id, agent_id, iif(state = 'working' AND last_event_at <= ${now - PROGRESS_MS}, ${KIND}, NULL) AS silent_kind`;
+  const columns = `id, agent_id, iif(state = 'working' AND body->>'$.lastHeardAt' <= ${now - PROGRESS_MS}, ${KIND}, NULL) AS silent_kind`;
   const { rows } = await transaction.execute(selectDue(dueStates(now), choice, columns, MAX_RESOLVED));
   const usual = new Map<string, number>();
   for (const { silent_kind } of rows) {

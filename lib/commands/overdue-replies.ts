@@ -5,10 +5,9 @@ import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 
 /**
- * Replies that are owed for too long, as long as they can be expected: an agent that waits for its operator, has failed
- * or has exited owes none in time. How long one is owed is in its row, so that it is told after a restart, on any
- * instance, and by the time that is set then. A session that comes to be able to reply, or no longer is, has its rows
- * judged anew.
+ * Replies owed for too long by agents that can reply: one that waits for its operator, has failed or has exited can't.
+ * `owed_since` is in the row, so any instance judges the same, also after a restart and with another setting. When a
+ * session becomes able or unable to reply, ingest marks its rows to be judged again.
  */
 
 const AWAITED = shapeOf(obligations, 'sessionId', 'agentId', 'body');
@@ -24,7 +23,7 @@ export function overdueReplies(now: number, overdueMs: number): DueRows {
   };
 }
 
-/** @returns how many were judged; call again until it is 0 */
+/** @returns the number of rows judged; call again until it is 0 */
 export async function judgeReplies(
   transaction: WriteTransaction,
   { now, overdueMs }: { now: number; overdueMs: number },
@@ -37,7 +36,7 @@ export async function judgeReplies(
     return { kind: 'reply-overdue' as const, agentId, sessionId, messageId: body.messageId };
   });
   await appendFacts(transaction, now, facts);
-  // also those that stay as they are
+  // rows that did not change are judged, too
   await transaction.execute({
     sql: 'UPDATE obligations SET is_judged = 1 WHERE rowid IN (SELECT value FROM json_each(?))',
     args: [JSON.stringify(rows.map(({ number }) => Number(number)))],

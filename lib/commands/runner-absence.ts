@@ -105,10 +105,10 @@ export function openSessions(agentId: string): DueRows {
   return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
 }
 
-/** It says how often it reports. What a runner promised that has gone binds no other. */
+/** The agent promised a report interval, and not through a runner that is over. */
 const HAS_PROMISED = `(reports_every_ms IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by))`;
-/** It has something to tell: its silence says that it is gone, also where it promised nothing. As `isUnderWay`. */
+/** Sessions whose end is still to be reported: as `isUnderWay`, or at work by another rule. */
 const IS_AT_WORK = `(state IN ('working', 'needs-input', 'waiting-on-background') OR body->>'$.openTurnId' IS NOT NULL
   OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
 
@@ -127,8 +127,8 @@ export function silentAgents(now: number): DueRows {
 }
 
 /**
- * Tells the sessions of one silent agent that nothing is heard of it. An agent that promised no reports has nothing to
- * send while it rests, so that its sessions at rest stay as they are. With a runner it is not silent as long as the
+ * Tells the sessions of one silent agent that nothing is heard of it. Without a promised interval, silence is normal for an
+ * idle session, which keeps its state. With a runner it is not silent as long as the
  * runner's stream lasts, whose end is told by `tellAbsence`.
  *
  * @param whose of which agents

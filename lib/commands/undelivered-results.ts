@@ -7,8 +7,8 @@ import { appendFacts } from '@/lib/ingest/append-facts';
 import { UNDELIVERED_MS } from '@/lib/protocol/limits';
 
 /**
- * Tasks that ended while their agent was idle, and whose results no turn has taken up for too long. Since when each waits
- * is in its row, so that it is told after a restart, on any instance, and by the time that is set then.
+ * Results of tasks that ended while their agent was idle and that no turn has taken up in time. `unanswered_since` is in the
+ * row, so any instance finds the same, also after a restart and with another setting.
  */
 
 const UNANSWERED = shapeOf(tasks, 'sessionId', 'agentId', 'id', 'runId', 'position', 'body');
@@ -17,7 +17,7 @@ const SECOND_MS = 1_000;
 /** A year: no result waits longer, and every time stays a safe number. */
 const MOST_SECONDS = 31_536_000;
 
-/** How long a result may wait for a turn, as the environment says. */
+/** Milliseconds that a result may wait for a turn, from `INTERLUDE_UNDELIVERED_SECONDS`. */
 export function undeliveredMs(env: Record<string, string | undefined>): number {
   const byDefault = UNDELIVERED_MS / SECOND_MS;
   const seconds = numberSetting(env, 'INTERLUDE_UNDELIVERED_SECONDS', {
@@ -29,13 +29,13 @@ export function undeliveredMs(env: Record<string, string | undefined>): number {
 }
 
 /**
- * A turn that is open, or about to begin, may still take the result up; if contact is lost in the middle of one, the inbox
- * says that. It is due once the session rests.
+ * An open or expected turn may still take the result up, so the row is due once the session rests. Contact lost in the
+ * middle of a turn has an inbox item of its own.
  */
 const IS_AT_REST = `(SELECT iif(state = 'unknown', body->>'$.evidence.last', state) NOT IN ('working', 'needs-input', 'starting')
   FROM sessions WHERE id = tasks.session_id)`;
 
-/** @param waitsMs how long a result may wait */
+/** @param waitsMs milliseconds that a result may wait */
 export function undeliveredResults(now: number, waitsMs: number): DueRows {
   return {
     table: 'tasks',
@@ -46,7 +46,7 @@ export function undeliveredResults(now: number, waitsMs: number): DueRows {
   };
 }
 
-/** @returns how many were told; call again until it is 0 */
+/** @returns the number of tasks marked; call again until it is 0 */
 export async function tellUndelivered(
   transaction: WriteTransaction,
   { now, waitsMs }: { now: number; waitsMs: number },

@@ -1,17 +1,17 @@
 import type { WriteTransaction } from '@/db/writes';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
-/** Two events of a turn that are nearer to each other have no silence between them. */
+/** Shorter gaps between two events of a turn are no silence. */
 const LEAST_MS = 1_000;
-/** Of so many sessions of the kind, those heard of last, and of each so many events, the newest. */
+/** The sample: the newest sessions of the kind, and the newest events of each. */
 const SESSIONS = 12;
 const EVENTS = 250;
-/** With fewer silences, one in a hundred says nothing. */
+/** Fewer silences have no meaningful 99th percentile. */
 const FEW = 100;
 
 /**
- * How long agents of a kind are silent in the middle of a turn: what only one in a hundred silences of the last seven days
- * exceeds, in milliseconds, by a sample; 0 if too few are known.
+ * The 99th percentile of the silences within turns of a kind of agent, in milliseconds, sampled over seven days; 0 if there
+ * are too few.
  */
 export async function usualSilence(transaction: WriteTransaction, kind: string, now: number): Promise<number> {
   const { rows } = await transaction.execute({

@@ -30,7 +30,7 @@ export interface BatchRows {
   /** Agents that were seen, without news for any reader. */
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Sessions of which a reply can be expected from now on, or no longer: what they owe is judged anew. */
+  /** Sessions that became able or unable to reply: their owed replies are judged again. */
   unjudgedSessionIds: string[];
   /** In the order of their positions. */
   inbox: readonly InboxChange[];

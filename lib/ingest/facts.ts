@@ -31,13 +31,13 @@ export type AgentFact = { agentId: string } & (
   /** People have marked inbox items of the agent or its sessions. The agent's own row does not change. */
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
   /**
-   * Time alone may have changed the state of a session. `usualSilenceMs`: what only one in a hundred silences of agents of
-   * its kind exceeds. The agent's own row does not change.
+   * Time alone may have changed the state of a session. `usualSilenceMs`: the 99th percentile of its kind's silences. The
+   * agent's own row does not change.
    */
   | { kind: 'state-due'; sessionId: string; usualSilenceMs: number }
   /** A reply is owed for too long by now. The agent's own row changes only by its count. */
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
-  /** No turn has taken up the result of a task for too long. The agent's own row does not change. */
+  /** The result of a task was not delivered in time. The agent's own row does not change. */
   | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }

@@ -50,11 +50,11 @@ export interface SessionBatch {
   isHeard: boolean;
   /** Time may have changed its state. */
   isDue: boolean;
-  /** Of agents of its kind: what only one in a hundred of their silences exceeds; null where that was not looked up. */
+  /** The 99th percentile of its kind's silences; null where it was not computed. */
   usualSilenceMs: number | null;
   /** Messages to which a reply is owed for too long by now. */
   overdue: string[];
-  /** Where the tasks began whose results no turn has taken up for too long by now. */
+  /** Positions of the tasks whose results were not delivered in time. */
   undelivered: Position[];
   /** What a person makes of it now; null if nothing changes. */
   arrangement: Arrangement | null;

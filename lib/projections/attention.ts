@@ -37,7 +37,7 @@ export function attentionOfReply(obligation: Obligation): Attention[] {
   return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
 }
 
-/** What of a task needs a person. */
+/** The inbox item of a task whose result was not delivered. */
 export function attentionOfTask(task: Task): Attention[] {
   const { id, runId, sessionId, position, description, status, exitCode, unansweredSince } = task;
   if (!task.isUndelivered || unansweredSince === undefined) return [];

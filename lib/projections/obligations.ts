@@ -230,7 +230,7 @@ export class ObligationLedger {
     this.fold = fold;
   }
 
-  /** Some are owed for too long by now; they are overdue while a reply can be expected. */
+  /** These are owed for too long: they are overdue if their agent can reply. */
   judge(messageIds: Iterable<string>, canReply: boolean): void {
     for (const id of messageIds) {
       const obligation = this.#find(id);

@@ -46,9 +46,9 @@ export interface ObservationMemory {
   reportAfter: number;
   /** The agent has written something in the open turn. */
   hasSpoken: boolean;
-  /** Messages that no runner has taken yet. Bounded. */
+  /** Messages queued while no runner was connected, and not delivered since. Bounded. */
   waiting: readonly string[];
-  /** Calls of the open turn that have no result yet, the newest last. Bounded. */
+  /** Calls of the open turn without a result, the newest last. Bounded. */
   calls: readonly { id: string; name: string }[];
 }
 
@@ -167,12 +167,12 @@ export class Observer {
     this.#memory.calls = [...this.#memory.calls, { id, name: cutText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
   }
 
-  /** It tells something, or its commands do: what was made of its silence is over. */
+  /** Ends a silence: the agent or one of its commands has spoken. */
   wasHeard(): void {
     this.#drop('silence', 'cpu');
   }
 
-  /** It works, and is silent. @param usualMs what only one in a hundred silences of its kind exceeds */
+  /** Notes the silence of a working agent. @param usualMs the 99th percentile of its kind's silences */
   isSilent(at: number, usualMs: number): void {
     const call = this.#memory.calls.at(-1)?.name;
     const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
@@ -273,7 +273,7 @@ export class Observer {
     if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
   }
 
-  /** The agent is being handed a message. */
+  /** A message is on its way to the agent. */
   #isOnItsWay(at: number): void {
     this.#put('message', { observedAt: at, turnId: null, value: null });
   }

@@ -253,7 +253,7 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
   const busyAt = Math.max(toldAt, cpu?.observedAt ?? 0);
   const isLong = isAtWork && view.hasPassed(busyAt, silence?.value.limitMs ?? PROGRESS_MS);
   const isStuck = isLong && silence !== undefined;
-  // only the server knows for how long agents of this kind are silent: it is due until it has said so
+  // the limit depends on other sessions of the kind: the server adds it when this is due
   const dueAt = isLong && !isStuck ? busyAt + PROGRESS_MS : view.dueAt;
   const observedAt = isStuck ? busyAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
   const instead = isAtWork ? aside(observations) : undefined;

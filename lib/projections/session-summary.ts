@@ -138,7 +138,7 @@ export class SessionLedger {
     else this.#next.summary.wakeable = told.isWakeable;
   }
 
-  /** Counts a task that the placements changed, and notes one that has failed. */
+  /** Counts a changed task, and notes one that has failed. */
   tell(before: Task | null, after: Task): void {
     if (after.status === 'failed' && before?.status !== 'failed') {
       const { id, description, exitCode, position } = after;
@@ -151,8 +151,7 @@ export class SessionLedger {
   /**
    * @param obligations those that the same placements changed
    * @param now the time by which its state is resolved; by default that of the last placement
-   * @param usualSilenceMs what only one in a hundred silences of agents of its kind exceeds, where it was looked up because
-   *   time may have changed the state; else null
+   * @param usualSilenceMs the 99th percentile of its kind's silences; null unless the state was due
    */
   result(obligations: readonly ObligationChange[], now?: number, usualSilenceMs: number | null = null): SessionFold {
     const next = this.#next;

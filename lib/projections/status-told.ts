@@ -16,7 +16,7 @@ export interface StatusTold {
   process: ProcessExit | 'there' | null;
   /** Whether a message reaches it while it is idle; null if that goes without saying. */
   isWakeable: boolean | null;
-  /** The processor time of its processes, in seconds; null if it does not say. */
+  /** Processor seconds of its processes; null if not reported. */
   cpuSeconds: number | null;
   /** It may be told ahead of events that happened before it: see AHEAD_MS. */
   isAhead: boolean;

@@ -162,7 +162,7 @@ export class TaskLedger {
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
 
-  /** A message has set out with results; one that failed to arrive has taken none along. */
+  /** Notes which message carries the result, and takes that back if its delivery fails. */
   #applyCarried({ event, receivedAt }: EventEntry): void {
     const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
     if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
@@ -178,7 +178,7 @@ export class TaskLedger {
     }
   }
 
-  /** These have waited too long for a turn, by where they began. */
+  /** Marks tasks, by position, whose results have waited too long for a turn. */
   markUndelivered(positions: Iterable<Position>): void {
     for (const position of positions) {
       const task = this.#byPosition.get(position);
@@ -205,7 +205,7 @@ export class TaskLedger {
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
     const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
     const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
-    // outside a turn the agent can only be told of it by another one
+    // the agent learns of an end between turns only by another turn
     const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;
     const awaited = isAlone ? { unansweredSince: entry.receivedAt } : {};
     this.#put({ ...next, ...stands, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
@@ -254,7 +254,7 @@ export class TaskLedger {
   }
 }
 
-/** Whether a turn has yet to take up its result. A task that somebody stopped has none, and a child's is its parent's. */
+/** True while a turn has yet to take up the result. A stopped task has none; a child's goes to its parent. */
 function awaitsTurn({ status, answeredInTurnId, toldElsewhere, carriedBy, parentTaskId }: Task): boolean {
   const hasResult = status === 'completed' || status === 'failed';
   return (

@@ -84,16 +84,16 @@ export interface Observations {
   agent?: Observed<'running' | 'still' | 'compacting' | 'restarting'>;
   /** How many background tasks run, and since when any does. */
   task?: Observed<number>;
-  /** The processor time of its processes in seconds, as its runner last saw it grow while the agent told nothing. */
+  /** Processor seconds of its processes, observed when they last grew during a silence. */
   cpu?: Observed<number>;
-  /** It works, and has told nothing for ten minutes. */
+  /** It works, and has been silent for ten minutes. */
   silence?: Observed<Silence>;
 }
 
-/** What is made of the silence of an agent that works: lasting for `limitMs`, it is no progress. */
+/** A silence that lasts for `limitMs` is no progress. */
 export interface Silence {
   limitMs: number;
-  /** The call that has no result yet: a command may be silent. */
+  /** The name of the call that runs. */
   call?: string;
 }
 

@@ -63,8 +63,7 @@ export const agentStatusSchema = z.looseObject({
     }),
   ),
   /**
-   * While a turn is open and tells nothing: the processor time that the agent's processes have used, in seconds. Another
-   * number than the last says that they work.
+   * Processor seconds of the agent's processes, reported while an open turn is silent. A changed number is a sign of work.
    */
   cpuSeconds: lenient(z.number().min(0)),
   /**

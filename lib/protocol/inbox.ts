@@ -8,7 +8,7 @@ import type { Position } from './position';
  * - `permission`, `question`: a request is open
  * - `overdue-reply`: an agent owes a reply for too long
  * - `failure`: a session has failed, or its process broke off
- * - `undelivered`: a task ended while its agent was idle, and no turn has taken up its result
+ * - `undelivered`: a task ended while its agent was idle, and no turn has taken up its result in time
  * - `lost-contact`: nothing is heard any more of a session that had something under way
  * - `hook-failure`: failures around an agent that nobody has looked at
  * - `delivery-gap`: records of a session were lost, or are in quarantine
@@ -115,7 +115,7 @@ export interface Attention {
 /** Kinds of which there can be more or fewer. */
 export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
 
-/** Kinds that need nobody any more once somebody has seen them, though what they are about is as it was. */
+/** Kinds that are done once seen, although their cause remains. */
 export const DONE_ONCE_SEEN: readonly InboxKind[] = ['delivery-gap', 'undelivered'];
 
 /** Whether it is to be counted: nobody has seen it, and nobody has put it off. Time alone changes it. */

@@ -122,13 +122,13 @@ export const BELIEVED_MS = 10_000;
 export const AHEAD_MS = 2_000;
 /** How long nothing may be observed of a session. */
 export const STARTING_MS = 60_000;
-/** A running agent that tells nothing, and uses no processor, for this long makes no progress. */
+/** Shortest silence, without processor time, that counts as no progress. */
 export const PROGRESS_MS = 10 * 60_000;
-/** Or for so many times the silence that only one in a hundred of its kind's exceeds. */
+/** The same as a multiple of the 99th percentile of its kind's silences. */
 export const USUAL_SILENCES = 3;
-/** The least, while a command runs whose processor time is not known: it may work without a word. */
+/** Shortest while a call runs whose processor time is unknown: a silent command may be at work. */
 export const CALL_SILENCE_MS = 60 * 60_000;
-/** How long the result of a task that ended while its agent was idle may wait for a turn, unless it is set otherwise. */
+/** Default time for a turn to take up the result of a task that ended while its agent was idle. */
 export const UNDELIVERED_MS = 60_000;
 /** Longest name that a person gives a session, in UTF-16 code units. */
 export const MAX_SESSION_NAME = 120;

@@ -182,11 +182,11 @@ export interface Task {
   /** The turn of another session that was told of its end. */
   toldElsewhere: { sessionId: string; turnId: string } | null;
   /**
-   * When the server heard of its end, while its agent was idle and since when no turn has taken up the result. Left out
-   * of a task that needs no turn for it.
+   * Server time of its end, if its agent was idle and no turn has taken up the result since. Left out once that is
+   * settled.
    */
   unansweredSince?: number;
-  /** That has lasted for too long. */
+  /** The result was not taken up in time. */
   isUndelivered?: true;
   /** The message from the dashboard that carries its result to the agent. */
   carriedBy?: string;
@@ -270,7 +270,7 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
-  /** The task that failed last, and when the server heard of that. Left out while none has. */
+  /** The last task that failed, with the server's time. Left out while none has. */
   failedTask?: Pick<Task, 'id' | 'description' | 'exitCode' | 'position'> & { at: number };
   /** The oldest turns, which retention has removed. Left out while none was. */
   removed?: RemovedHistory;

@@ -23,7 +23,7 @@ export function isAtWork(state: SessionState): boolean {
 
 const UNABLE: ReadonlySet<SessionState> = new Set(['needs-input', 'failed', 'exited']);
 
-/** Whether a reply can be expected of it: not while it waits for its operator, has failed or has exited. */
+/** False while its agent can't reply: it waits for its operator, has failed or has exited. */
 export function canReply({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
   return !UNABLE.has(state === 'unknown' ? (evidence.last ?? state) : state);
 }

@@ -81,7 +81,7 @@ export async function readAgentSessions(
 
 type StateCount = [state: SessionState, count: number];
 
-/** How many sessions of an agent are in each state: its row says so to whoever sees all of it. */
+/** Sessions of an agent by state: from its row for readers of the whole agent, else counted. */
 function countsOfAgent(sight: Sight, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
   if (reachesAgent(sight.scope, agentId)) {

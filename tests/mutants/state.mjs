@@ -161,7 +161,7 @@ export const STATE = [
     test: 'tests/unit/commands/overdue-replies.test.ts',
   },
   {
-    name: 'calls a silent command stuck of which nobody knows whether it works',
+    name: 'calls a silent command stuck although its processor time is unknown',
     file: 'lib/projections/observe.ts',
     find: 'const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;',
     replace: 'const isUnseen = call === null;',
@@ -175,7 +175,7 @@ export const STATE = [
     test: 'tests/unit/commands/send-message.test.ts',
   },
   {
-    name: 'counts a reply as overdue that its agent can not give',
+    name: 'counts a reply as overdue of an agent unable to reply',
     file: 'lib/protocol/session-standing.ts',
     find: "new Set(['needs-input', 'failed', 'exited']);",
     replace: "new Set(['needs-input', 'failed']);",

@@ -1,22 +1,22 @@
 import { type MarkedProcess, markedProcesses } from './marked-processes';
 
-/** An agent that has told nothing for this long is looked at, this often. */
+/** Processor time is sampled after this much silence, and then at this interval. */
 const SILENT_MS = 120_000;
 const EVERY_MS = 60_000;
-/** An agent that waits uses a little, too: less than this from one look to the next is no work. */
+/** Less between two samples is no work: a waiting agent uses a little, too. */
 const WORK_MS = 1_000;
 
 interface Watched {
   toldAt: number;
   lookedAt: number;
   cpuMs: number | null;
-  /** As it is reported. */
+  /** As reported. */
   seconds: number | null;
 }
 
 /**
- * The processor time of agents in the middle of a turn that tell nothing: a build may be silent for long, and work. Known
- * of the processes that carry their session's mark, and on Linux alone.
+ * Samples the processor time of silent agents in an open turn, since a long build may print nothing. Covers the processes
+ * that carry the session's mark, on Linux only.
  */
 export class CpuWatch {
   readonly #watched = new Map<string, Watched>();
@@ -26,19 +26,19 @@ export class CpuWatch {
     this.#processesOf = processesOf;
   }
 
-  /** The session's agent has told something. @param now milliseconds of a steady clock */
+  /** Restarts the silence: the session has emitted events. @param now milliseconds of a steady clock */
   told(sessionId: string, now: number): void {
     this.#watched.set(sessionId, { toldAt: now, lookedAt: now, cpuMs: null, seconds: null });
   }
 
-  /** Null while the agent tells something, and where it is not known. */
+  /** Null before the first sample of a silence, and where the system gives none. */
   secondsOf(sessionId: string): number | null {
     return this.#watched.get(sessionId)?.seconds ?? null;
   }
 
-  /** @param busy the sessions in the middle of a turn */
+  /** @param busy the sessions with an open turn */
   async look(busy: ReadonlySet<string>, now: number): Promise<void> {
-    // a turn that the runner before this one left open
+    // includes a turn left open by the previous process
     for (const sessionId of busy) if (!this.#watched.has(sessionId)) this.told(sessionId, now);
     for (const [sessionId, watched] of this.#watched) {
       if (!busy.has(sessionId)) this.#watched.delete(sessionId);
@@ -55,7 +55,7 @@ export class CpuWatch {
     const cpuMs = processes.reduce((sum, process) => sum + process.cpuMs, 0);
     const used = watched.cpuMs === null ? WORK_MS : Math.abs(cpuMs - watched.cpuMs);
     watched.cpuMs = cpuMs;
-    // the time of what has ended may be lost: less than before is work, too
+    // a process that ended may take its time along: a smaller sum is work, too
     if (used >= WORK_MS) watched.seconds = Math.round(cpuMs / 1_000);
   }
 }

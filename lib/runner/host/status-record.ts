@@ -14,7 +14,7 @@ export interface SessionNow {
   open: OpenWork;
   /** What its agent last reported. */
   report?: AgentStatus['report'];
-  /** The processor time of its processes; null where that says nothing. */
+  /** Processor seconds of its processes; null while they are not sampled. */
   cpuSeconds?: number | null;
 }
 

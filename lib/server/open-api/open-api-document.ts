@@ -160,7 +160,7 @@ function answerOf({ status = 200 }: DescribedRoute, key: string): Operation['res
   };
 }
 
-/** The statuses that may come with a page for people, beside what programs are told. */
+/** Adds the statuses that may come with a page for browsers. */
 function withPages(responses: Operation['responses'], key: string): Operation['responses'] {
   const all = { ...responses };
   for (const status of others[key]?.pages ?? []) {
@@ -191,7 +191,7 @@ function refusalsOf({ access, pattern, method, takes }: DescribedRoute, key: str
   if (access === 'open' ? /sign/.test(pattern) : true) statuses.add(429);
   if (/^POST \/sign-(in|out)$/.test(key)) statuses.add(403);
   if (key === 'POST /sign-out') statuses.add(401);
-  // its form is read whatever it says it is
+  // any content type is read as a form
   if (key === 'POST /sign-in') statuses.delete(415);
   return Object.fromEntries(
     [...statuses].sort((a, b) => a - b).map((status) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),

@@ -155,11 +155,11 @@ export const READS: Record<string, Reads> = {
 export interface OtherAnswer {
   status: number;
   content: Content;
-  /** Other statuses that it may have, with a page for whoever comes with a browser; a refusal may be JSON all the same. */
+  /** Other statuses that may come with a page for browsers; a refusal may be JSON as well. */
   pages?: readonly number[];
 }
 
-/** A page, as all answers of `pages` are. */
+/** The content of such a page. */
 export const PAGE: Content = { 'text/html': { schema: { type: 'string' } } };
 
 /**

@@ -4,7 +4,7 @@ import { CommandHub } from '@/lib/commands/command-hub';
 import { readSession } from '@/lib/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Agents that work without a word, with the clock in hand: which of them are said to make no progress. */
+/** Silent agents at work, by an injected clock: only those without any evidence of work make no progress. */
 const T0 = 1_795_170_000_000;
 const RUNNER = { kind: 'claude', runner: { id: 'r' }, everyMs: 600_000 };
 
@@ -49,23 +49,23 @@ describe('a silent build of half an hour', () => {
     await calls('c1');
   });
 
-  it('gives no alarm where nothing is known of the processor', async () => {
+  it('raises no alarm where its processor time is unknown', async () => {
     expect(await passes(30, undefined, 5)).toEqual([undefined]);
     expect(await passes(30, undefined, 5)).toEqual([undefined, 'no-progress']);
     expect((await session())?.stateReason).toBe('no event or output while Bash runs');
   });
 
-  it('gives none in three hours while it uses the processor', async () => {
+  it('raises none in three hours while it uses the processor', async () => {
     expect(await passes(180, (minute) => 10 * minute, 9)).toEqual([undefined]);
   });
 
-  it('does ten minutes after it has stopped to use it, and says so', async () => {
+  it('raises one ten minutes after it stopped to use the processor, with the evidence', async () => {
     await passes(30, (minute) => Math.min(200, 10 * minute));
     expect((await session())?.evidence).toMatchObject({ note: 'no-progress', observedAt: T0 + 20 * 60_000 });
     expect((await session())?.stateReason).toBe('no event, output or processor time while Bash runs');
   });
 
-  it('gives none while it writes something', async () => {
+  it('raises none while it writes output', async () => {
     await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
     for (let part = 0; part < 9; part += 1) {
       expect(await passes(9, undefined, 3)).toEqual([undefined]);
@@ -73,14 +73,14 @@ describe('a silent build of half an hour', () => {
     }
   });
 
-  it('says nothing of what the agent does after its result', async () => {
+  it('no longer counts as running after its result', async () => {
     await results('c1');
     expect(await passes(10)).toEqual([undefined, 'no-progress']);
     expect((await session())?.stateReason).toBe('no event or output');
   });
 });
 
-it('is for as long as three times what is usual of its kind', async () => {
+it('may be silent for three times the 99th percentile of its kind', async () => {
   await reports();
   await starts('r1');
   for (let part = 0; part < 120; part += 1) {

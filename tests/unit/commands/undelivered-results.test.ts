@@ -61,7 +61,7 @@ const send = (body: Omit<SendMessage, 'text'>) =>
   );
 
 describe('a task that ended while its agent was idle', () => {
-  it('is in the inbox once no turn has taken its result up for the set time, once, on whichever instance looks', async () => {
+  it('is in the inbox, once, when no turn takes its result up in time', async () => {
     await leavesTask();
     await passes(300);
     await ends();
@@ -86,7 +86,7 @@ describe('a task that ended while its agent was idle', () => {
     expect(await undelivered()).toHaveLength(1);
   });
 
-  it('needs nobody once a later turn says that it was woken by it', async () => {
+  it('is resolved by a later turn that names it as its cause', async () => {
     await leavesTask();
     await ends();
     await passes(60);
@@ -97,7 +97,7 @@ describe('a task that ended while its agent was idle', () => {
     expect([answered?.unansweredSince, answered?.isUndelivered]).toEqual([undefined, undefined]);
   });
 
-  it('is not called undelivered while a turn is open, nor after one that was told of it as it ran', async () => {
+  it('is not undelivered while a turn is open, nor after one that took it up', async () => {
     await leavesTask();
     await ends();
     await passes(5);
@@ -109,7 +109,7 @@ describe('a task that ended while its agent was idle', () => {
     expect(await undelivered()).toEqual([]);
   });
 
-  it('is, once a turn has ended that was not told of it', async () => {
+  it('is undelivered once a turn has ended that did not take it up', async () => {
     await leavesTask();
     await ends();
     await starts('r2', { turn: 'user' });
@@ -119,7 +119,7 @@ describe('a task that ended while its agent was idle', () => {
     expect(await undelivered()).toHaveLength(1);
   });
 
-  it('needs nobody once a message carries its result, until that turns out not to have arrived', async () => {
+  it('is resolved by a message that carries its result, until its delivery fails', async () => {
     await leavesTask();
     await ends();
     await passes(60);
@@ -136,7 +136,7 @@ describe('a task that ended while its agent was idle', () => {
     expect((await tasks())[0]?.carriedBy).toBeUndefined();
   });
 
-  it('is done once somebody has seen it, and stays so', async () => {
+  it('is done once seen, and stays so', async () => {
     await leavesTask();
     await ends();
     await passes(60);
@@ -158,10 +158,10 @@ describe('a task that ended while its agent was idle', () => {
   });
 });
 
-describe('nobody has to wake an agent for a task', () => {
+describe('no wake is offered for a task', () => {
   it.each([
     ['that ended in a turn', async () => ends().then(() => finishes('r1'))],
-    ['that somebody stopped', async () => finishes('r1').then(() => ends({ status: 'stopped' }))],
+    ['that was stopped', async () => finishes('r1').then(() => ends({ status: 'stopped' }))],
     ['of another task', async () => finishes('r1').then(() => ends({ parent_task_id: 'b0' }))],
     [
       'that is lost with its agent',
