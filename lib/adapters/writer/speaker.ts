@@ -262,7 +262,8 @@ export class Speaker {
 
   #tell(stretch: Stretch, text: string, { rawEvent }: TextAbout): void {
     const raw = rawEvent === undefined ? {} : { rawEvent };
-    for (const delta of deltasOf(text)) this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...raw });
+    for (const delta of deltasOf(text))
+      this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...raw });
     stretch.length += text.length;
     keep(stretch, stretch.shown === null ? null : stretch.shown + text, MAX_COMPARED.open);
   }
