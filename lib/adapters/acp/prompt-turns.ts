@@ -160,6 +160,12 @@ export class PromptTurns {
 
   /** The agent says that it works no more (ACP v2). */
   idle(end: TurnEnd, now: number): void {
+    // What it accepted and has said nothing of is done with it.
+    for (const prompt of this.#prompts) {
+      if (prompt.isAccepted !== true || prompt.begun) continue;
+      if (this.#writer.turn === null) this.#begin(prompt, now);
+      else this.#join(prompt);
+    }
     if (this.#isOwn) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
