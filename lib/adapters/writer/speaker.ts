@@ -16,7 +16,7 @@ const MAX_EDITS_BYTES = 128 * 1024;
 export interface TextAbout {
   /** The messages it answers. */
   replyTo?: string[];
-  /** Its agent names it whenever it goes on: others, and calls, may come between. It lasts until its end or the turn's. */
+  /** The agent names it with each delta: other texts and calls may come in between. It ends with its END or its turn. */
   staysOpen?: true;
 }
 
@@ -48,7 +48,7 @@ export class Speaker {
   readonly #mark: Partial<AgUiEvent>;
   readonly #ended = new Map<string, Stretch>();
   readonly #calls = new Map<string, Call>();
-  /** What stays open, by kind and name. */
+  /** Texts and thoughts that stay open, by kind and name. */
   readonly #held = new Map<string, Stretch>();
   /** What is being said. */
   #open: Stretch | null = null;
@@ -96,7 +96,7 @@ export class Speaker {
     else this.#replace(stretch, whole);
   }
 
-  /** What is being said, or stays open, is complete. @param name, kind only this; by default whatever it is */
+  /** Ends what is open. @param name, kind end only this; by default everything */
   endText(name?: string, kind?: Stretch['kind']): void {
     for (const open of new Set([...this.#held.values(), ...(this.#open === null ? [] : [this.#open])])) {
       if ((name === undefined || open.name === name) && (kind === undefined || open.kind === kind)) this.#end(open);
@@ -112,7 +112,7 @@ export class Speaker {
     remember(this.#ended, key, stretch, MAX_REMEMBERED);
   }
 
-  /** Something else begins. */
+  /** Ends what was being said when something else begins. */
   #breakIn(): void {
     const open = this.#open;
     if (open !== null && this.#held.get(`${open.kind}:${open.name}`) !== open) this.#end(open);

@@ -254,7 +254,7 @@ describe('a run that is told on the stream of events', () => {
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('its stream of events did not tell the run either'),
+      reason: expect.stringContaining('no event of the run arrived on its stream of events'),
       result: { mayHaveArrived: true },
     });
     expect(turns()).toEqual([]);
