@@ -325,6 +325,8 @@ export class AgUiThread {
     const isEnd = type === 'RUN_FINISHED' || type === 'RUN_ERROR';
     if (isEnd) this.#eventsRun = null;
     this.#decideRestart(isEnd ? null : event);
+    // Its RUN_STARTED was missed.
+    if (about !== null && !isEnd && this.#floor !== 'run' && this.#posted.has(about)) this.#beginEarly(about, about);
     if (this.#floor === 'events' && (about === null || about === this.#floorRun)) {
       this.#broken = null;
       if (isEnd) this.#finish(event);

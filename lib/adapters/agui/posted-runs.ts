@@ -19,6 +19,10 @@ export class PostedRuns {
     remember(this.#inputs, input.runId, input, MAX_POSTED);
   }
 
+  has(runId: string): boolean {
+    return this.#inputs.has(runId);
+  }
+
   /** Removes a run that has started or was refused. */
   take(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);

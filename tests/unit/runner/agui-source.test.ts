@@ -402,6 +402,24 @@ describe('between runs', () => {
     expect(JSON.stringify(told())).not.toMatch(/t1|Polled/);
   });
 
+  test('a stream that the next runner can’t open at once leaves a notice', async () => {
+    const { server, around, source } = await listening();
+    server.between({ type: 'RUN_STARTED', ...S }, { type: 'RUN_FINISHED', ...S });
+    await settled(() => around.stored.get(`agui-ended:${SESSION}`)).toContain(S.runId);
+    await source.close(0, 'ended');
+    server.streams = 'none';
+    const after = new MemorySurroundings(undefined, around);
+    const next = new AgUiSource({
+      ...{ surroundings: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
+      waits: { longestMs: 20, missingMs: 20 },
+    });
+    await next.start();
+    onTestFinished(() => next.close(0, 'the test is over'));
+    await settled(() => next.sessions[0]?.trouble).toContain('no stream of events');
+    server.streams = 'thread';
+    await settled(() => JSON.stringify(after.events)).toContain('was not heard from');
+  });
+
   test('a path of its own is read, where one was named', async () => {
     const { server } = await listening({ eventsPath: '/events/{threadId}' });
     await settled(() => server.asked).toContain('GET /events/s');

@@ -71,8 +71,9 @@ export class BetweenRuns {
     return this.#isMissing;
   }
 
-  /** Resolves once the signal has fired. */
-  async listen(): Promise<void> {
+  /** Resolves once the signal has fired. @param isKnown the agent has been heard before, by a previous process */
+  async listen(isKnown: boolean): Promise<void> {
+    if (isKnown) this.#unheard = { since: this.#now(), hasFailed: false };
     const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;
     await readEventStream({
       open: (until, lastEventId) => this.#open(until, lastEventId),
