@@ -2,6 +2,7 @@ import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { withInterlude } from '@/lib/protocol/with-interlude';
+import { PERSONS } from './attribution';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
@@ -40,6 +41,8 @@ export class TranscriptAdapter {
   #origin: Fields | null = null;
   /** A slash command, until the next line says whether the model is asked or the CLI answers it. */
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
+  /** The newest line of a person is a command, and no answer of the model has come since. */
+  #isCommandLast = false;
   /** The session that this one was forked from, once known. */
   #forkOf: string | null = null;
   /** Tasks that the CLI's list of `at` does not name. */
@@ -231,17 +234,22 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (stopFeedbackIn(line) !== null) return this.#held(at);
     const text = contentText(content);
-    if (text.startsWith('[Request interrupted') && fieldsOf(line.origin).kind === undefined) {
+    const isUnsigned = line.origin === undefined && line.promptSource === undefined;
+    if (text.startsWith('[Request interrupted') && isUnsigned) {
       if (this.#isBehind) return [];
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
       return this.#close(`${this.#key}/interrupted`, stopped, at);
     }
     const author = authorOf(line, text);
-    const command = author === 'person' ? commandIn(text) : null;
+    const typed = author === 'person' ? commandIn(text) : null;
+    // The CLI signs what a person typed, but not what a command printed.
+    const command = typed?.kind !== 'output' || isUnsigned || this.#isCommandLast ? typed : null;
+    if (author === 'person') this.#isCommandLast = command !== null && command.kind !== 'output';
     if (command?.kind === 'output') return this.#commandOutput(line, command.text, at);
     const before = this.#settleCommand(author === 'harness' && line.parentUuid === this.#command?.line.uuid);
     if (author === 'task') return [...before, ...this.#woken(line, text, at)];
     if (author === 'timer') return [...before, ...this.#scheduled(line, text, at)];
+    if (author === 'other' && !this.#isAtWork(at)) return [...before, ...this.#begins(line, fieldsOf(line.origin), at)];
     if (author === 'person' && text !== '') {
       const asks = line.turnOrigin !== undefined || line.origin !== undefined;
       if (command?.kind === 'slash' && !asks) {
@@ -323,6 +331,7 @@ export class TranscriptAdapter {
       else this.#lastWords.given();
       this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
+      this.#isCommandLast = false;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);
     return [...before, ...this.#readAs(line, at), ...this.#matchAsks(at)];
@@ -352,7 +361,7 @@ export class TranscriptAdapter {
 
   /** What was said to a running turn, which answers it. */
   #attachment(line: Fields, at: number): TimedEvent[] {
-    const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
+    const { type, prompt, commandMode, source_uuid, origin, isMeta } = fieldsOf(line.attachment);
     if (stopFeedbackIn(line) !== null) return this.#held(at);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
@@ -363,7 +372,9 @@ export class TranscriptAdapter {
       if (textOf(line.agentId) === null) this.#told(notifications, 'heard');
       return out;
     }
-    if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
+    const { kind } = fieldsOf(origin);
+    const byPerson = line.isMeta !== true && isMeta !== true && (kind === undefined || PERSONS.has(kind));
+    if (textOf(line.agentId) !== null || text === '' || !byPerson) return [];
     const id = textOf(source_uuid) ?? this.#key;
     if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
     this.#answers.push(id);
@@ -430,12 +441,14 @@ export class TranscriptAdapter {
   /** The agent is told of it here, which may be long after it happened, and after later ends. */
   #told(notifications: readonly Notification[], how: 'wakes' | 'heard'): void {
     const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
-    this.#adapter.told(ends.length > 0 ? ends : null, how);
+    // An older CLI may not name the task.
+    const namesNone = notifications.every(({ fields }) => fields.task_id === undefined);
+    if (ends.length > 0 || namesNone) this.#adapter.told(namesNone ? null : ends, how);
   }
 
   #notified(notifications: readonly Notification[], at: number): TimedEvent[] {
     return notifications.flatMap((notification) =>
-      this.#tasks.ended(notification).flatMap((message) => this.#adapter.read(message, at)),
+      this.#tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
@@ -487,6 +500,7 @@ export class TranscriptAdapter {
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
     const origin = this.#answers.length === 0 ? this.#origin : undefined;
+    this.#origin = null;
     const answers = this.#answers;
     this.#answers = [];
     this.#asks.turnEnded();
