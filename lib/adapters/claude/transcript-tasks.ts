@@ -66,7 +66,9 @@ export class TranscriptTasks {
   /** Tasks that the agent stopped itself; a notification about the same end may follow. */
   readonly #stopped = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
+  /** Wake-ups by the prompt that they bring; and those with an id by that, too. */
   readonly #timers = new Map<string, Timer>();
+  #fired: string | null = null;
 
   get subagents(): string[] {
     return [...this.#subagents];
@@ -84,7 +86,7 @@ export class TranscriptTasks {
     const toolUseId = textOf(results[0]?.tool_use_id);
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const told = fieldsOf(line.toolUseResult);
-    const foreground = told.status === 'completed' ? textOf(told.agentId) : null;
+    const foreground = told.status === 'completed' || told.status === 'forked' ? textOf(told.agentId) : null;
     // A subagent that has answered may have left a command running: only its own transcript says so.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#schedules(told, call, at);
@@ -208,9 +210,16 @@ export class TranscriptTasks {
     }
   }
 
-  /** The wake-up that a scheduled prompt comes from. */
+  /** A job that the CLI says it has started: the next scheduled prompt comes from it. */
+  fired(id: string | null): void {
+    this.#fired = id;
+  }
+
+  /** The wake-up that a scheduled prompt comes from. Several may bring the same prompt. */
   timerOf(prompt: string): Timer | null {
-    return this.#timers.get(prompt.trim()) ?? null;
+    const fired = this.#fired === null ? undefined : this.#timers.get(this.#fired);
+    this.#fired = null;
+    return fired ?? this.#timers.get(prompt.trim()) ?? null;
   }
 
   #end({ id, runId }: Pick<Launch, 'id' | 'runId'>): TaskRef {
@@ -222,7 +231,8 @@ export class TranscriptTasks {
     const prompt = textOf(call.prompt);
     if (prompt === null || (numberOf(told.scheduledFor) === null && textOf(call.cron) === null)) return;
     const reason = textOf(call.reason) ?? textOf(told.humanSchedule) ?? textOf(call.cron);
-    remember(this.#timers, prompt.trim(), { reason, setAt: at }, MAX_TIMERS);
+    for (const key of [prompt.trim(), textOf(told.id)])
+      if (key !== null) remember(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
   /** Undefined for the first run: only later ones have to be told apart. */

@@ -119,10 +119,21 @@ export class TranscriptAdapter {
     this.#prompt = undefined;
     const isMain = textOf(fields.agentId) === null;
     // Older CLIs wrote what subagents say into the session's own file. It is kept, but is not the agent's word.
-    if (isMain && fields.isSidechain === true)
-      return this.#adapter.read({ type: 'sidechain', uuid: fields.uuid, message: fields.message }, madeAt);
+    if (isMain && fields.isSidechain === true) return this.#tell(this.#sidechain(fields, madeAt));
     if (isMain) this.#reaches(fields, madeAt, now);
     return this.#tell([...this.#forked(fields, madeAt), ...reader(fields, madeAt)]);
+  }
+
+  #sidechain(line: Fields, at: number): TimedEvent[] {
+    const { uuid, message } = line;
+    const blocks = listOf(fieldsOf(message).content).map(fieldsOf);
+    for (const { type, id, input } of blocks) if (type === 'tool_use') this.#tasks.called(`${id}`, fieldsOf(input));
+    const results = blocks.filter(({ type }) => type === 'tool_result');
+    // The work that it leaves in the background is shown all the same.
+    const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
+    const ended = results.length === 0 ? [] : this.#tasks.endedByCall(line, results);
+    const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
+    return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
 
   /** Says once that the session is a fork, and of what: lines that were copied into it name the original. */
@@ -244,8 +255,9 @@ export class TranscriptAdapter {
     const typed = author === 'person' ? commandIn(text) : null;
     // The CLI signs what a person typed, but not what a command printed.
     const command = typed?.kind !== 'output' || isUnsigned || this.#isCommandLast ? typed : null;
+    const isAnswer = this.#isCommandLast;
     if (author === 'person') this.#isCommandLast = command !== null && command.kind !== 'output';
-    if (command?.kind === 'output') return this.#commandOutput(line, command.text, at);
+    if (command?.kind === 'output') return this.#commandOutput(line, command.text, at, isAnswer);
     const before = this.#settleCommand(author === 'harness' && line.parentUuid === this.#command?.line.uuid);
     if (author === 'task') return [...before, ...this.#woken(line, text, at)];
     if (author === 'timer') return [...before, ...this.#scheduled(line, text, at)];
@@ -276,7 +288,11 @@ export class TranscriptAdapter {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: said.message }, at);
     }
+    // Its turn is named after its own line, as the turn that the line at hand may open is after that.
+    const key = this.#key;
+    this.#key = id;
     const asked = this.#tell(this.#asked(said, id, at));
+    this.#key = key;
     return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
   }
 
@@ -285,11 +301,16 @@ export class TranscriptAdapter {
     return this.#openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
   }
 
-  /** Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over. */
-  #commandOutput(line: Fields, text: string, at: number): TimedEvent[] {
-    const opened = this.#command === null ? [] : this.#tell(this.#settleCommand(true));
+  /**
+   * Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over.
+   *
+   * @param isAnswer whether the command was the newest that a person said
+   */
+  #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
+    const isMidTurn = this.#command !== null && this.#isAtWork(at);
+    const opened = this.#command === null ? [] : this.#tell(this.#settleCommand(!isMidTurn));
     const printed = text === '' ? [] : this.#printed(text, at);
-    const isOver = line.turnOrigin === undefined && this.#openRunId !== null && !this.#hasActed;
+    const isOver = isAnswer && !isMidTurn && line.turnOrigin === undefined && !this.#hasActed;
     return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
   }
 
@@ -349,6 +370,9 @@ export class TranscriptAdapter {
         const message = { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata };
         return this.#adapter.read(message, at);
       }
+      case 'scheduled_task_fire':
+        this.#tasks.fired(textOf(line.taskId));
+        return [];
       case 'local_command': {
         const said = LOCAL_OUTPUT.exec(`${line.content}`)?.[1]?.trim();
         const message = { type: 'system', subtype: 'local_command_output', uuid, content: said };
