@@ -56,7 +56,7 @@ export interface Timer {
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #running = new Map<string, Launch>();
-  /** Tasks of a process that is gone. Its successor may still report how they ended. */
+  /** Tasks that were given up. The agent may still report how they ended. */
   readonly #lost = new Map<string, Launch>();
   readonly #runs = new Map<string, number>();
   /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
@@ -203,8 +203,14 @@ export class TranscriptTasks {
 
   /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    for (const [id, task] of this.#running) {
-      if (task.startedAt >= at) continue;
+    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt < at).map(({ id }) => id));
+  }
+
+  /** Nothing has reported how these ended, and something may do so yet. */
+  lost(ids: readonly string[]): void {
+    for (const id of ids) {
+      const task = this.#running.get(id);
+      if (task === undefined) continue;
       this.#running.delete(id);
       remember(this.#lost, id, task, MAX_TOLD);
     }

@@ -46,7 +46,9 @@ export class TranscriptAdapter {
   /** The session that this one was forked from, once known. */
   #forkOf: string | null = null;
   /** Tasks that the CLI's list of `at` does not name. */
-  #unlisted: { ids: readonly string[]; at: number } | null = null;
+  #unlisted: { ids: string[]; at: number } | null = null;
+  /** Tasks that were given up for that reason. */
+  #presumedLost: string[] = [];
   /** The newest line of the main thread ends its turn, unless a hook holds it. */
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
@@ -177,7 +179,23 @@ export class TranscriptAdapter {
     if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
     const ids = this.#unlisted.ids.filter((id) => this.#tasks.isRunning(id));
     this.#unlisted = null;
-    return ids.length === 0 ? [] : this.#tell(this.#adapter.presumeLost(ids, now));
+    if (ids.length === 0) return [];
+    this.#tasks.lost(ids);
+    this.#presumedLost = [...this.#presumedLost, ...ids].slice(-MAX_LOST);
+    return this.#tell(this.#adapter.presumeLost(ids, now));
+  }
+
+  /** What another reader of the same transcript could not read from it. */
+  get unlistedState(): { unlisted: { ids: string[]; at: number } | null; lost: string[] } {
+    return { unlisted: this.#unlisted, lost: this.#presumedLost };
+  }
+
+  /** As the reader before this one left it: the events of that have been told. */
+  recallUnlisted({ unlisted, lost }: TranscriptAdapter['unlistedState'], now: number): void {
+    this.#unlisted = unlisted;
+    this.#presumedLost = lost;
+    this.#tasks.lost(lost);
+    this.#adapter.presumeLost(lost, now);
   }
 
   /** A line of the main thread. Lines of the CLI itself come at any time and count for nothing. */
@@ -576,6 +594,8 @@ export class TranscriptAdapter {
 /** The CLI answered a command itself: no model was asked and no stop hook runs. */
 const LOCAL = { terminal_reason: 'local_command' };
 const BY_TASK = { kind: 'task-notification' };
+/** Most tasks that are remembered as given up. */
+const MAX_LOST = 256;
 /** UTF-16 units. */
 const MAX_REASON = 200;
 /** A notification of what a stop hook no longer lists comes within this time. */

@@ -33,7 +33,8 @@ export function routeHook(call: HookCall, options: HookRouterOptions): string | 
   if (sessionId === null || file === null) return '';
   const mirror = options.mirror(sessionId, file);
   if (mirror === null) return '';
-  mirror.heard(pid, file);
+  const isOfOldProcess = !mirror.heard(pid, file, at);
+  if (isOfOldProcess && event === 'SessionEnd') return '';
   if (from !== null) mirror.startedAs(from);
   options.log('debug', `${event} ${sessionId}`);
   const answer = ROUTES.get(event)?.(mirror, call, claimOf(input, at), options) ?? '';

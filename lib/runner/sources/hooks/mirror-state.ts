@@ -86,8 +86,14 @@ const mirrorState = z.object({
   wasOffered: flag,
   /** Messages put before the agent in the open turn. */
   handed: list(text),
-  /** Whose hooks have called. Null before the first, and where it is not known. */
+  /** The process whose hooks have called. Null before the first, and where it is not known. */
   process: orNull(terminal),
+  /** When the last of them ran. */
+  heardAt: time.catch(0),
+  /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
+  unlisted: orNull(z.object({ ids: list(text), at: time })),
+  /** Tasks that were presumed lost for that reason. */
+  lost: list(text),
 });
 
 export type MirrorState = z.output<typeof mirrorState>;
