@@ -158,9 +158,13 @@ export class TranscriptAdapter {
     const isOver = this.#saidLastWord || this.stops.ownAt(at) !== null;
     const last = wasOpen !== null && isOver && this.#openedAt < at ? this.stopped(now) : [];
     this.#tasks.processReplaced(at);
+    // By now the hook of a turn that was over has had its say.
+    this.stops.clearBefore(at);
     const told = [...last, ...this.#tell(this.#adapter.replaced(at, now))];
     if (wasOpen !== null && this.#openRunId === null) {
       this.#asks.sessionEnded();
+      // What is written of it behind this opens no turn.
+      if (last.length === 0) this.#lastWords.leaves(at, null);
       this.#lastWords.given();
       this.#answers = [];
       this.#saidLastWord = false;

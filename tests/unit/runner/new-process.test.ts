@@ -135,6 +135,18 @@ describe('a new process owns nothing old', () => {
     expect(terminal.mirror.openRunId).not.toBeNull();
   });
 
+  test('and what is written of the old turn behind its start opens no turn', async () => {
+    const terminal = await leftOpen();
+    const before = terminal.now;
+    await terminal.pass(1_000);
+    began(terminal);
+    await terminal.pass(500);
+    terminal.says('Late', before);
+    await terminal.pass(9_000);
+    expect(ends(terminal)).toEqual(['cancelled', 'lost']);
+    expect(terminal.told.filter((word) => word === 'Late')).toHaveLength(1);
+  });
+
   test('but one that goes on is left alone', async () => {
     const terminal = await leftOpen();
     for (let count = 0; count < 3; count += 1) {

@@ -221,7 +221,6 @@ export class SessionMirror {
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
     this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
-    this.#adapter.stops.clearBefore(at);
     this.#state.ending = null;
     this.#state.ended = false;
     this.#state.began = this.#began;
