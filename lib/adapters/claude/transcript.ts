@@ -27,7 +27,7 @@ import { type Notification, notificationsIn, TranscriptTasks } from './transcrip
  * Pure, and the same lines give the same events: a run is named after the line that opens it. After a restart, a new
  * reader reads everything again and goes on.
  *
- * @see measured with CLI 2.1.329, tests/fixtures/recordings/hooks
+ * @see measured with CLI 2.1.329 (tests/fixtures/recordings/hooks) and 2.1.332 (tests/fixtures/cases/real-…)
  */
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;

@@ -59,6 +59,21 @@ const hookOf =
 
 const first = [typed('Go'), ...launch('b1'), says('Runs'), over];
 
+/** An interrupted turn whose last lines come behind the hooks of the next one. */
+const behind: Step[] = [
+  typed('Go'),
+  (terminal) => terminal.mirror.prompted(terminal.claim()),
+  (terminal) => terminal.mirror.prompted(terminal.claim()),
+  (terminal) => terminal.mirror.stopped(null, 'On', terminal.claim()),
+  pass(6_000),
+  (terminal) => {
+    const at = terminal.now - 6_350;
+    terminal.line('user', { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] }, {}, at);
+    terminal.line('user', { role: 'user', content: 'And' }, human, at + 30);
+    terminal.says('On', at + 100);
+  },
+];
+
 const STORIES: [string, Step[]][] = [
   ['a notice', [...first, done('b1'), says('Ended'), over]],
   [
@@ -260,6 +275,7 @@ const STORIES: [string, Step[]][] = [
       over,
     ],
   ],
+  ['an interrupted turn that is behind the next one', behind],
   [
     'a fork',
     [
@@ -290,6 +306,7 @@ describe('a companion that is restarted tells nothing twice and loses nothing', 
   test.each(STORIES)('%s', async (_, steps) => {
     const whole = await play(steps, null);
     expect(whole.length).toBeGreaterThan(5);
+    if (steps === behind) expect(whole.filter((one) => one.includes('cancelled'))).toHaveLength(1);
     for (const at of steps.keys()) expect(await play(steps, at), `after step ${at + 1}`).toEqual(whole);
   });
 });

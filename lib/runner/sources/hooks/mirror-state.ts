@@ -68,6 +68,8 @@ const mirrorState = z.object({
   unheard: list(list(text)),
   /** When prompts were heard of that no line has come up to. Oldest first. */
   prompts: list(time),
+  /** The hook of the prompt that opened the turn was heard: the next one is of another turn. */
+  isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
   /** The session was left, and why; what it still writes is waited for. */

@@ -42,7 +42,7 @@ const LATE_MS = 10_000;
 /** Most requests that are remembered as they were told. */
 const MOST_REQUESTS = 64;
 
-/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.329; also `sdk-cli`, `sdk-ts` */
+/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
@@ -465,7 +465,8 @@ export class SessionMirror {
     this.#state.closed = this.#adapter.closed;
     Object.assign(this.#state, this.#adapter.unlistedState);
     Object.assign(this.#state, this.#messages.state);
-    const { stops, unheard, prompts } = this.#adapter.stops.state;
+    const { stops, unheard, prompts, isPromptHeard } = this.#adapter.stops.state;
+    this.#state.isPromptHeard = isPromptHeard;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
