@@ -177,6 +177,11 @@ describe('a command that a person typed', () => {
       ['user "Go" "/model": success'],
     ],
     [
+      'before the first word of a turn',
+      [typed('Go'), user(command('/model')), local('Set'), says('B'), over],
+      ['user "Go" "/model": success'],
+    ],
+    [
       'a shell, answered by the model',
       [caveat, shell('ls'), printed('a', '', { turnOrigin: 'human' }), says('Ok'), over],
       ['user "! ls": success'],

@@ -275,6 +275,10 @@ const STORIES: [string, Step[]][] = [
       over,
     ],
   ],
+  [
+    'a list without the task, and another process',
+    [...first, stopped('Runs', []), pass(6_000), begins, pass(1_000), typed('And'), says('On'), over],
+  ],
   ['an interrupted turn that is behind the next one', behind],
   [
     'a fork',
