@@ -1,4 +1,4 @@
-import { compact, type Fields, fieldsOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import { contentText } from './stand-in';
 import type { TaskRef } from './task-ends';
@@ -11,8 +11,14 @@ const MAX_TOLD = 1_024;
 /** Most scheduled wake-ups that are remembered until they fire. */
 const MAX_TIMERS = 64;
 
-/** Names under which the CLI's tools give the id of background work, in results and in calls that stop it. */
+/** Names under which the CLI's tools give the id of background work. */
 const TASK_IDS = ['backgroundTaskId', 'taskId', 'task_id', 'agentId', 'shellId', 'shell_id', 'bash_id'] as const;
+/** Names of a subagent that a message has started again. */
+const RESUMED_IDS = ['resumedAgentId', 'revivedAgentId'] as const;
+/** Longest text of a call's input that may be the id of a task. UTF-16 units. */
+const MAX_ID = 256;
+/** A monitor reports its own expiry this early at most, in milliseconds. */
+const EXPIRY_MS = 1_000;
 
 /** Sentences with which the CLI's tools begin a result that names background work, where its fields are not written. */
 const LAUNCHES = [
@@ -24,11 +30,14 @@ const LAUNCHES = [
 
 interface Launch {
   id: string;
-  type: string;
+  /** Null if the result does not say, as of tools of a later CLI. */
+  type: string | null;
   runId?: string | undefined;
   parentId: string | null;
   /** Epoch milliseconds. */
   startedAt: number;
+  /** When a monitor gives up, epoch milliseconds. */
+  expiresAt?: number | undefined;
 }
 
 /** A wake-up that the agent scheduled. */
@@ -47,15 +56,19 @@ export interface Timer {
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #running = new Map<string, Launch>();
-  /** Tasks of a process that is gone. Its successor may still report how they ended. */
+  /** Tasks that were given up. The agent may still report how they ended. */
   readonly #lost = new Map<string, Launch>();
   readonly #runs = new Map<string, number>();
+  /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
+  readonly #described = new Map<string, string>();
   /** Ends by their notification's text. */
   readonly #told = new Map<string, TaskRef>();
   /** Tasks that the agent stopped itself; a notification about the same end may follow. */
   readonly #stopped = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
+  /** Wake-ups by the prompt that they bring; and those with an id by that, too. */
   readonly #timers = new Map<string, Timer>();
+  #fired: string | null = null;
 
   get subagents(): string[] {
     return [...this.#subagents];
@@ -63,7 +76,8 @@ export class TranscriptTasks {
 
   called(toolUseId: string, input: Fields): void {
     const { description, subagent_type, prompt, run_in_background, reason, cron } = input;
-    const call = compact({ description, subagent_type, prompt, run_in_background, reason, cron });
+    const texts = Object.values(input).filter((value) => textOf(value) !== null && `${value}`.length <= MAX_ID);
+    const call = compact({ description, subagent_type, prompt, run_in_background, reason, cron, texts });
     remember(this.#calls, toolUseId, call, MAX_CALLS);
   }
 
@@ -72,7 +86,7 @@ export class TranscriptTasks {
     const toolUseId = textOf(results[0]?.tool_use_id);
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const told = fieldsOf(line.toolUseResult);
-    const foreground = told.status === 'completed' ? textOf(told.agentId) : null;
+    const foreground = told.status === 'completed' || told.status === 'forked' ? textOf(told.agentId) : null;
     // A subagent that has answered may have left a command running: only its own transcript says so.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#schedules(told, call, at);
@@ -82,9 +96,12 @@ export class TranscriptTasks {
     if (type === 'local_agent') this.#subagents.add(id);
     const parentId = textOf(line.agentId);
     const runId = this.#nextRun(id);
-    this.#running.set(id, { id, type, runId, parentId, startedAt: at });
-    const description =
-      textOf(call.description) ?? textOf(told.description) ?? textOf(told.summary) ?? textOf(told.workflowName);
+    const timeoutMs = type === 'monitor' && told.persistent !== true ? numberOf(told.timeoutMs) : null;
+    const expiresAt = timeoutMs === null ? undefined : at + timeoutMs;
+    this.#running.set(id, { id, type, runId, parentId, startedAt: at, expiresAt });
+    const names = [call.description, told.description, this.#described.get(id), told.summary, told.workflowName];
+    const description = names.map(textOf).find((name) => name !== null) ?? textOf(told.commandName) ?? '';
+    remember(this.#described, id, description, MAX_TOLD);
     return compact({
       type: 'system',
       subtype: 'task_started',
@@ -93,8 +110,8 @@ export class TranscriptTasks {
       run_id: runId,
       tool_use_id: toolUseId,
       parent_task_id: parentId,
-      description: description ?? '',
-      task_type: type,
+      description,
+      task_type: type ?? undefined,
       subagent_type: call.subagent_type,
       prompt: type === 'local_agent' ? call.prompt : undefined,
       is_backgrounded: true,
@@ -105,10 +122,13 @@ export class TranscriptTasks {
   endedByCall(line: Fields, results: readonly Fields[]): { message: Fields; ref: TaskRef; isSubagent: boolean }[] {
     const [only] = results;
     if (results.length !== 1 || only?.is_error === true) return [];
-    const whole = line.toolUseResult === undefined ? parseJson(contentText(only?.content)) : line.toolUseResult;
-    return [fieldsOf(whole), fieldsOf(fieldsOf(whole).task)].flatMap((told) => {
-      const ids = TASK_IDS.map((name) => textOf(told[name]));
-      const task = this.#running.get(ids.find((id) => id !== null && this.#running.has(id)) ?? '');
+    const asked = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
+    // Where the fields are not written, only the text says it: that of any command, so its call has to name the task.
+    const isText = line.toolUseResult === undefined;
+    const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
+    return [whole, fieldsOf(whole.task)].flatMap((told) => {
+      const ids = isText ? asked : TASK_IDS.map((name) => told[name]);
+      const task = this.#running.get(ids.map(textOf).find((id) => id !== null && this.#running.has(id)) ?? '');
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(told.message) ?? '');
       const status = isStopped ? 'stopped' : STATUSES.get(told.status);
       if (task === undefined || status === undefined) return [];
@@ -124,15 +144,24 @@ export class TranscriptTasks {
   }
 
   /**
+   * @param at epoch milliseconds
    * @returns the SDK's messages for a notification; none if the same end was reported before. One without a status is an
    *   event of a task that goes on
    */
-  ended({ text, fields }: Notification): Fields[] {
+  ended({ text, fields }: Notification, at: number): Fields[] {
     const id = textOf(fields.task_id);
-    if (id === null || this.#told.has(text)) return [];
+    if (id === null) return [];
     const running = this.#running.get(id);
+    if (running === undefined && this.#told.has(text)) return [];
     const notification = { type: 'system', subtype: 'task_notification', run_id: running?.runId, ...fields };
-    if (!STATUSES.has(fields.status)) return running === undefined ? [] : [compact(notification)];
+    if (!STATUSES.has(fields.status)) {
+      if (running === undefined) return [];
+      const event = compact({ ...notification, status: undefined });
+      const status = giveUpOf(running, textOf(fields.event) ?? '', at);
+      if (status === null) return [event];
+      remember(this.#told, text, this.#end(running), MAX_TOLD);
+      return [compact({ ...notification, status, summary: fields.event, event: undefined })];
+    }
     const stopped = this.#stopped.get(id);
     if (running === undefined && stopped !== undefined && this.#stopped.delete(id)) {
       remember(this.#told, text, stopped, MAX_TOLD);
@@ -147,6 +176,8 @@ export class TranscriptTasks {
     const summary = textOf(fields.summary) ?? '';
     return [
       ...(isAgain ? [compact({ ...started, task_id: id, run_id: runId, description: summary })] : []),
+      // The last event of a monitor comes with its end.
+      ...(running === undefined || fields.event === undefined ? [] : [compact({ ...notification, status: undefined })]),
       compact({ ...notification, run_id: runId }),
     ];
   }
@@ -172,16 +203,29 @@ export class TranscriptTasks {
 
   /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    for (const [id, task] of this.#running) {
-      if (task.startedAt >= at) continue;
+    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt < at).map(({ id }) => id));
+  }
+
+  /** Nothing has reported how these ended, and something may do so yet. */
+  lost(ids: readonly string[]): void {
+    for (const id of ids) {
+      const task = this.#running.get(id);
+      if (task === undefined) continue;
       this.#running.delete(id);
       remember(this.#lost, id, task, MAX_TOLD);
     }
   }
 
-  /** The wake-up that a scheduled prompt comes from. */
+  /** A job that the CLI says it has started: the next scheduled prompt comes from it. */
+  fired(id: string | null): void {
+    this.#fired = id;
+  }
+
+  /** The wake-up that a scheduled prompt comes from. Several may bring the same prompt. */
   timerOf(prompt: string): Timer | null {
-    return this.#timers.get(prompt.trim()) ?? null;
+    const fired = this.#fired === null ? undefined : this.#timers.get(this.#fired);
+    this.#fired = null;
+    return fired ?? this.#timers.get(prompt.trim()) ?? null;
   }
 
   #end({ id, runId }: Pick<Launch, 'id' | 'runId'>): TaskRef {
@@ -193,7 +237,8 @@ export class TranscriptTasks {
     const prompt = textOf(call.prompt);
     if (prompt === null || (numberOf(told.scheduledFor) === null && textOf(call.cron) === null)) return;
     const reason = textOf(call.reason) ?? textOf(told.humanSchedule) ?? textOf(call.cron);
-    remember(this.#timers, prompt.trim(), { reason, setAt: at }, MAX_TIMERS);
+    for (const key of [prompt.trim(), textOf(told.id)])
+      if (key !== null) remember(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
   /** Undefined for the first run: only later ones have to be told apart. */
@@ -207,14 +252,16 @@ export class TranscriptTasks {
 /** Background work that a result names: by the shape of its fields, whatever the tool. */
 function launchIn(line: Fields, result: Fields, call: Fields): Pick<Launch, 'id' | 'type'> | null {
   const told = fieldsOf(line.toolUseResult);
-  const id = TASK_IDS.map((name) => textOf(told[name])).find((value) => value !== null) ?? null;
-  if (id !== null) {
-    if (told.backgroundTaskId === id) return { id, type: 'local_bash' };
-    const isLaunched =
-      told.isAsync === true || /launched$/.test(`${told.status}`) || typeof told.persistent === 'boolean';
-    if (!isLaunched) return null;
-    return { id, type: textOf(told.taskType) ?? (told.agentId === id ? 'local_agent' : 'monitor') };
-  }
+  const resumed = told.success === true ? named(told, RESUMED_IDS) : null;
+  if (resumed !== null) return { id: resumed, type: 'local_agent' };
+  const isLaunched =
+    told.isAsync === true ||
+    told.background === true ||
+    /launched$/.test(`${told.status}`) ||
+    typeof told.persistent === 'boolean';
+  const id = named(told, ['backgroundTaskId']) ?? (isLaunched ? launchedId(told) : null);
+  // A workflow that does not compile is launched in name only.
+  if (id !== null) return textOf(told.error) === null ? { id, type: launchedType(told, id) } : null;
   if (line.toolUseResult !== undefined) return null;
   const text = contentText(result.content).slice(0, 8_192);
   for (const { type, text: sentence, ...more } of LAUNCHES) {
@@ -225,16 +272,59 @@ function launchIn(line: Fields, result: Fields, call: Fields): Pick<Launch, 'id'
   return null;
 }
 
+function named(told: Fields, names: readonly string[]): string | null {
+  return names.map((name) => textOf(told[name])).find((value) => value !== null) ?? null;
+}
+
+/** Tools of a later CLI may name the id in another way. */
+function launchedId(told: Fields): string | null {
+  const others = Object.keys(told).filter(
+    (name) => /(?:^id|Id|_id)$/.test(name) && !/tool_?use|parent|session|run/i.test(name),
+  );
+  return named(told, [...TASK_IDS, ...others]);
+}
+
+function launchedType(told: Fields, id: string): string | null {
+  const type = textOf(told.taskType) ?? textOf(told.task_type);
+  if (type !== null) return type;
+  if (told.agentId === id) return 'local_agent';
+  if (told.backgroundTaskId === id && told.stdout !== undefined) return 'local_bash';
+  if (typeof told.persistent === 'boolean') return 'monitor';
+  return told.sessionUrl === undefined ? null : 'remote_agent';
+}
+
+/** The fields of a result that only has its text: JSON, or an element for each. */
+function textFields(text: string): Fields {
+  const json = parseJson(text);
+  if (isObject(json)) return json;
+  const element = (name: string) => new RegExp(`<${name}>([^<]{1,${MAX_ID}})</${name}>`).exec(text)?.[1];
+  const exitCode = Number(element('exit_code') ?? Number.NaN);
+  return compact({ status: element('status'), exitCode: Number.isFinite(exitCode) ? exitCode : undefined });
+}
+
+/** How a monitor ended that reports it as its last event. Its command may print the same words: not before its time. */
+function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): string | null {
+  if (type !== 'monitor') return null;
+  if (/^\[Monitor stopped\b/.test(event)) return 'stopped';
+  const isTime = expiresAt === undefined || at >= expiresAt - EXPIRY_MS;
+  return isTime && /^\[Monitor (?:expired|timed out)\b/.test(event) ? 'completed' : null;
+}
+
 export interface Notification {
   /** As in the transcript; the same text is the same notification. */
   text: string;
   fields: Fields;
 }
 
-/** The `<task-notification>` elements of a prompt. */
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&' };
+
+/** The `<task-notification>` elements of a prompt. Inside, the CLI writes `<`, `>` and `&` of others as entities. */
 export function notificationsIn(text: string): Notification[] {
   return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].map(([whole, body = '']) => {
-    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
+    const field = (name: string) => {
+      const value = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
+      return value?.replace(/&(lt|gt|amp);/g, (_, entity: string) => ENTITIES[entity] ?? '');
+    };
     const number = (name: string) => numberOf(Number(field(name) ?? Number.NaN)) ?? undefined;
     const usage = compact({
       total_tokens: number('subagent_tokens') ?? number('total_tokens'),

@@ -98,7 +98,7 @@ describe('a mirrored transcript', () => {
     expect(said.join('\n')).not.toMatch(
       /Stop hook feedback|being continued|local-command|command-name|task-notification/,
     );
-    expect(events.at(-1)).toMatchObject({ name: 'interlude:notice' });
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', result: { terminalReason: 'local_command' } });
   });
 
   test('emits each event once, wherever the mirror is killed', async () => {

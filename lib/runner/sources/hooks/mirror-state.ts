@@ -68,6 +68,8 @@ const mirrorState = z.object({
   unheard: list(list(text)),
   /** When prompts were heard of that no line has come up to. Oldest first. */
   prompts: list(time),
+  /** The hook of the prompt that opened the turn was heard: the next one is of another turn. */
+  isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
   /** The session was left, and why; what it still writes is waited for. */
@@ -86,8 +88,14 @@ const mirrorState = z.object({
   wasOffered: flag,
   /** Messages put before the agent in the open turn. */
   handed: list(text),
-  /** Whose hooks have called. Null before the first, and where it is not known. */
+  /** The process whose hooks have called. Null before the first, and where it is not known. */
   process: orNull(terminal),
+  /** When the last of them ran. */
+  heardAt: time.catch(0),
+  /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
+  unlisted: orNull(z.object({ ids: list(text), at: time })),
+  /** Tasks that were presumed lost for that reason. */
+  lost: list(text),
 });
 
 export type MirrorState = z.output<typeof mirrorState>;

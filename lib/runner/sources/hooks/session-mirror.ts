@@ -42,7 +42,7 @@ const LATE_MS = 10_000;
 /** Most requests that are remembered as they were told. */
 const MOST_REQUESTS = 64;
 
-/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.329; also `sdk-cli`, `sdk-ts` */
+/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
@@ -154,15 +154,26 @@ export class SessionMirror {
     return this.#messages.hasReached(messageId);
   }
 
-  /** A hook of this session ran. */
-  heard(pid: number | null, file: string | null): void {
-    const known = this.#state.process;
-    if (pid !== null && pid !== known?.pid) this.#state.process = { pid, birth: null };
-    if (pid !== null) this.#do(() => this.#isOf(pid, known));
+  /**
+   * A hook of this session ran.
+   *
+   * @param claimedAt when, by its own clock; epoch milliseconds
+   * @returns false if it is of a process that another one has replaced since
+   */
+  heard(pid: number | null, file: string | null, claimedAt: number | null = null): boolean {
+    const at = Math.min(claimedAt ?? this.#now(), this.#now());
+    const { process: known, heardAt } = this.#state;
+    if (pid !== null && known !== null && pid !== known.pid && at < heardAt) return false;
+    if (pid !== null) {
+      if (pid !== known?.pid) this.#state.process = { pid, birth: null };
+      this.#state.heardAt = Math.max(heardAt, at);
+      this.#do(() => this.#isOf(pid, known, heardAt));
+    }
     if (file !== null && file !== this.#state.file) {
       this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
       this.#state.file = file;
     }
+    return true;
   }
 
   /** @param entrypoint by the environment of a hook, or a line of the transcript, which may come later */
@@ -174,15 +185,18 @@ export class SessionMirror {
    * Looked up while the hook waits, so the process is still there. The same pid may by now be another process.
    *
    * @param before the process of the hooks before, if any
+   * @param heardAt when the last of those ran, epoch milliseconds
    */
-  async #isOf(pid: number, before: TerminalProcess | null): Promise<void> {
+  async #isOf(pid: number, before: TerminalProcess | null, heardAt: number): Promise<void> {
     const birth = await birthOf(pid);
     const { process } = this.#state;
-    if (process?.pid !== pid || process.birth === birth) return;
+    if (process?.pid !== pid) return;
+    const isKnown = process.birth === birth && before?.pid === pid;
+    if (isKnown) return;
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
-    // A process that is new here owns nothing that was written before it was born.
-    if (!isSame) this.#replacedAt = Math.max(this.#replacedAt ?? 0, bornAt(birth) ?? 0);
+    // A process that is new here owns nothing that was written before it was born, or while another one called.
+    if (!isSame) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
     this.#tell([], true);
   }
 
@@ -196,14 +210,20 @@ export class SessionMirror {
     this.#ending = null;
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
-    this.#do(() => {
-      this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
-      this.#adapter.stops.clearBefore(at);
-      this.#state.ending = null;
-      this.#state.ended = false;
-      this.#state.began = this.#began;
-    });
+    this.#do(() => this.#beganAt(at));
     this.#report.heard('idle', at, this.#now());
+  }
+
+  /** A process that owns nothing older serves the session. @param at epoch milliseconds */
+  #beganAt(at: number): void {
+    if (this.#ending !== null && this.#ending.ranAt > at) return;
+    this.#ending = null;
+    this.#ended = null;
+    this.#began = Math.max(this.#began, at);
+    this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
+    this.#state.ending = null;
+    this.#state.ended = false;
+    this.#state.began = this.#began;
   }
 
   report(says: AgentSays, claim?: HookClaim): void {
@@ -315,7 +335,9 @@ export class SessionMirror {
 
   /** Nobody said so: the process is not there any more. */
   died(): void {
-    this.#end({ reason: 'the terminal’s process is gone', isAsked: false });
+    // It may have died at any time since: another process may serve the session by now.
+    const at = Math.max(this.#state.heardAt, this.#began);
+    this.#end({ reason: 'the terminal’s process is gone', isAsked: false }, { at, promptId: null });
   }
 
   #end(ending: SessionEnding, claim?: HookClaim): void {
@@ -441,8 +463,10 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    Object.assign(this.#state, this.#adapter.unlistedState);
     Object.assign(this.#state, this.#messages.state);
-    const { stops, unheard, prompts } = this.#adapter.stops.state;
+    const { stops, unheard, prompts, isPromptHeard } = this.#adapter.stops.state;
+    this.#state.isPromptHeard = isPromptHeard;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
@@ -465,12 +489,15 @@ export class SessionMirror {
   async #recall(was: MirrorState): Promise<void> {
     const now = this.#now();
     this.#isRecalling = true;
+    this.#replacedAt = was.began > 0 ? was.began : null;
     try {
       await this.#files.reread(was);
     } finally {
       this.#isRecalling = false;
     }
-    if (was.began > 0) this.#adapter.replaced(was.began, now);
+    if (this.#replacedAt !== null) this.#adapter.replaced(this.#replacedAt, now);
+    this.#replacedAt = null;
+    this.#adapter.recallUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
