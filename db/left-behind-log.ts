@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 
 /**
@@ -24,6 +24,8 @@ interface Note {
   /** Another program has cut it short: what is left is older than what the database has already taken from it. */
   isLogCut: boolean;
 }
+
+const LEFT_MS = 60_000;
 
 /** What identifies a file across restarts: not its name, content or device, whose number may change each time. */
 interface Identity {
@@ -55,6 +57,7 @@ export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   const name = noteOf(path);
   if ((await readFile(name, 'utf8').catch(() => null)) === text) return;
   // all of the note or nothing
+  await removeLeft(name);
   const draft = `${name}.${randomUUID()}`;
   try {
     await writeFile(draft, text, { mode: 0o600 });
@@ -62,6 +65,16 @@ export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+/** Drafts of a note whose writer was killed: writing one takes no time. */
+async function removeLeft(note: string): Promise<void> {
+  for (const name of await readdir(dirname(note))) {
+    if (!name.startsWith(`${basename(note)}.`)) continue;
+    const draft = join(dirname(note), name);
+    const found = await stat(draft).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > LEFT_MS) await rm(draft, { force: true });
   }
 }
 

@@ -10,7 +10,7 @@ import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { AgentDetail } from '@/lib/protocol/read-models';
-import { commandsOf, limitsOf, troubleOf } from '@/lib/protocol/told-of-agent';
+import { commandsOf, limitsOf, outageOf, troubleOf } from '@/lib/protocol/told-of-agent';
 import { CommandList } from './command-list';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList } from './failure-list';
@@ -27,7 +27,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
-  const trouble = troubleOf(agent.status);
+  const [trouble, outage] = [troubleOf(agent.status), outageOf(agent.status)];
   const [limits, commands] = [limitsOf(agent.status), commandsOf(agent.status)];
   const ordered = [...sessions].sort((a, b) => b.lastEventAt - a.lastEventAt);
   return (
@@ -49,6 +49,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           Log
         </Link>
       </p>
+      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'it does not answer'}.`} />}
       {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
         <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>

@@ -49,7 +49,11 @@ export function EvidencePopover(props: {
           <tbody>
             {away !== null && (
               <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
-                {away.isSilent ? 'nothing heard for too long' : 'its runner has gone'}
+                {away.isUnreachable
+                  ? 'its runner can’t reach it'
+                  : away.isSilent
+                    ? 'nothing heard for too long'
+                    : 'its runner has gone'}
               </Row>
             )}
             {SOURCES.map((source) => {

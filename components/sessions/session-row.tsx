@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import Link from 'next/link';
 import { Fragment, memo } from 'react';
-import { Ago, RunningClock } from '@/components/ui/clock';
+import { Ago, RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
@@ -98,7 +98,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
       className="min-w-0 flex-1 truncate"
       title={[...marks.map(({ text }) => text), lastHeard].filter(Boolean).join(', ')}
     >
-      {marks.map(({ kind, text, title }) => (
+      {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
           {/* The state in words has said the tasks already. */}
           <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
@@ -106,6 +106,12 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
               <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />
             )}
             {kind === 'woken' ? <span className="sr-only">{text}</span> : text}
+            {since !== undefined && (
+              <>
+                {' since '}
+                <TimeOfDay at={since} />
+              </>
+            )}
           </span>{' '}
         </Fragment>
       ))}
@@ -117,6 +123,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
 const COLOUR: Record<SessionMark['kind'], string> = {
   woken: 'text-accent',
   note: 'text-waiting',
+  unreachable: 'text-waiting',
   failures: 'text-failed',
   lost: 'text-waiting',
   quarantined: 'text-waiting',

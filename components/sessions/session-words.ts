@@ -55,6 +55,8 @@ export const STATE_WORD: Record<SessionState, string> = {
   exited: 'Exited',
 };
 
+const UNREACHABLE = 'Unreachable';
+
 /** The headings of the list. */
 export const GROUP_WORD: Record<Group, string> = {
   ...STATE_WORD,
@@ -69,7 +71,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   resumed: 'resumed after it was complete',
   compacting: 'compacting',
   restarting: 'restarting',
-  'no-progress': 'no progress for 10 minutes',
+  'no-progress': 'no sign of progress',
   'no-output': 'no output',
   inferred: null,
 };
@@ -125,12 +127,15 @@ const GLYPH: Record<Standing, GlyphName> = {
 
 /**
  * The state as a person would say it.
- * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Exited (137)`
+ * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Unreachable`, `Exited (137)`
  */
-export function describeState(session: Stated & Pick<SessionSummary, 'runningTaskCount'>): string {
-  const { state, evidence, observations, runningTaskCount: tasks } = session;
+export function describeState(
+  session: Stated & Pick<SessionSummary, 'runningTaskCount'> & Partial<Pick<SessionSummary, 'away'>>,
+): string {
+  const { state, evidence, observations, away, runningTaskCount: tasks } = session;
   if (state === 'unknown') {
-    return evidence.last === undefined ? STATE_WORD.unknown : `Unknown (last: ${lower(evidence.last)})`;
+    const word = away?.isUnreachable ? UNREACHABLE : STATE_WORD.unknown;
+    return evidence.last === undefined ? word : `${word} (last: ${lower(evidence.last)})`;
   }
   const exit = observations.process?.value;
   if (state === 'exited') {
@@ -143,7 +148,8 @@ export function describeState(session: Stated & Pick<SessionSummary, 'runningTas
 }
 
 /** Why nothing is heard of a session, where there is room for two words. */
-export function goneWord({ agentGoesOn, isSilent }: SessionAway): string {
+export function goneWord({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
+  if (isUnreachable) return UNREACHABLE;
   if (agentGoesOn) return 'Not watched';
   return isSilent ? 'Silent' : 'Runner gone';
 }
@@ -161,8 +167,10 @@ export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'other
 
 /** What is told about a session in a word or two beside its agent. */
 export interface SessionMark {
-  kind: 'note' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
+  kind: 'note' | 'unreachable' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
   text: string;
+  /** Since when, where that is told with it. */
+  since?: number;
   /** The same at length. */
   title?: string;
 }
@@ -174,6 +182,7 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   const marks: SessionMark[] = [];
   if (lastTurnKind === 'between-run')
     marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
+  if (away?.isUnreachable) marks.push({ kind: 'unreachable', text: UNREACHABLE, since: away.since });
   const note = evidence.note === undefined ? null : MARKED[evidence.note];
   if (note != null) marks.push({ kind: 'note', text: note });
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });

@@ -54,5 +54,6 @@ const SAID: Partial<Record<CallStanding, { word: string; glyph: GlyphName; class
   waiting: { word: 'waiting for you', glyph: 'waiting', className: 'text-waiting' },
   denied: { word: 'denied', glyph: 'stopped', className: 'text-ink-2' },
   expired: { word: 'expired', glyph: 'lost', className: 'text-ink-2' },
+  unknown: { word: 'no result', glyph: 'lost', className: 'text-ink-2' },
   withdrawn: { word: 'withdrawn', glyph: 'lost', className: 'text-ink-2' },
 };

@@ -8,7 +8,7 @@ const READ = new WeakMap<StatusRecord, StatusTold | null>();
 export function heardStatus(record: StatusRecord): StatusTold | null {
   const known = READ.get(record);
   if (known !== undefined) return known;
-  const told = statusTold(readAgentStatus(record.status));
+  const told = statusTold(readAgentStatus(record.status), record.occurredAt);
   READ.set(record, told);
   return told;
 }

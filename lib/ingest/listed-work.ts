@@ -13,6 +13,7 @@ import type { SessionBatch } from './session-batch';
 import { aboutTask } from './task-router';
 
 const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';
+const UNREACHABLE = 'The agent became unreachable while this ran, and nothing told how it ended.';
 const INTERLUDE = { interlude: { presumed: true } } as const;
 
 /**
@@ -25,12 +26,14 @@ const INTERLUDE = { interlude: { presumed: true } } as const;
  *
  * @param open tasks of the session that run or may run, and what its agent itself has asked and waits for
  * @param givenUp what was asked by requests that were given up since
+ * @param isUnreachable the record lists no tasks because its agent can't be reached
  * @returns the events to write behind the record
  */
 export function* eventsOfLists(
   { taskIds, requestIds }: NonNullable<StatusTold['lists']>,
   open: { tasks: Iterable<Task>; requestIds: readonly string[] },
   givenUp: readonly OpeningRow[] = [],
+  isUnreachable = false,
 ): Generator<AgUiEvent> {
   if (taskIds !== null) {
     const listed = new Set(taskIds);
@@ -47,7 +50,7 @@ export function* eventsOfLists(
       const isRunning = task.status === 'running';
       if (isRunning === listed.has(task.id) || (!isRunning && newest.get(task.id) !== task)) continue;
       yield isRunning
-        ? about(task, CUSTOM.taskCompleted, { status: 'lost', error: UNLISTED })
+        ? about(task, CUSTOM.taskCompleted, { status: 'lost', error: isUnreachable ? UNREACHABLE : UNLISTED })
         : about(task, CUSTOM.taskUpdated, { status: 'running' });
     }
   }

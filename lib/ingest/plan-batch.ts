@@ -286,11 +286,16 @@ class BatchDraft {
     if (isNews && process !== null && process !== 'there' && session.end === null) {
       this.#tell(session, record, endOf(process));
     }
-    if (told.lists !== null) this.#compare(session, told.lists, record);
+    if (told.lists !== null) this.#compare(session, told.lists, record, told.unreachable !== null);
   }
 
   /** What follows from the work that a status record lists. */
-  #compare(session: SessionBatch, lists: NonNullable<StatusTold['lists']>, moment: Moment): void {
+  #compare(
+    session: SessionBatch,
+    lists: NonNullable<StatusTold['lists']>,
+    moment: Moment,
+    isUnreachable: boolean,
+  ): void {
     const openings = this.#openings.get(session.id) ?? [];
     // as the projection will have it: its tasks run again with its first word
     if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
@@ -299,7 +304,7 @@ class BatchDraft {
       session.givenUp.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyGivenUp)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.wireRequests.toldIds };
-    for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)))) {
+    for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)), isUnreachable)) {
       if (this.#derivedRoom.left <= 0) {
         // the next record goes on with it
         session.listsKey = null;

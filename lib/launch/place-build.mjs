@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { removeLeftDrafts } from '../runner/left-drafts.mjs';
 import { buildFolder, PLACEHOLDER } from './build-folder.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
@@ -38,6 +39,7 @@ export function placeBuild(basePath, sources) {
     .update(`${basePath}\n${sources}\n`)
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex');
+  removeLeftDrafts(to);
   if (stampIn(to) === stamp) return;
   const draft = `${to}.${process.pid}`;
   try {

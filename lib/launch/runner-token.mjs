@@ -2,6 +2,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
+import { removeLeftDrafts } from '../runner/left-drafts.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
@@ -56,6 +57,7 @@ export async function ensureRunnerToken(file, own) {
   }
   const draft = `${file}.${process.pid}`;
   try {
+    removeLeftDrafts(file);
     writeFileSync(draft, `${answer.token}\n`, { mode: 0o600 });
     renameSync(draft, file);
     return 'made';

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from '../runner/system-error.mjs';
+import { isRunning, removeLeftDrafts } from '../runner/left-drafts.mjs';
 import { LaunchError } from './say.mjs';
 
 const NAME = 'server.json';
@@ -9,7 +9,8 @@ const NAME = 'server.json';
  * Tells the command line on this machine where the server is.
  *
  * Several servers may share a data directory: `server.json` is the one that came last, and each keeps a file of its own
- * (`server.json.<pid>`) beside it, from which the next one is taken when that one stops.
+ * (`server.json.<pid>`) beside it, from which the next one is taken when that one stops. Those of killed servers go at
+ * the next start.
  *
  * @param {string} dataDir
  * @param {string} url
@@ -21,6 +22,8 @@ export function announce(dataDir, url, pages = url) {
   const own = `${NAME}.${process.pid}`;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    removeLeftDrafts(join(dataDir, NAME));
+    removeLeftDrafts(join(dataDir, `.${NAME}`), /^(\d+)(\.\d+)?$/);
     write(dataDir, own, content);
     write(dataDir, NAME, content);
   } catch (error) {
@@ -47,29 +50,23 @@ export function announce(dataDir, url, pages = url) {
 export function runningAt(dataDir, port) {
   try {
     const { url, pid } = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
-    return new URL(url).port === String(port) && isAlive(pid) ? url : null;
+    return new URL(url).port === String(port) && isRunning(pid) ? url : null;
   } catch {
     return null;
   }
 }
 
 /**
- * Also removes what servers that were killed have left behind.
- *
  * @param {string} dataDir
  * @returns {string | null} the entry of the newest server that still runs
  */
 function newestOther(dataDir) {
+  removeLeftDrafts(join(dataDir, NAME));
   /** @type {{ content: string, at: number } | null} */
   let newest = null;
   for (const name of readdirSync(dataDir)) {
-    const pid = /^server\.json\.(\d+)$/.exec(name)?.[1];
-    if (pid === undefined) continue;
+    if (!/^server\.json\.\d+$/.test(name)) continue;
     const file = join(dataDir, name);
-    if (!isAlive(Number(pid))) {
-      rmSync(file, { force: true });
-      continue;
-    }
     const at = statSync(file).mtimeMs;
     if (newest === null || at > newest.at) newest = { content: readFileSync(file, 'utf8'), at };
   }
@@ -87,14 +84,4 @@ function write(dataDir, name, content) {
   const draft = join(dataDir, `.${name}.${process.pid}`);
   writeFileSync(draft, content, { mode: 0o600 });
   renameSync(draft, join(dataDir, name));
-}
-
-/** @param {number} pid */
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) === 'EPERM';
-  }
 }

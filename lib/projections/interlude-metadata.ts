@@ -1,15 +1,15 @@
 import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from '@/lib/protocol/ag-ui';
 import { readAttachments } from '@/lib/protocol/attachments';
-import { type Fields, isObject, listOf } from '@/lib/protocol/fields';
+import { type Fields, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import { isId } from '@/lib/protocol/is-id';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { isPosition } from '@/lib/protocol/position';
-import { idList, idOrNull } from './event-fields';
+import { caption, idList, idOrNull } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
-const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
+const FLAGS = ['whole', 'presumed', 'again', 'inferred', 'waits'] as const;
 const IDS = ['taskRunId', 'clientId', 'reportedBy', 'replaces'] as const;
 const TEXTS = ['taskPosition', 'assignedBy'] as const;
 
@@ -20,13 +20,17 @@ const TEXTS = ['taskPosition', 'assignedBy'] as const;
 export function interludeOf(event: AgUiEvent): InterludeMetadata {
   const said: unknown = event.metadata?.interlude;
   if (!isObject(said)) return NOTHING;
-  const { turn, trigger, from, ofSnapshot, derived, removed } = said;
+  const { turn, trigger, carries, from, ofSnapshot, derived, removed } = said;
   const known: InterludeMetadata = {};
   for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
   for (const key of IDS) if (isId(said[key])) known[key] = said[key];
   for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
+  if (isObject(carries)) {
+    const { taskIds, taskRunIds } = triggerOf(carries);
+    known.carries = { taskIds, ...(taskRunIds === undefined ? {} : { taskRunIds }) };
+  }
   for (const key of FLAGS) if (said[key] === true) known[key] = true;
   if (isObject(ofSnapshot)) {
     const { turnId, sameAs } = ofSnapshot;
@@ -48,6 +52,11 @@ function triggerOf(said: Fields): TurnTrigger {
     .flatMap((id, at) => (isId(id) ? [{ id, at }] : []));
   const trigger: TurnTrigger = { kind, taskIds: tasks.map(({ id }) => id) };
   if (said.wokenBy === 'interlude') trigger.wokenBy = said.wokenBy;
+  if (kind === 'timer') {
+    const reason = caption(textOf(said.reason));
+    if (reason !== null) trigger.reason = reason;
+    if (typeof said.setAt === 'number' && Number.isFinite(said.setAt)) trigger.setAt = said.setAt;
+  }
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = said[key];
     // by the place of the task, of which some may be left out

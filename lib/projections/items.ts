@@ -174,6 +174,14 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   draft.put(change(call));
 }
 
+/** A model may use the id of a call that has ended for another one: the earlier call stays, under an id of its own. */
+function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
+  const known = draft.find('tool-call', textOf(event.toolCallId));
+  if (known === undefined || known.result === null || known.position === position) return;
+  if (interludeOf(event).ofSnapshot === undefined)
+    draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
+}
+
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
 
 /** Whether the event may begin an item; otherwise it is about one that is no longer shown. */
@@ -192,7 +200,8 @@ const FOLD: Record<string, Fold | undefined> = {
   REASONING_MESSAGE_CONTENT: text('reasoning', false),
   REASONING_MESSAGE_CHUNK: text('reasoning', false),
   REASONING_MESSAGE_END: endOf('reasoning'),
-  TOOL_CALL_START: (draft, entry) =>
+  TOOL_CALL_START: (draft, entry) => {
+    keepEarlierCall(draft, entry);
     tool(draft, entry, ({ edits: _before, ...call }) => ({
       ...withCut(call, 0),
       name: textOf(entry.event.toolCallName) ?? call.name,
@@ -201,7 +210,8 @@ const FOLD: Record<string, Fold | undefined> = {
       result: null,
       status: 'running',
       endedAt: null,
-    })),
+    }));
+  },
   TOOL_CALL_ARGS: addArgs,
   TOOL_CALL_CHUNK: addArgs,
   TOOL_CALL_END: (draft, entry) =>
@@ -353,7 +363,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =
       value.agent_goes_on === true
-        ? `Nobody watches the terminal any more, last heard of ${silent} before this. The agent goes on there, unseen.`
+        ? `The runner has gone, last heard of ${silent} before this. The agent goes on, unseen.`
         : `${value.is_silent === true ? 'The agent is silent' : 'The runner has gone'}, last heard of ${silent} before this. How this went on is not known.`;
     return { text, tone: 'warning', code: 'runner-away' };
   }),
@@ -363,6 +373,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   }),
   [CUSTOM.notice]: notice((value) => {
     const tone = value.tone === 'error' || value.tone === 'warning' ? value.tone : 'info';
-    return { text: pickText(value, 'text') ?? '', tone, code: null };
+    const ofSessionId = pickId(value, 'of_session_id');
+    return { text: pickText(value, 'text') ?? '', tone, code: null, ...(ofSessionId === null ? {} : { ofSessionId }) };
   }),
 };

@@ -2,7 +2,7 @@ import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { hasEnded } from '@/lib/protocol/session-standing';
+import { hasEnded, isAtWork } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
 import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from './event-fields';
 import { interludeOf } from './interlude-metadata';
@@ -10,7 +10,7 @@ import type { ObligationChange } from './obligations';
 import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
-import { stateAt } from './resolve-state';
+import { resolveState, stateAt } from './resolve-state';
 import type { StatusTold } from './status-told';
 
 const TITLE_LENGTH = 120;
@@ -29,6 +29,8 @@ export interface SessionFold {
   observed: ObservationMemory;
   /** Set when nothing is heard of it any more, until something is. */
   away: SessionAway | null;
+  /** Set while its runner says that the agent can't be reached; `since` on the runner's clock tells outages apart. */
+  unreachable: { since: number; away: SessionAway } | null;
   /** The server's position when the runner was missed, which may be long before the session was told. */
   awayPosition: number | null;
   /** When its open requests are given up, while nothing is heard of it. */
@@ -84,6 +86,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
     hasMorePending: false,
     observed: NO_MEMORY,
     away: null,
+    unreachable: null,
     awayPosition: null,
     givesUpAt: null,
     seenAt: null,
@@ -120,7 +123,10 @@ export class SessionLedger {
   }
 
   apply(placement: Placement): void {
-    if (this.#heardAt !== null) this.#next.summary.lastHeardAt = this.#heardAt;
+    if (this.#heardAt !== null) {
+      this.#next.summary.lastHeardAt = this.#heardAt;
+      this.#observer.wasHeard();
+    }
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
@@ -133,18 +139,45 @@ export class SessionLedger {
     this.#observer.hear(told, at);
     if (told.isWakeable === null) delete this.#next.summary.wakeable;
     else this.#next.summary.wakeable = told.isWakeable;
+    this.#hearOfOutage(told.unreachable, at);
   }
 
-  /** Counts a task that the placements changed. */
+  /** An outage that goes on is the same one, so that nobody is told of it again. */
+  #hearOfOutage(told: StatusTold['unreachable'], at: number): void {
+    const next = this.#next;
+    if (told === null) next.unreachable = null;
+    else if (next.unreachable?.since !== told.since) {
+      const { since, forMs, reason } = told;
+      const { state } = resolveState({ ...next.summary, away: null }, at);
+      const away = {
+        since: at - forMs,
+        lastHeardAt: Math.min(next.summary.lastHeardAt, at),
+        agentGoesOn: false,
+        isUnreachable: true as const,
+        ...(reason === null ? {} : { reason }),
+        // a message on its way is no work
+        last: told.last ?? (isAtWork(state) ? ('idle' as const) : state),
+      };
+      next.unreachable = { since, away };
+    }
+  }
+
+  /** Counts a changed task, and notes one that has failed. */
   tell(before: Task | null, after: Task): void {
+    if (after.status === 'failed' && before?.status !== 'failed') {
+      const { id, description, exitCode, position } = after;
+      const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
+      this.#next.summary.failedTask = { id, description: cutText(description, TITLE_LENGTH), exitCode, position, at };
+    }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
   /**
    * @param obligations those that the same placements changed
    * @param now the time by which its state is resolved; by default that of the last placement
+   * @param usualSilenceMs the 99th percentile of its kind's silences; null unless the state was due
    */
-  result(obligations: readonly ObligationChange[], now?: number): SessionFold {
+  result(obligations: readonly ObligationChange[], now?: number, usualSilenceMs: number | null = null): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     next.hasMorePending = this.#open.hasMore;
@@ -160,10 +193,13 @@ export class SessionLedger {
     if (next.away !== null && this.#gaveUp && this.#open.first === undefined) {
       next.away = { ...next.away, last: 'needs-input' };
     }
-    next.summary.away = hasEnded(next.summary) ? null : next.away;
+    next.summary.away = hasEnded(next.summary) ? null : (next.away ?? next.unreachable?.away ?? null);
     const { away } = next.summary;
     const isWaiting = away !== null && away.last === undefined && this.#open.count > 0;
     next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
+    const { stateDueAt } = stateAt(next.summary, at);
+    const isCue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
+    if (isCue) this.#observer.isSilent(at, usualSilenceMs);
     next.summary = stateAt(next.summary, at);
     return next;
   }

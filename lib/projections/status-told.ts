@@ -14,8 +14,12 @@ export interface StatusTold {
   agent: NonNullable<Observations['agent']>['value'] | undefined;
   /** Its process: gone, there, or null if it does not say. */
   process: ProcessExit | 'there' | null;
+  /** Its agent can't be reached: since when on its runner's clock, and for how long by then. Null: it can. */
+  unreachable: { since: number; forMs: number; reason: string | null; last: AtWork | null } | null;
   /** Whether a message reaches it while it is idle; null if that goes without saying. */
   isWakeable: boolean | null;
+  /** Processor seconds of its processes; null if not reported. */
+  cpuSeconds: number | null;
   /** It may be told ahead of events that happened before it: see AHEAD_MS. */
   isAhead: boolean;
   /** The work that it lists as open, as far as it gives such lists. */
@@ -25,6 +29,8 @@ export interface StatusTold {
   /** The same for two records that list the same. */
   listsKey: string;
 }
+
+type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
 
 /** The words runners have for what an agent says of itself. */
 const REPORTS: Record<string, ReportState | undefined> = {
@@ -47,9 +53,12 @@ const SEEN: Record<string, StatusTold['agent']> = {
   compacting: 'compacting',
 };
 
-/** @returns null if the record says nothing of the state */
-export function statusTold(status: AgentStatus): StatusTold | null {
-  const { state, report, openTurnId, process, wakeable } = status;
+/**
+ * @param at when it was told, on the runner's clock
+ * @returns null if the record says nothing of the state
+ */
+export function statusTold(status: AgentStatus, at: number): StatusTold | null {
+  const { state, report, openTurnId, process, unreachable, wakeable, cpuSeconds } = status;
   const word = state?.toLowerCase() ?? '';
   const reported = report === undefined ? wordIn(REPORTS, word) : undefined;
   const seen = process?.state === 'restarting' ? 'restarting' : wordIn(SEEN, word);
@@ -68,14 +77,26 @@ export function statusTold(status: AgentStatus): StatusTold | null {
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
           : ('there' as const),
+    unreachable:
+      unreachable === undefined
+        ? null
+        : {
+            since: unreachable.since,
+            forMs: Math.max(0, at - unreachable.since),
+            reason: caption(unreachable.reason ?? null),
+            last: unreachable.last ?? null,
+          },
     isWakeable: wakeable ?? null,
+    cpuSeconds: cpuSeconds ?? null,
     // during an outage, an outbox sends its newest record in the place of an older one
     isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };
   const lists = listsOf(status);
-  const saysNothing = told.report === null && told.agent === undefined && told.process === null;
+  const isSilent = told.report === null && told.agent === undefined && told.process === null;
+  const saysNothing = isSilent && told.unreachable === null;
   if (saysNothing && told.isWakeable === null && lists === null) return null;
-  const { isAhead, ...observed } = told;
+  const { isAhead, unreachable: away, ...rest } = told;
+  const observed = away === null ? rest : { ...rest, unreachableSince: away.since };
   const isEndAhead = isAhead && told.process !== null && told.process !== 'there';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
   return { ...told, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };

@@ -2,8 +2,9 @@ import { comparePositions } from '@/lib/protocol/position';
 import type { Item, Turn } from '@/lib/protocol/read-models';
 
 /**
- * Closes what a closed turn left open: its messages no longer stream, and the tool calls and requests of a turn that
- * broke off will never be answered. Derived from the header, so live and reloaded turns agree. Idempotent.
+ * Closes what a closed turn left open: its messages no longer stream, the results of its tool calls are unknown until
+ * they come after all, and the calls and requests of a turn that broke off have failed. Derived from the header, so live
+ * and reloaded turns agree. Idempotent.
  */
 export function settleTurn(turn: Turn): Turn {
   if (turn.kind === 'none') return turn;
@@ -30,7 +31,7 @@ function settleItem(item: Item, broken: boolean, endedAt: number | null): Item {
     case 'reasoning':
       return item.streaming ? { ...item, streaming: false } : item;
     case 'tool-call':
-      return broken && item.status === 'running' ? { ...item, status: 'failed', endedAt } : item;
+      return item.status === 'running' ? { ...item, status: broken ? 'failed' : 'unknown', endedAt } : item;
     case 'request':
       return broken && item.outcome === null ? { ...item, outcome: 'cancelled', resolvedAt: endedAt } : item;
     default:

@@ -36,6 +36,11 @@ export interface InterludeMetadata {
   userMessageIds?: string[];
   /** On RUN_FINISHED / RUN_ERROR: tasks whose end this turn was told of while it ran ("folded" notifications). */
   foldedTaskIds?: string[];
+  /**
+   * On a user message that carries the results of ended tasks to the agent, and on its `message:delivery` if it never got
+   * there: these tasks. Written by the server.
+   */
+  carries?: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'>;
   /** On a content event: `delta` is the whole text so far. Replace, don't append. */
   whole?: true;
   /** The run of the task that `subagentRunId` names, where the agent re-uses task ids. */
@@ -48,6 +53,8 @@ export interface InterludeMetadata {
   origin?: 'interlude';
   /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
   delivery?: 'queued';
+  /** Beside `delivery`: no runner listened when it was queued, so that it is not on its way before it is `delivered`. */
+  waits?: true;
   /**
    * On what is told of a task: the session whose runner told it, where that is not the task's own. Written by ingest,
    * which puts it where it belongs.
@@ -120,6 +127,10 @@ export interface TurnTrigger {
   taskIds: string[];
   /** The runs of those tasks, index by index, where the agent names them. */
   taskRunIds?: (string | null)[];
+  /** For a timer: why the agent set it, in its own words. */
+  reason?: string;
+  /** For a timer: when the agent set it, epoch milliseconds. */
+  setAt?: number;
   /** `interlude`: the agent is not told of such ends, so Interlude began the turn for it, as people asked. */
   wokenBy?: 'interlude';
   /**

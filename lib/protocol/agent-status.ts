@@ -44,6 +44,18 @@ export const agentStatusSchema = z.looseObject({
   limits: lenient(z.array(z.string())),
   /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
   trouble: text,
+  /**
+   * The agent, which its runner did not start, does not answer: since when, why, what the session was in the middle of
+   * then, and whether any session of the agent was in the middle of something. Absent while it answers.
+   */
+  unreachable: lenient(
+    z.looseObject({
+      since: z.number(),
+      reason: text,
+      last: lenient(z.enum(['working', 'needs-input', 'waiting-on-background'])),
+      wasAtWork: lenient(z.boolean()),
+    }),
+  ),
   /** Whether it takes messages while it is idle, where that is not always so. */
   wakeable: lenient(z.boolean()),
   /** The mode it works in, in the agent's words. */
@@ -62,6 +74,10 @@ export const agentStatusSchema = z.looseObject({
       signal: lenient(z.string().nullable()),
     }),
   ),
+  /**
+   * Processor seconds of the agent's processes, reported while an open turn is silent. A changed number is a sign of work.
+   */
+  cpuSeconds: lenient(z.number().min(0)),
   /**
    * In a word, what the agent says of itself (`working`, `idle`, `complete`, `failure`), or what it is seen to do
    * (`busy`, `still`, `compacting`).

@@ -70,7 +70,8 @@ export interface ToolCallItem extends StreamedItem {
   /** The arguments as streamed. */
   argsText: string;
   result: string | null;
-  status: 'running' | 'completed' | 'failed';
+  /** `unknown`: its turn ended, and no result came. */
+  status: 'running' | 'completed' | 'failed' | 'unknown';
   endedAt: number | null;
   /** What it changed in files, where its agent tells that with the result. Left out if it does not. */
   edits?: FileEdit[];
@@ -182,6 +183,15 @@ export interface Task {
   /** The turn of another session that was told of its end. */
   toldElsewhere: { sessionId: string; turnId: string } | null;
   /**
+   * Server time of its end, if its agent was idle and no turn has taken up the result since. Left out once that is
+   * settled.
+   */
+  unansweredSince?: number;
+  /** The result was not taken up in time. */
+  isUndelivered?: true;
+  /** The message from the dashboard that carries its result to the agent. */
+  carriedBy?: string;
+  /**
    * Set while it is `lost` although nobody said so: its runner does not list it any more (`unlisted`), or nothing is heard
    * of that (`unheard`). Whatever is told of it counts for more, and it runs again if it is listed again.
    */
@@ -207,7 +217,7 @@ export interface ArrangementAnswer {
   position: Position;
 }
 
-/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent. */
+/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent, or can't be reached. */
 export interface SessionAway {
   /** When it was missed, on the server's clock. */
   since: number;
@@ -217,7 +227,11 @@ export interface SessionAway {
   agentGoesOn: boolean;
   /** Its agent has no stream of commands that could end: it has sent nothing for too long. */
   isSilent?: true;
-  /** What it was when it was last heard of, where what it waited for has been given up since. */
+  /** Its runner is there and can't reach the agent, which it did not start. `since` is when it first tried in vain. */
+  isUnreachable?: true;
+  /** Why the agent can't be reached, in its runner's words. */
+  reason?: string;
+  /** What it was when it was last heard of, where that has been given up or closed since. */
   last?: SessionState;
 }
 
@@ -261,6 +275,8 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
+  /** The last task that failed, with the server's time. Left out while none has. */
+  failedTask?: Pick<Task, 'id' | 'description' | 'exitCode' | 'position'> & { at: number };
   /** The oldest turns, which retention has removed. Left out while none was. */
   removed?: RemovedHistory;
   arrangement: Arrangement;
@@ -551,8 +567,6 @@ export interface SessionList {
    */
   counts: Record<SessionState, number>;
 }
-/** A page of `GET /sessions?agent=` without other filters. */
-export type AgentSessionList = Omit<SessionList, 'counts'>;
 /** `GET /sessions/:id/delivery`: whether everything that was told of a session is there, and what is not. */
 export interface SessionDelivery {
   position: Position;

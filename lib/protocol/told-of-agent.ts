@@ -19,6 +19,13 @@ export function troubleOf(status: Status): string | null {
   return sentenceOf(status?.trouble);
 }
 
+/** Since when an agent can't be reached that its runner did not start, on the runner's clock; null while it can. */
+export function outageOf(status: Status): { since: number; reason: string | null; wasAtWork: boolean } | null {
+  const { since, reason, wasAtWork } = fieldsOf(status?.unreachable);
+  if (typeof since !== 'number') return null;
+  return { since, reason: sentenceOf(reason), wasAtWork: wasAtWork === true };
+}
+
 /** How the agent works: `Mode` and `Model`, in its own words. */
 export function waysOf(status: Status): { name: string; text: string }[] {
   const ways = { Mode: sentenceOf(status?.mode), Model: sentenceOf(status?.model) };

@@ -10,6 +10,9 @@ import { shellWord } from '../protocol/shell-word.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[/\\]$/, '');
 
+/** Our program by its whole path, for those who start it elsewhere. */
+export const ownProgram = join(root, 'lib', 'launch', 'interlude.mjs');
+
 /**
  * `npm run` starts what it runs in the project, also when somebody called it elsewhere with `--prefix`: then the folder
  * in which they stand is in INIT_CWD. Only where npm started this very process: what that starts inherits the variable.
@@ -58,16 +61,33 @@ export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = he
  * @param {readonly string[]} args
  */
 export function agentCommand(args) {
-  const program = join(root, 'lib', 'launch', 'interlude.mjs');
   const setting = INTERLUDE_DATA_DIR ? `INTERLUDE_DATA_DIR=${shellWord(INTERLUDE_DATA_DIR)} ` : '';
-  return `${setting}node ${[program, ...args].map(shellWord).join(' ')}`;
+  return `${setting}node ${[ownProgram, ...args].map(shellWord).join(' ')}`;
 }
 
-/** How Claude Code is told of the MCP server. It starts it itself, so the program is named by its whole path. */
+/** How Claude Code is told of the MCP server. */
 export function mcpAddCommand() {
-  const program = join(root, 'lib', 'launch', 'interlude.mjs');
-  const setting = INTERLUDE_DATA_DIR ? ` -e ${shellWord(`INTERLUDE_DATA_DIR=${INTERLUDE_DATA_DIR}`)}` : '';
-  return `claude mcp add --scope user interlude${setting} -- node ${shellWord(program)} mcp`;
+  return mcpLines()['Claude Code'];
+}
+
+/**
+ * The line that tells an agent of the MCP server, once, by what people call the agent. It starts the server itself, so
+ * the program is named by its whole path.
+ *
+ * @param {string | undefined} [dataDir]
+ * @returns {Record<'Claude Code' | 'Codex' | 'OpenCode' | 'Gemini CLI' | 'Qwen Code', string>}
+ */
+export function mcpLines(dataDir = INTERLUDE_DATA_DIR) {
+  const server = `node ${shellWord(ownProgram)} mcp`;
+  /** @param {string} flag */
+  const setting = (flag) => (dataDir ? ` ${flag} ${shellWord(`INTERLUDE_DATA_DIR=${dataDir}`)}` : '');
+  return {
+    'Claude Code': `claude mcp add --scope user interlude${setting('-e')} -- ${server}`,
+    Codex: `codex mcp add interlude${setting('--env')} -- ${server}`,
+    OpenCode: `opencode mcp add interlude${setting('--env')} -- ${server}`,
+    'Gemini CLI': `gemini mcp add --scope user${setting('-e')} interlude ${server}`,
+    'Qwen Code': `qwen mcp add --scope user${setting('-e')} interlude ${server}`,
+  };
 }
 
 /**

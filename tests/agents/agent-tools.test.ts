@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentSummary, Turn } from '@/lib/protocol/read-models';
-import { type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
+import { agent, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests } from '../support/operator';
@@ -52,6 +52,30 @@ describe('a Claude Code with Interlude’s tools', () => {
     expect(await reported(stage.agentId)).toMatchObject({ state: 'complete', summary, link, turnId: turns[0]?.id });
     await expect.poll(async () => (await operator.session())?.owedCount).toBe(0);
     expect(stage.problems()).toEqual([]);
+  });
+
+  test('has its subagent refused', async () => {
+    const heard: string[] = [];
+    const stage = await claudeStage(server, {
+      turns: [
+        turn(
+          /START/,
+          quick([tool('Agent', { description: 'Look', prompt: 'AGENT-A', subagent_type: 'general-purpose' })]),
+          quick([say('That is all.')]),
+        ),
+      ],
+      agents: [
+        agent(/AGENT-A/, report('complete'), ({ results }: Context) => {
+          heard.push(results.at(-1)?.text ?? '');
+          return quick([say('Refused.')]);
+        }),
+      ],
+    });
+    await stage.runner();
+    await stage.operator.send('START');
+    await stage.operator.finished(1);
+    expect(heard.join('\n')).toContain('for the session’s own agent');
+    expect(await reported(stage.agentId)).toBeUndefined();
   });
 
   test('in a terminal does the same by `interlude mcp`, in its own session', async () => {

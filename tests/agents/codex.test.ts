@@ -18,8 +18,6 @@ afterAll(() => server.close());
 const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--sandbox', 'danger-full-access'];
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
-/** Ends once there is a file. */
-
 /** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
 function poll({ said: text, results }: CodexAsked): CodexReply {
   if (text.includes('has ended with exit code')) return { text: /has ended with exit code \d+/.exec(text)?.[0] ?? '' };
@@ -90,8 +88,13 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await stage.ask('PUT', 'wake-rule', { when: 'command-ended' });
     await operator.send('START');
     const turns = await operator.finished(2);
+    const [task] = await operator.tasks();
+    expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    // Codex itself began nothing: there is no turn but the one that names the task, and the answer stands in that.
+    expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
     expect(said(turns[1])).toBe('has ended with exit code 3');
+    expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['START']);
   });
 
   test('a message in a running turn waits for its own, and gets it though the turn is interrupted', async () => {

@@ -325,8 +325,30 @@ test('an idle Claude Code that listens is woken by a message, reads it, and answ
   expect(stage.problems()).toEqual([]);
 });
 
+/** A Claude Code in an interactive terminal, whose hooks wait for an answer from the dashboard. */
+async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: string[]) {
+  const home = await claudeHome(server, script);
+  onTestFinished(() => home.remove());
+  const settings = join(home.config, 'settings.json');
+  await runCli(['hooks', 'install', '--settings', settings, '--permissions'], home.runnerEnv);
+  const agentId = `terminal-${randomUUID().slice(0, 8)}`;
+  const companion = startCli(['runner', 'hooks', '--agent', agentId, ...flags], home.runnerEnv);
+  onTestFinished(() => void companion.process.kill('SIGKILL'));
+  await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
+  const terminal = await claudeInTerminal(home);
+  /** Its session begins with the first prompt. */
+  const findOperator = async () => {
+    const headers = { authorization: `Bearer ${server.token}` };
+    const its = async () =>
+      (await (await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers })).json()) as AgentDetail;
+    await expect.poll(async () => (await its()).sessions?.length).toBe(1);
+    return new Operator(server, (await its()).sessions[0]?.id ?? '');
+  };
+  return { terminal, findOperator };
+}
+
 test('a Claude Code in a terminal is told once that it can listen, is allowed to from the dashboard, and is woken', async () => {
-  const home = await claudeHome(server, {
+  const { terminal, findOperator } = await interactive({
     turns: [
       turn(/START/, quick([say('Nothing to do.')])),
       turn(
@@ -342,21 +364,8 @@ test('a Claude Code in a terminal is told once that it can listen, is allowed to
     ],
     otherwise: quick([say('All right.')]),
   });
-  onTestFinished(() => home.remove());
-  const settings = join(home.config, 'settings.json');
-  await runCli(['hooks', 'install', '--settings', settings, '--permissions'], home.runnerEnv);
-  const agentId = `terminal-${randomUUID().slice(0, 8)}`;
-  const companion = startCli(['runner', 'hooks', '--agent', agentId], home.runnerEnv);
-  onTestFinished(() => void companion.process.kill('SIGKILL'));
-  await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
-  await prompt(await claudeInTerminal(home), 'START');
-  const read = async <Answer>(path: string) => {
-    const headers = { authorization: `Bearer ${server.token}` };
-    return (await (await fetch(`${server.url}/api/v1${path}`, { headers })).json()) as Answer;
-  };
-  const its = async () => await read<AgentDetail>(`/agents/${agentId}`);
-  await expect.poll(async () => (await its()).sessions?.length).toBe(1);
-  const operator = new Operator(server, (await its()).sessions[0]?.id ?? '');
+  await prompt(terminal, 'START');
+  const operator = await findOperator();
   const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
   await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
   await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
@@ -368,6 +377,84 @@ test('a Claude Code in a terminal is told once that it can listen, is allowed to
   // It has not listened again: that was of use, so it is reminded once.
   expect(talk(turns)[1]).toEqual(['Quite warm.', 'All right.']);
   expect(turns[1]?.userMessageIds).toEqual([messageId]);
+});
+
+const question = (header: string, multiSelect?: boolean) =>
+  tool('AskUserQuestion', {
+    questions: [
+      {
+        options: ['SQLite', 'Postgres', 'Redis'].map((label) => ({ description: `Take ${label}`, label })),
+        ...{ header, question: `Which ${header}?` },
+        ...(multiSelect ? { multiSelect } : {}),
+      },
+    ],
+  });
+
+test('a Claude Code in a terminal has its questions and plans answered in the dashboard, while it shows them', async () => {
+  const heard = ({ results }: Context) => results.map(({ text }) => text.split('. ')[0]).join(' | ');
+  const plan = '# The plan\n\n1. Build it\n';
+  const script = {
+    turns: [
+      turn(
+        /START/,
+        quick([question('database'), question('caches', true)]),
+        (context) => quick([say(heard(context)), question('queue')]),
+        (context) => quick([say(heard(context))]),
+      ),
+      turn(
+        /PLAN/,
+        ({ text }) => quick([tool('Write', { content: plan, file_path: /at (\S+\.md)/.exec(text)?.[1] })]),
+        quick([tool('ExitPlanMode', {})]),
+        quick([tool('ExitPlanMode', {})]),
+        (context) => quick([say(heard(context))]),
+      ),
+    ],
+  };
+  const { terminal, findOperator } = await interactive(script, '--no-offer');
+  await prompt(terminal, 'START');
+  const operator = await findOperator();
+  const asked = (title: string, isNot = '') =>
+    operator.until(title, (turns) =>
+      requests(turns).find((one) => one.outcome === null && one.title === title && one.id !== isNot),
+    );
+  const outcomes = async () => requests(await operator.turns()).map(({ outcome }) => outcome);
+
+  const database = await asked('Which database?');
+  await terminal.shows('Take Postgres');
+  await operator.answer(database.id, {
+    ...{ answers: { 'Which database?': 'Postgres' }, digest: database.digest, clientId: 'a' },
+  });
+  const caches = await asked('Which caches?');
+  await operator.answer(caches.id, {
+    ...{ answers: { 'Which caches?': ['SQLite', 'none of yours'] }, digest: caches.digest, clientId: 'b' },
+  });
+  await asked('Which queue?');
+  await terminal.shows('queue?');
+  terminal.type('\r');
+  await operator.finished(1);
+  expect(await outcomes()).toEqual(['answered', 'answered', 'answered']);
+
+  for (const mode of ['accept edits on', 'plan mode on']) {
+    terminal.type('\u001b[Z');
+    await terminal.shows(mode);
+  }
+  await prompt(terminal, 'PLAN');
+  const first = await asked('Approve the plan');
+  expect(first.input).toMatchObject({ plan });
+  await operator.answer(first.id, { behavior: 'deny', message: 'Say it again.', clientId: 'c' });
+  const second = await asked('Approve the plan', first.id);
+  await operator.answer(second.id, { behavior: 'allow', digest: second.digest, clientId: 'd' });
+  const turns = await operator.finished(2);
+  expect(requests(turns.slice(1)).map(({ outcome, message }) => [outcome, message])).toEqual([
+    ['denied', 'Say it again.'],
+    ['allowed', null],
+  ]);
+  const said = talk(turns).flat();
+  expect(said).toEqual([
+    expect.stringMatching(/"Which database\?"="Postgres".*"Which caches\?"="SQLite, none of yours"/),
+    expect.stringContaining('"Which queue?"="SQLite"'),
+    expect.stringContaining('User has approved your plan'),
+  ]);
 });
 
 test('a Claude Code that sits in a terminal may be allowed and denied from the dashboard, while it asks there', async () => {

@@ -1,9 +1,11 @@
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+import type { ToolServer } from '@/lib/runner/mcp/tool-server';
 import { runCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
-import { call, overStdio, settled, toolUser } from '../support/tool-user';
+import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -35,7 +37,7 @@ test('interlude mcp and the control port refuse tools to a process that no runne
     const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers, body: '{}' });
     return [response.status, await response.json()];
   };
-  const nobody = { error: 'this agent has no session that is followed here' };
+  const nobody = { error: 'this agent has no session that is followed here', at: null };
   expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, nobody]);
   expect(await port('/tools/list_obligations')).toEqual([404, nobody]);
   expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'there is no tool nothing' }]);
@@ -44,6 +46,37 @@ test('interlude mcp and the control port refuse tools to a process that no runne
     { text: 'No message waits for a reply from you.', isError: false },
   ]);
   expect(await port(`/tools/list_obligations?pid=${process.pid}`, 'wrong')).toMatchObject([401, {}]);
+});
+
+test('interlude mcp opens one session with its ticket, without the data folder', async () => {
+  const { report, toolServer } = await toolUser(dashboard, { by: 'ticket' });
+  const { command, args, env } = toolServer() as ToolServer;
+  expect(JSON.stringify(args)).not.toContain(env.INTERLUDE_TOOLS_TICKET);
+  const client = await connected(new StdioClientTransport({ command, args, env }));
+  expect(await call(client, 'report_status', { state: 'working', summary: 'I build.' })).toMatchObject({
+    isError: false,
+  });
+  await settled(report).toMatchObject({ state: 'working' });
+  const wrong = { ...env, INTERLUDE_TOOLS_TICKET: 'x'.repeat(43) };
+  const stranger = await connected(new StdioClientTransport({ command, args, env: wrong }));
+  expect(await call(stranger, 'list_obligations')).toMatchObject({ isError: true });
+});
+
+test('interlude mcp finds the session of a server that the runner has not started, and only for its own call', async () => {
+  const listensAt = dashboard.url;
+  const alone = await toolUser(dashboard, { by: 'process', listensAt });
+  expect(await call(await overStdio(alone.folder), 'list_obligations')).toMatchObject({ isError: false });
+  const shared = await toolUser(dashboard, { by: 'call', listensAt });
+  const client = await overStdio(shared.folder);
+  const unseen = await call(client, 'list_obligations');
+  expect(unseen).toEqual({
+    text: 'Interlude refused: no session that is followed here is making this call',
+    isError: true,
+  });
+  await shared.emit({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'interlude_list_obligations' });
+  expect(await call(client, 'list_obligations')).toMatchObject({ isError: false });
+  const elsewhere = await toolUser(dashboard, { by: 'process', listensAt: 'http://127.0.0.1:9' });
+  expect(await call(await overStdio(elsewhere.folder), 'list_obligations')).toMatchObject({ isError: true });
 });
 
 test('interlude mcp ends with its input, and prints nothing but the protocol', async () => {

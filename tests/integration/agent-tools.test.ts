@@ -1,6 +1,5 @@
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { callTool } from '@/lib/runner/mcp/agent-tools';
 import { newMcpServer } from '@/lib/runner/mcp/mcp-server';
 import { LocalDashboard } from '../support/local-dashboard';
 import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
@@ -42,21 +41,22 @@ describe('an agent with Interlude’s tools', () => {
   });
 
   test('has answered when its turn ends, also when a task woke it and the message came meanwhile', async () => {
-    const { emit, ask, owed, tools } = await toolUser(dashboard);
+    const { emit, ask, owed, callTool } = await toolUser(dashboard);
     await emit({
       ...{ type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
       metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] }, userMessageIds: [] } },
     });
     const messageId = await ask('And now?');
-    expect(await tools.reply(messageId, 'The poll has failed.')).toBeNull();
+    const reply = { messageId, text: 'The poll has failed.' };
+    expect(await callTool('reply', reply, { client: null, ids: [] })).toMatchObject({ isError: false });
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
     await settled(owed).toEqual([]);
   });
 
   test('in the runner’s own process has the same tools', async () => {
-    const { tools, ask } = await toolUser(dashboard);
+    const { callTool, ask } = await toolUser(dashboard);
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
-    const server = await newMcpServer((name, input) => callTool(name, input, tools));
+    const server = await newMcpServer(callTool);
     await server.connect(ours);
     const client = await connected(theirs);
     const messageId = await ask('Are you there?');

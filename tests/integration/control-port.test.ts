@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { controlPath, readControlFile, writeControlFile } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import type { ControlHandlers } from '@/lib/runner/control-port/routes';
+import { type ControlHandlers, NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
 import { LevelSwitch } from '@/lib/runner/logger/level-switch';
+import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import { tempDir } from '../support/temp-dir';
 
 let file: string;
@@ -35,10 +36,18 @@ beforeEach(async () => {
     sessionEnd: tell('session-end'),
     hookFatal: tell('hook-fatal'),
     logLevel: new LevelSwitch('info'),
-    tools: () => null,
+    toolOwner: async (caller) =>
+      caller.ticketOf === null ? { at: null, refusal: NOT_FOLLOWED } : { at: 0, tools: toolsOf(caller.ticketOf) },
+    sessionOf: (ticket) => (ticket === 'of-s1' ? 's1' : null),
   };
   port = await ControlPort.open({ file, handlers, onError: (message) => failures.push(message) });
   onTestFinished(() => port.close());
+});
+
+const toolsOf = (sessionId: string): SessionTools => ({
+  report: async (report) => void told.push(['report', sessionId, report]),
+  owed: () => [],
+  reply: async () => null,
 });
 
 async function call(path: string, { method = 'GET', body, secret = port.secret as string | null } = {} as Call) {
@@ -71,6 +80,26 @@ describe('the control port', () => {
     }
     expect((await call('/hook-fatal', { method: 'POST', body: { hook: 'x', error: 'y' }, secret })).status).toBe(401);
     expect(told).toEqual([]);
+  });
+
+  test('opens the tools of one session to its ticket, and nothing else', async () => {
+    const input = { state: 'idle', summary: 'I wait.' };
+    const report = { method: 'POST', body: input, secret: 'of-s1' };
+    expect(await call('/tools/report_status?pid=1', report)).toMatchObject({ status: 200, body: { isError: false } });
+    expect(told).toEqual([['report', 's1', { ...input, link: null }]]);
+    const others = [
+      '/reply-obligations',
+      '/log-level',
+      '/hooks/Stop',
+      '/user-prompt',
+      '/wait?id=x&within=1',
+      '/nowhere',
+    ];
+    for (const path of others) {
+      const { status, body } = await call(path, { method: path === '/log-level' ? 'GET' : 'POST', secret: 'of-s1' });
+      expect([path, status, body]).toEqual([path, 403, { error: 'this opens the tools of a session only' }]);
+    }
+    expect(told).toHaveLength(1);
   });
 
   test('refuses who calls it by another name', async () => {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
+import { NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
 import { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';
 import { comesWithin } from '../support/pace';
@@ -24,7 +25,7 @@ async function companion(): Promise<void> {
     hook: async () => '',
     obligations: () => [],
     logLevel: new LevelSwitch(undefined),
-    tools: () => null,
+    toolOwner: async () => ({ at: null, refusal: NOT_FOLLOWED }),
     ...Object.fromEntries(
       ['status', 'sessionTurn', 'userPrompt', 'sessionEnd', 'hookFatal'].map((name) => [name, () => {}]),
     ),

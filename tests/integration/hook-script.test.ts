@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
 import { ControlPort } from '@/lib/runner/control-port/control-port';
-import type { ControlHandlers, HookCall } from '@/lib/runner/control-port/routes';
+import { type ControlHandlers, type HookCall, NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
 import { HOOK_EVENTS, hookCommand } from '@/lib/runner/hooks/hook-entries';
 import { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import { HOOK_INPUT, HOOK_SCRIPT, listenSaying, pathWith, startHook } from '../support/hook-script';
@@ -50,7 +50,7 @@ function openPort(): Promise<ControlPort> {
     sessionEnd: tell('session-end'),
     hookFatal: tell('hook-fatal'),
     logLevel: new LevelSwitch(undefined),
-    tools: () => null,
+    toolOwner: async () => ({ at: null, refusal: NOT_FOLLOWED }),
   };
   return ControlPort.open({ file: controlPath(dataDir, 'hooks'), handlers });
 }

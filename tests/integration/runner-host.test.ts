@@ -1,6 +1,6 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
 import type {
@@ -31,7 +31,12 @@ let agents = 0;
 const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
 /** A runner around an agent that answers each message by repeating it. */
-async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {}) {
+async function repeater(
+  sessionId?: string,
+  more: Partial<RunnerHostOptions> = {},
+  only?: null,
+  verbs: Partial<Source> = {},
+) {
   agents += 1;
   const agentId = `repeater-${agents}`;
   const session = sessionId ?? `repeated-${agents}`;
@@ -76,6 +81,7 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
       ]);
       return { state: 'delivered' };
     },
+    ...verbs,
     refusals: { interrupt: 'it only repeats' },
     end: async (...asked) => (around === null ? NOT_BEGUN : await endOf(around)(...asked)),
     close: async (deadlineMs, reason) => {
@@ -102,10 +108,13 @@ async function repeater(sessionId?: string, more: Partial<RunnerHostOptions> = {
     return await host.close(0, 2_000);
   };
   onTestFinished(async () => void (await close()));
-  await host.start((surroundings) => {
-    around = surroundings;
-    return source;
-  });
+  await host.start(
+    (surroundings) => {
+      around = surroundings;
+      return source;
+    },
+    only === null ? null : session,
+  );
   return {
     host,
     agentId,
@@ -315,6 +324,95 @@ describe('a runner', () => {
     await close();
     expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
+  });
+});
+
+test('a session is unknown with its task lost while its agent can’t be reached, and goes on with it afterwards', async () => {
+  let answer: string | null = null;
+  const lost: string[] = [];
+  const { sessionId } = await repeater(undefined, { reach: { everyMs: 5, limitMs: 10 } }, undefined, {
+    reach: async () => answer,
+    lost: async (reason) => void lost.push(reason),
+  });
+  const tasks = async () => (await dashboard.request<TaskList>(`/sessions/${sessionId}/tasks`)).tasks;
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  answer = 'no answer at there';
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
+  const away = { isUnreachable: true, reason: 'no answer at there', last: 'waiting-on-background' };
+  expect(await session(sessionId)).toMatchObject({ state: 'unknown', away });
+  await settled(() => lost).toEqual(['no answer at there']);
+  answer = null;
+  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  expect(await session(sessionId)).toMatchObject({ away: null });
+});
+
+describe('a session that belongs to another agent', () => {
+  const refused = async (agentId: string) => {
+    const { quarantine } = await dashboard.request<AgentDetail>(`/agents/${agentId}`);
+    return quarantine.filter(({ code }) => code === 'session_of_another_agent');
+  };
+
+  test('ends a runner that has no other, in one sentence, and nothing is told again because it was rejected', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { host, agentId, over, close } = await repeater(owner.sessionId);
+    await settled(() => over).toHaveLength(1);
+    expect(host.failure).toBe(
+      `the session ${owner.sessionId} belongs to another agent; name another one with --session, or its agent with --agent`,
+    );
+    await close();
+    const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
+    expect(kinds.filter((kind) => kind === 'status')).toHaveLength(1);
+    expect(kinds.length).toBeLessThan(10);
+  });
+
+  test('ends the command with exit code 1', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const data = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_TOKEN: dashboard.token };
+    const args = ['--url', 'http://127.0.0.1:9/', '--dashboard', dashboard.url, '--session', owner.sessionId];
+    const end = await callCli(['runner', 'agui', '--agent', 'an-intruder', ...args], data);
+    expect([end.exitCode, end.stdout]).toEqual([1, '']);
+    expect(end.stderr.trim().split('\n')).toEqual([
+      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; it is tried again by itself',
+      expect.stringMatching(/^interlude: the session \S+ belongs to another agent; name another one with --session, /),
+    ]);
+  });
+
+  test('is left alone by a runner that follows several', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { agentId, outbox, over } = await repeater(owner.sessionId, {}, null);
+    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await outbox.idle();
+    const before = (await refused(agentId)).length;
+    // Two reports that the rejection has not caused.
+    for (const level of ['debug', 'info']) {
+      await dashboard.request(`/agents/${agentId}/log-level`, { level }, 'PUT');
+      await settled(async () => (await summary(agentId)).status?.logLevel).toBe(level);
+    }
+    expect((await refused(agentId)).length).toBe(before);
+    expect(over).toEqual([]);
+  });
+
+  test('ends a runner that follows several where it has found none of its own for a while', async () => {
+    const owner = await repeater();
+    await owner.outbox.idle();
+    const { agentId, host, over } = await repeater(owner.sessionId, {}, null);
+    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    const level = (to: string) => dashboard.request(`/agents/${agentId}/log-level`, { level: to }, 'PUT');
+    await level('debug');
+    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    expect(over).toEqual([]);
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 20_000);
+    onTestFinished(() => clock.mockRestore());
+    await level('info');
+    await settled(() => over).toHaveLength(1);
+    expect(host.failure).toBe(
+      'all of its sessions belong to other agents; stop their runner first, or name its agent with --agent',
+    );
   });
 });
 

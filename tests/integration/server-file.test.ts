@@ -53,6 +53,19 @@ test('a server that was killed is not named again', async () => {
   expect(readdirSync(dataDir)).toEqual([]);
 });
 
+test('a server that starts removes what killed ones have left, and nothing of those that run', async () => {
+  const dataDir = await tempDir();
+  const killed = await server(dataDir, 'http://127.0.0.1:1');
+  killed.child.kill('SIGKILL');
+  await once(killed.child, 'exit');
+  const { pid } = killed.child;
+  for (const name of [`.server.json.${pid}`, `.server.json.${pid}.${pid}`]) writeFileSync(join(dataDir, name), '{');
+  const running = await server(dataDir, 'http://127.0.0.1:2');
+  const started = await server(dataDir, 'http://127.0.0.1:3');
+  const pids = [running, started].map(({ child }) => `server.json.${child.pid}`);
+  expect(readdirSync(dataDir).sort()).toEqual(['server.json', ...pids].sort());
+});
+
 test('what somebody else wrote stays', async () => {
   const dataDir = await tempDir();
   const one = await server(dataDir, 'http://127.0.0.1:1');

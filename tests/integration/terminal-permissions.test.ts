@@ -3,22 +3,31 @@ import { describe, expect, test } from 'vitest';
 import type { AgentDetail, RequestItem } from '@/lib/protocol/read-models';
 import { playedTerminals } from '../support/terminal-companion';
 
-/** What a terminal asks permission for, answered in the dashboard: by the hook that tells of it and waits. */
+/** Permissions, questions and plans of a terminal, answered in the dashboard through the hook that waits. */
 
 const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
 
+/** A call as the transcript has it, and its input as the hook has it, if that differs. */
+interface AskedCall {
+  tool: string;
+  input: object;
+  asked?: object;
+}
+
+const CLEAN: AskedCall = { tool: 'Bash', input: { command: 'rm -r build', description: 'Clean' } };
+
 /** A terminal that asks. @param within seconds that its hook waits; 0: as it is installed without --permissions */
-async function asking(within = 30, command = 'rm -r build') {
+async function asking(within = 30, { tool, input, asked } = CLEAN) {
   const agentId = randomUUID();
   const one = await atWork(agentId);
   const { sessionId, hook, say } = one;
-  const [id, input] = [`toolu_${randomUUID()}`, { command, description: 'Clean' }];
-  const call = { type: 'tool_use', id, name: 'Bash', input };
+  const id = `toolu_${randomUUID()}`;
+  const call = { type: 'tool_use', id, name: tool, input };
   say({ type: 'assistant', message: { id: randomUUID(), stop_reason: 'tool_use', content: [call] } });
   const suggestions = [
     { type: 'addRules', rules: [{ toolName: 'Bash', ruleContent: 'rm:*' }], destination: 'session' },
   ];
-  const about = { tool_name: 'Bash', tool_input: input, permission_suggestions: suggestions };
+  const about = { tool_name: tool, tool_input: asked ?? input, permission_suggestions: suggestions };
   const printed = hook('PermissionRequest', about, within);
   const request = async () =>
     (await turnsOf(sessionId))
@@ -35,7 +44,7 @@ async function asking(within = 30, command = 'rm -r build') {
   };
   const answer = (more: object, status?: number) =>
     post(`/sessions/${sessionId}/requests/${id}`, { clientId: randomUUID(), ...more }, status);
-  return { ...one, id, input, suggestions, printed, request, opened, takes, returned, answer };
+  return { ...one, id, suggestions, printed, request, opened, takes, returned, answer };
 }
 
 const decisionIn = (printed: string) => JSON.parse(printed).hookSpecificOutput;
@@ -119,9 +128,46 @@ test('a permission whose hook does not wait is answered in the terminal only', a
   expect(await takes()).not.toContain('permission.decision');
 });
 
-test('a question is answered in the terminal, however long its hook waits', async () => {
-  const { sessionId, hook } = await atWork();
-  const about = { tool_name: 'AskUserQuestion', tool_input: { questions: [] } };
-  expect(await hook('PermissionRequest', about, 30)).toBe('');
-  expect(sessionId).not.toBe('');
+const QUESTION: AskedCall = {
+  tool: 'AskUserQuestion',
+  // As the model wrote it; the hook has it in the order of its schema, with its defaults.
+  input: { questions: [{ options: [{ label: 'SQLite' }, { label: 'Postgres' }], question: 'Which database?' }] },
+  asked: {
+    questions: [
+      { question: 'Which database?', options: [{ label: 'SQLite' }, { label: 'Postgres' }], multiSelect: false },
+    ],
+  },
+};
+
+describe('a question whose hook waits', () => {
+  test('is answered in the dashboard, with the answers where the terminal puts them', async () => {
+    const { opened, answer, printed, request, takes } = await asking(30, QUESTION);
+    expect(opened).toMatchObject({ requestKind: 'question', title: 'Which database?', outcome: null });
+    expect(await takes()).toContain('question.answer');
+    await answer({ answers: { 'Which database?': 'Postgres' }, digest: opened.digest });
+    const updatedInput = { ...QUESTION.asked, answers: { 'Which database?': 'Postgres' } };
+    expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedInput });
+    const answered = await eventually(async () => {
+      const now = await request();
+      return now?.outcome !== null && now;
+    });
+    expect(answered).toMatchObject({ outcome: 'answered', message: 'Postgres' });
+  });
+
+  test('is over for the dashboard once it was answered in the terminal', async () => {
+    const { answer, printed, request, returned } = await asking(30, QUESTION);
+    returned();
+    expect(await printed).toBe('');
+    await eventually(async () => (await request())?.outcome === 'answered');
+    await answer({ answers: { 'Which database?': 'Postgres' } }, 409);
+  });
+});
+
+test('a plan whose hook waits is approved in the dashboard', async () => {
+  const input = { plan: '# Build it', planFilePath: '/p.md' };
+  const { opened, answer, printed, request } = await asking(30, { tool: 'ExitPlanMode', input });
+  expect(opened).toMatchObject({ requestKind: 'permission', title: 'Approve the plan', input });
+  await answer({ behavior: 'allow', digest: opened.digest });
+  expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedInput: input });
+  await eventually(async () => (await request())?.outcome === 'allowed');
 });

@@ -108,7 +108,7 @@ class Life {
     this.#places = places;
     const ledger = new SessionLedger(this.#fold, isHeard ? this.now : null);
     for (const placement of placements) ledger.apply(placement);
-    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>));
+    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
     if (told !== null) ledger.hear(told, this.now);
     for (const task of foldTasks([...this.#tasks.values()], placements, OWNER)) {
       ledger.tell(this.#tasks.get(task.position) ?? null, task);
@@ -298,7 +298,7 @@ class Life {
     const running = this.#openTasks.map((id) => ({ id, description: id }));
     const status = { openTurnId, tasks: running, requests: this.isAsking ? ['q'] : [] };
     this.#tell([], status, true);
-    const lists = statusTold(readAgentStatus(status))?.lists ?? null;
+    const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
     const tasks = [...this.#tasks.values()].filter(mayRun);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
     if (lists !== null) this.#tell([...eventsOfLists(lists, { tasks, requestIds })], null, true);

@@ -19,6 +19,7 @@ export class AgentApiEmulator {
   status: 'running' | 'stable' = 'running';
   transport: 'pty' | 'acp' = 'pty';
   hasScreen = true;
+  hasEvents = true;
   allowsHost = true;
   onMessage: ((content: string) => void) | null = null;
   onKeys: ((keys: string) => void) | null = null;
@@ -151,7 +152,7 @@ export class AgentApiEmulator {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     this.asked.push(`${request.method} ${path}`);
     if (!this.allowsHost) return problem(response, 400, 'Invalid host header. Allowed hosts: localhost');
-    if (path === '/events') return this.#listen(response, 'events');
+    if (path === '/events' && this.hasEvents) return this.#listen(response, 'events');
     if (path === '/internal/screen' && this.hasScreen) return this.#listen(response, 'screen');
     if (path === '/message' && request.method === 'POST') {
       return this.#post(JSON.parse(Buffer.concat(chunks).toString('utf8')), response);

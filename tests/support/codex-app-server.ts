@@ -245,7 +245,7 @@ export class CodexAppServer {
   }
 
   #answer(client: Client, method: string, params: Fields): { result: object } | { error: object } {
-    if (method === 'initialize') return { result: { userAgent: 'interlude/0.169.0 (played)', codexHome: '/nowhere' } };
+    if (method === 'initialize') return { result: { userAgent: 'interlude/0.171.0 (played)', codexHome: '/nowhere' } };
     if (method === 'thread/loaded/list') return { result: { data: [...this.threads.keys()], nextCursor: null } };
     if (method === 'thread/start') {
       const thread = this.newThread();

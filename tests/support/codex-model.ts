@@ -18,6 +18,8 @@ export interface CodexReply {
   text: string;
   /** A command that it runs. */
   run?: { cmd: string; [argument: string]: unknown };
+  /** Another tool that it calls. */
+  call?: { name: string; namespace: string; args: object };
 }
 
 /**
@@ -61,10 +63,11 @@ function plain(content: unknown): string {
     .join('\n');
 }
 
-function stream(response: ServerResponse, id: string, { text, run }: CodexReply): void {
+function stream(response: ServerResponse, id: string, { text, run, call: other }: CodexReply): void {
   const message = { type: 'message', id: `msg_${id}`, role: 'assistant', content: [{ type: 'output_text', text }] };
   const call = { type: 'function_call', id: `fc_${id}`, call_id: `call_${id}`, name: 'exec_command' };
-  const output = [message, ...(run === undefined ? [] : [{ ...call, arguments: JSON.stringify(run) }])];
+  const { args, ...named } = other ?? { args: run };
+  const output = [message, ...(args === undefined ? [] : [{ ...call, ...named, arguments: JSON.stringify(args) }])];
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const tell = (type: string, fields: object) =>

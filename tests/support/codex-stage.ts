@@ -2,12 +2,12 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { AppServer } from '@/lib/runner/sources/codex/app-server';
 import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
-import { type CliRun, startCli } from './cli';
+import { type CliEnd, type CliRun, runShell, startCli } from './cli';
 import { type CodexAsked, type CodexReply, startCodexModel } from './codex-model';
 import { Operator } from './operator';
 import { tempDir } from './temp-dir';
@@ -21,6 +21,8 @@ export interface CodexStage {
   sessionId: string;
   /** The project. */
   cwd: string;
+  /** Interlude's. */
+  dataDir: string;
   operator: Operator;
   /** Starts a runner, also after one that was killed. Resolves when it has said where it is. */
   runner(...args: string[]): Promise<CliRun>;
@@ -30,6 +32,8 @@ export interface CodexStage {
   operatorOf(sessionId: string): Operator;
   /** Kills the app-server that the runner has started. */
   killServer(): void;
+  /** Runs a command line as in a terminal of this home, with Codex as `codex`. */
+  shell(line: string): Promise<CliEnd>;
   /** Asks the dashboard for something. */
   ask(method: 'POST' | 'PUT', path: string, body: object): Promise<void>;
 }
@@ -42,6 +46,7 @@ export async function codexStage(
   const home = await tempDir();
   const codexHome = join(home, '.codex');
   const cwd = join(home, 'work');
+  const dataDir = join(home, 'data');
   for (const folder of [codexHome, cwd, join(home, 'tmp')]) await mkdir(folder);
   const model = await startCodexModel(script);
   const provider = { name: 'scripted', base_url: `${model.url}/v1`, wire_api: 'responses', env_key: 'SCRIPTED_KEY' };
@@ -55,7 +60,7 @@ export async function codexStage(
     PATH: process.env.PATH ?? '',
     INTERLUDE_URL: server.url,
     INTERLUDE_TOKEN: server.token,
-    INTERLUDE_DATA_DIR: join(home, 'data'),
+    INTERLUDE_DATA_DIR: dataDir,
     ...more,
   };
   const sessionId = randomUUID();
@@ -71,6 +76,7 @@ export async function codexStage(
     agentId,
     sessionId,
     cwd,
+    dataDir,
     operator: new Operator(server, sessionId),
     async runner(...args) {
       const started = startCli(['runner', 'codex', '--agent', agentId, ...args], env, cwd);
@@ -101,6 +107,7 @@ export async function codexStage(
       return { socket, begin: (text) => beginThread(socket, cwd, text) };
     },
     operatorOf: (id) => new Operator(server, id),
+    shell: (line) => runShell(line, { ...codexEnv, PATH: `${dirname(CODEX)}${delimiter}${env.PATH}` }, cwd),
     killServer() {
       const processes = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
       const servers = processes.split('\n').flatMap((line) => {

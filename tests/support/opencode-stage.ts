@@ -2,10 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { mcpLines } from '@/lib/runner/shown-command.mjs';
 import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
-import { type CliRun, startCli } from './cli';
+import { type CliRun, runShell, startCli } from './cli';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
 import { ownPort } from './own-port.mjs';
@@ -14,11 +15,12 @@ import { tempDir } from './temp-dir';
 
 const PROGRAM = `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`;
 const AGENTS = process.env.INTERLUDE_TEST_AGENTS_DIR;
+const PROGRAM_PATH = join(AGENTS ?? '', 'opencode', 'node_modules', PROGRAM);
 
 /** @returns why the real OpenCode can't be run here, or null */
 export function missingOpencode(): string | null {
   if (AGENTS === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
-  return existsSync(join(AGENTS, 'opencode', 'node_modules', PROGRAM)) ? null : `${PROGRAM} is not installed`;
+  return existsSync(PROGRAM_PATH) ? null : `${PROGRAM} is not installed`;
 }
 
 /**
@@ -37,6 +39,8 @@ export interface OpencodeStage {
   startServer(): Promise<void>;
   /** Between the runner and the server. */
   line: SwallowingProxy;
+  /** Makes one more session. */
+  another(): Promise<Operator>;
   /** As a terminal that is attached to the server. */
   terminal: {
     say(text: string): Promise<void>;
@@ -49,6 +53,7 @@ export async function opencodeStage(
   server: Pick<LiveServer, 'url' | 'token'>,
   script: (context: ModelContext) => ModelStep,
   more: Record<string, string> = {},
+  { hasTools = false } = {},
 ): Promise<OpencodeStage> {
   const home = await tempDir();
   const [work, temp, settings] = ['work', 'tmp', '.config/opencode'].map((name) => join(home, name)) as [
@@ -63,10 +68,24 @@ export async function opencodeStage(
   const address = `http://127.0.0.1:${port}`;
   const opencodeEnv: NodeJS.ProcessEnv = {
     NODE_ENV: 'test',
-    ...{ PATH: process.env.PATH ?? '', HOME: home, TMPDIR: temp, SHELL: '/bin/bash' },
+    ...{
+      PATH: `${dirname(PROGRAM_PATH)}${delimiter}${process.env.PATH}`,
+      HOME: home,
+      TMPDIR: temp,
+      SHELL: '/bin/bash',
+    },
     ...{ OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
     OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS: 'true',
   };
+  const dataDir = join(home, 'data');
+  if (hasTools) {
+    const { exitCode, stdout } = await runShell(
+      mcpLines(dataDir).OpenCode,
+      opencodeEnv as Record<string, string>,
+      work,
+    );
+    if (exitCode !== 0) throw new Error(stdout);
+  }
   let running: ChildProcess | null = null;
   onTestFinished(() => end(running));
   await startServer();
@@ -74,7 +93,7 @@ export async function opencodeStage(
   onTestFinished(() => line.close());
   const session = (await ask('/session', {})) as { id: string };
   const env = {
-    ...{ PATH: process.env.PATH ?? '', HOME: home, INTERLUDE_DATA_DIR: join(home, 'data') },
+    ...{ PATH: process.env.PATH ?? '', HOME: home, INTERLUDE_DATA_DIR: dataDir },
     ...{ INTERLUDE_URL: server.url, INTERLUDE_TOKEN: server.token },
     ...more,
   };
@@ -106,6 +125,7 @@ export async function opencodeStage(
     },
     killServer: () => end(running),
     startServer,
+    another: async () => new Operator(server, ((await ask('/session', {})) as { id: string }).id),
     terminal: {
       async say(text) {
         await ask(`/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text }] });
@@ -126,9 +146,8 @@ export async function opencodeStage(
   };
 
   async function startServer(): Promise<void> {
-    const program = join(AGENTS ?? '', 'opencode', 'node_modules', PROGRAM);
     const args = ['serve', '--port', `${port}`, '--print-logs'];
-    const started = spawn(program, args, { cwd: work, env: opencodeEnv, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(PROGRAM_PATH, args, { cwd: work, env: opencodeEnv, stdio: ['ignore', 'pipe', 'pipe'] });
     running = started;
     await new Promise<void>((resolve, reject) => {
       let said = '';

@@ -18,9 +18,10 @@ import { say } from '../../lib/launch/say.mjs';
  */
 export const REAL_AGENTS = {
   node22: { spec: `node-${process.platform}-${process.arch}@22.23.3`, megabytes: 185 },
-  codex: { spec: '@openai/codex@0.169.0', megabytes: 404 },
+  codex: { spec: '@openai/codex@0.171.0', megabytes: 404 },
   opencode: { spec: 'opencode-ai@1.18.33', megabytes: 354 },
-  'claude-acp': { spec: '@agentclientprotocol/claude-agent-acp@0.100.0', megabytes: 392 },
+  'claude-acp': { spec: '@agentclientprotocol/claude-agent-acp@0.101.0', megabytes: 402 },
+  'codex-acp': { spec: '@agentclientprotocol/codex-acp@2.6.0', megabytes: 457 },
   qwen: { spec: '@qwen-code/qwen-code@0.24.4', megabytes: 144 },
   gemini: { spec: '@google/gemini-cli@0.61.0', megabytes: 100 },
   copilotkit: { spec: '@copilotkit/runtime@1.75.0', megabytes: 329 },

@@ -52,7 +52,8 @@ export class MemorySurroundings implements SourceSurroundings {
   /** Where the files of messages in hand are by now. */
   filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
   readonly owed = () => this.#owed();
-  readonly tools = () => ({ report: async () => undefined, owed: () => [], reply: async () => null });
+  readonly toolServer = () => null;
+  readonly callTool = () => async () => ({ text: '', isError: false });
   /** How commands ended after all, by their ids. */
   readonly reported: Parameters<SourceSurroundings['report']>[] = [];
   readonly report: SourceSurroundings['report'] = (...reported) => void this.reported.push(reported);

@@ -9,6 +9,7 @@ import type { AgentSummary, ObligationList, TranscriptPage } from '@/lib/protoco
 import { controlPath } from '@/lib/runner/control-port/control-file';
 import { RunnerHost } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import type { CallerRule } from '@/lib/runner/host/tool-callers';
 import { Outbox } from '@/lib/runner/outbox/outbox';
 import type { LocalDashboard } from './local-dashboard';
 import { messages } from './operator';
@@ -19,10 +20,14 @@ let agents = 0;
 
 export const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
-/** A runner whose agent is this process. A message that it is sent waits for a reply. */
-export async function toolUser(dashboard: LocalDashboard) {
+/**
+ * A runner whose agent is this process, which it has started itself unless there is a rule of its own. A message that it
+ * is sent waits for a reply.
+ */
+export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) {
   agents += 1;
   const [agentId, sessionId, folder] = [`agent-${agents}`, `session-${agents}`, await tempDir()];
+  const pid = callers === undefined ? process.pid : null;
   let around: SourceSurroundings | null = null;
   const emit = async (...events: AgUiEvent[]) =>
     void (await around?.emit(
@@ -30,7 +35,7 @@ export async function toolUser(dashboard: LocalDashboard) {
       events.map((event) => ({ occurredAt: Date.now(), event })),
     ));
   const source: Source = {
-    sessions: [{ sessionId, process: { state: 'running', pid: process.pid, exitCode: null }, attachments: [] }],
+    sessions: [{ sessionId, process: { state: 'running', pid, exitCode: null }, attachments: [] }],
     start: async () => {},
     say: async () => ({ state: 'delivered' }),
     close: async () => {},
@@ -41,6 +46,7 @@ export async function toolUser(dashboard: LocalDashboard) {
     openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     controlFile: () => controlPath(folder, 'hooks'),
+    callers,
   });
   onTestFinished(async () => void (await host.close(0, 2_000)));
   await host.start((surroundings) => {
@@ -51,7 +57,8 @@ export async function toolUser(dashboard: LocalDashboard) {
   const surroundings = around as unknown as SourceSurroundings;
   return {
     ...{ agentId, sessionId, folder, host, emit },
-    tools: surroundings.tools(sessionId),
+    callTool: surroundings.callTool(sessionId),
+    toolServer: () => surroundings.toolServer(sessionId),
     /** @returns once the runner knows that it is owed a reply */
     async ask(text: string): Promise<string> {
       const body = { text, clientId: text };

@@ -2,6 +2,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
+import { SessionRow } from '@/components/sessions/session-row';
+import { describeState, marksOf } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import type { AgentSummary } from '@/lib/protocol/read-models';
@@ -41,12 +43,18 @@ test('a session is gone on with by its own agent, in its own folder, wherever th
 });
 
 test('terminals are watched again by the companion of their hooks', () => {
-  expect(commandFor({}, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+});
+
+test.each(['opencode', 'agentapi', 'agui', 'codex'])('%s gets no advice meant for hooks', (kind) => {
+  expect(commandFor({ kind }, 'session-1', true)).toBeUndefined();
 });
 
 test('the server is found by what it was started with', () => {
   const setting = 'INTERLUDE_DATA_DIR=/srv/kept ';
-  expect(commandFor({}, 'session-1', true, setting)).toBe(`${setting}npm run -s interlude -- runner hooks`);
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true, setting)).toBe(
+    `${setting}npm run -s interlude -- runner hooks`,
+  );
   expect(commandFor({}, 'session-1', false, setting)).toBe(
     `${setting}npm run -s interlude -- runner claude --agent shop@vm --resume session-1`,
   );
@@ -60,4 +68,28 @@ test.each([
   ['a folder that breaks the line', { status: { cwd: '/tmp/\nrm' } }, 'session-1'],
 ])('of %s no command is shown', (_what, agent, id) => {
   expect(commandFor(agent, id)).toBeUndefined();
+});
+
+test('an agent that can’t be reached is shown with since when and why, as text', () => {
+  const outage = { ...away, isUnreachable: true as const, reason: 'no answer at http://h/a_b_c: ECONNREFUSED' };
+  const evidence = { rule: 3, source: 'connection', observedAt: 1_000, last: 'working' } as const;
+  const session = aSession({ state: 'unknown', away: outage, evidence });
+  const markup = renderToStaticMarkup(
+    <NowProvider renderedAt={63_000}>
+      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+        <CommandSettingProvider setting="">
+          <AwayNote session={session} agent={null} />
+        </CommandSettingProvider>
+      </LivenessProvider>
+    </NowProvider>,
+  );
+  const text = markup.replaceAll(/<[^>]*>/g, '');
+  expect(text).toContain('Agent unreachable since ');
+  expect(text).toContain(
+    'No answer at http://h/a_b_c: ECONNREFUSED. What was running has been closed. Restart the agent',
+  );
+  expect(describeState(session)).toBe('Unreachable (last: working)');
+  const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');
+  expect(row).toContain('Unreachable since ');
+  expect(marksOf(session)).toContainEqual({ kind: 'unreachable', text: 'Unreachable', since: 1_000 });
 });

@@ -23,13 +23,11 @@ export interface AgentApiAdapterOptions extends WireAdapterOptions {
   /** Messages that were being posted by then: among the server's messages they are known again. */
   inHand?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
-  terms?: { stillMs?: number; awayMs?: number };
+  terms?: { stillMs?: number };
 }
 
 /** Still for so long, a turn is over. AgentAPI says so two seconds after the last change already. */
 const STILL_MS = 2_000;
-/** A turn whose server can't be reached for so long has failed: nobody knows what it does. */
-const AWAY_MS = 20_000;
 const MAX_POSTED = 64;
 const MAX_ERRORS = 256;
 /** What of a message is kept to be compared. */
@@ -41,7 +39,6 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
   readonly #stillMs: number;
-  readonly #awayMs: number;
   /** What was posted and is not yet among the messages. */
   readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
   readonly #errors = new Map<string, true>();
@@ -59,12 +56,12 @@ export class AgentApiAdapter implements WireAdapter {
   #answered: string | null = null;
   #isInterrupted = false;
   #stillAt: number | null = null;
-  #awaySince: number | null = null;
+  /** Without the stream of events, the lists that are polled are all that is heard. */
+  #isDeaf = false;
   #now = 0;
 
   constructor({ place, inHand = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
     this.#stillMs = terms?.stillMs ?? STILL_MS;
-    this.#awayMs = terms?.awayMs ?? AWAY_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
     this.#isFirst = (place ?? null) === null;
@@ -94,9 +91,7 @@ export class AgentApiAdapter implements WireAdapter {
   }
 
   get dueAt(): number | null {
-    const away = this.#awaySince === null || this.#writer.turn === null ? null : this.#awaySince + this.#awayMs;
-    const still = this.#stillAt === null || this.#writer.turn === null ? null : this.#stillAt + this.#stillMs;
-    return away === null || still === null ? (away ?? still) : Math.min(away, still);
+    return this.#stillAt === null || this.#writer.turn === null ? null : this.#stillAt + this.#stillMs;
   }
 
   read(frame: WireFrame, now: number): ToldEvent[] {
@@ -109,11 +104,7 @@ export class AgentApiAdapter implements WireAdapter {
   elapsed(now: number): ToldEvent[] {
     this.#now = now;
     this.#writer.at(now);
-    if (this.#awaySince !== null && this.#awaySince + this.#awayMs <= now) {
-      this.#awaySince = null;
-      const message = 'The connection to AgentAPI was lost in this turn, and nothing tells how it ended.';
-      this.#finish({ kind: 'failed', message, code: 'connection_lost' });
-    } else if (this.#stillAt !== null && this.#stillAt + this.#stillMs <= now) this.#isStill();
+    if (this.#stillAt !== null && this.#stillAt + this.#stillMs <= now) this.#isStill();
     return this.#writer.take();
   }
 
@@ -122,8 +113,8 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.at(now);
     this.#reconcile();
     this.#prompt = null;
+    this.#isStable = null;
     this.#stillAt = null;
-    this.#awaySince = null;
     this.#writer.end(end, end.goesOn !== undefined);
     return this.#writer.take();
   }
@@ -141,12 +132,12 @@ export class AgentApiAdapter implements WireAdapter {
         if (this.#prompt !== null) this.#answered = frame.optionId ?? this.#answered;
         return;
       case 'opened':
-        this.#awaySince = null;
+        this.#isDeaf = false;
         this.#replay = new Map();
         return;
       case 'ended':
         this.#reconcile();
-        this.#awaySince ??= this.#now;
+        this.#isDeaf = true;
         return;
       case 'status':
         this.#reconcile();
@@ -158,7 +149,7 @@ export class AgentApiAdapter implements WireAdapter {
         else this.#replay.set(frame.message.id, frame.message);
         return;
       case 'listed':
-        if (this.#replay === null) for (const message of frame.messages) this.#polled(message);
+        this.#listed(frame.messages);
         return;
       case 'screen':
         this.#screen = frame.screen;
@@ -249,16 +240,19 @@ export class AgentApiAdapter implements WireAdapter {
     return `${this.#place.epoch}/${id}${stretch === 0 ? '' : `#${stretch}`}`;
   }
 
-  /** A list is older than what the stream has said since it was asked for. */
-  #polled(message: ApiMessage): void {
-    const { agent, user } = this.#place;
-    const known = message.role === 'user' ? user?.id : agent?.id;
-    if (
-      known === undefined ||
-      message.id > known ||
-      (message.id === known && message.role === 'agent' && this.#awaySince !== null)
-    ) {
-      this.#heard(message);
+  /** A list is older than what the stream has said since it was asked for; without a stream, it is as a replay. */
+  #listed(messages: readonly ApiMessage[]): void {
+    // What the server had before anybody listened is history, which the stream is about to replay.
+    if (this.#replay !== null || (this.#isFirst && !this.#isDeaf)) return;
+    if (this.#isDeaf) {
+      this.#replay = new Map(messages.map((message) => [message.id, message]));
+      this.#reconcile();
+      return;
+    }
+    for (const message of messages) {
+      const { agent, user } = this.#place;
+      const known = message.role === 'user' ? user?.id : agent?.id;
+      if (known === undefined || message.id > known) this.#heard(message);
     }
   }
 

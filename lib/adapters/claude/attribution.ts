@@ -1,5 +1,5 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 
 /** Origins of user messages that are shown as such. @see SDKMessageOrigin */
 export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
@@ -21,8 +21,14 @@ export function originRun(result: Fields): string | null {
  * @see SDKMessageOrigin, Agent SDK 0.3.329
  */
 export function otherTrigger(result: Fields): TurnTrigger {
-  const { kind, subkind } = fieldsOf(result.origin);
-  if (subkind === 'scheduled-trigger') return { kind: 'timer', taskIds: [] };
+  const { kind, subkind, reason, setAt } = fieldsOf(result.origin);
+  if (subkind === 'scheduled-trigger') {
+    return {
+      kind: 'timer',
+      taskIds: [],
+      ...compact({ reason: textOf(reason) ?? undefined, setAt: numberOf(setAt) ?? undefined }),
+    };
+  }
   const byAgent = kind === 'peer' || kind === 'coordinator' || kind === 'observer' || subkind === 'peer-send-message';
   return { kind: byAgent ? 'agent' : 'unknown', taskIds: [] };
 }

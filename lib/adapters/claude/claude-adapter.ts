@@ -57,12 +57,14 @@ export class ClaudeAdapter {
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
+  /** When the open turn began, epoch milliseconds. */
+  #openedAt = 0;
 
   constructor(options: ClaudeAdapterOptions) {
     const emit = (event: AgUiEvent) => this.#emit(event);
     const currentRun = () => this.#turns.runId;
     this.#ends = new TaskEnds(options.saysWhatIsTold);
-    this.#tasks = new Tasks(emit, currentRun);
+    this.#tasks = new Tasks(emit, currentRun, () => this.#now);
     this.#lanes = new Lanes(emit, this.#tasks, currentRun);
     this.#requests = new Requests(emit);
     this.#turns = new Turns({
@@ -128,6 +130,30 @@ export class ClaudeAdapter {
    */
   permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
+  }
+
+  /**
+   * Another process has served the session since `at`: what its predecessor had open is interrupted or lost. What the
+   * new process began stays open.
+   *
+   * @param at epoch milliseconds
+   */
+  replaced(at: number, now: number): TimedEvent[] {
+    return this.#collect(now, () => {
+      if (this.#turns.runId === null || this.#openedAt < at) {
+        this.#flushThinking();
+        if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
+        this.#requests.processEnded();
+        this.#turns.exit(true);
+        this.#lanes.closeAll();
+      }
+      this.#tasks.processEnded(null, at);
+    });
+  }
+
+  /** The agent no longer lists these tasks, and nothing reported how they ended. */
+  presumeLost(taskIds: readonly string[], now: number): TimedEvent[] {
+    return this.#collect(now, () => this.#tasks.lost(taskIds));
   }
 
   /** The process is gone. Closes what is open; told once per process. */
@@ -249,13 +275,14 @@ export class ClaudeAdapter {
   }
 
   #notified(message: Fields): void {
-    const end = this.#tasks.notified(message);
+    const isEvent = message.status === undefined;
+    const end = isEvent ? this.#tasks.reported(message) : this.#tasks.notified(message);
     if (end === null) {
       this.#carry(message);
       return;
     }
     this.#ends.add(end);
-    this.#lanes.taskEnded(end.taskId);
+    if (!isEvent) this.#lanes.taskEnded(end.taskId);
   }
 
   #heard(results: readonly ToolResult[]): void {
@@ -284,6 +311,7 @@ export class ClaudeAdapter {
   }
 
   #emit(event: AgUiEvent): void {
+    if (event.type === 'RUN_STARTED') this.#openedAt = this.#now;
     this.#out.push({ occurredAt: this.#now, event });
   }
 
@@ -295,6 +323,8 @@ export class ClaudeAdapter {
     return this.#out;
   }
 }
+
+const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;

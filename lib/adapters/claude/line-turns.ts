@@ -11,9 +11,13 @@ const MAX_LINES = 1_024;
 export class LineTurns {
   readonly #turnOf = new Map<string, number>();
   #newest = 0;
+  #opener: string | null = null;
 
-  /** The line asks for a new turn. */
+  /** The line asks for a new turn. Said again of the same line, it changes nothing. */
   opened(line: Fields): void {
+    const uuid = textOf(line.uuid);
+    if (uuid !== null && uuid === this.#opener) return;
+    this.#opener = uuid;
     this.#newest += 1;
     this.#keep(line, this.#newest);
   }

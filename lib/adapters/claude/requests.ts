@@ -1,5 +1,6 @@
 import { CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { custom, type Emit } from '../emit';
 import { remember } from '../remember';
 
@@ -16,16 +17,25 @@ export interface CallResult {
   verdict: Verdict | null;
 }
 
-/** Most results that are kept for a request that is heard of later. */
+/** Asks a question. Requests of all other tools are permissions. */
+export const QUESTION_TOOL = 'AskUserQuestion';
+/** Asks for approval of a plan. */
+export const PLAN_TOOL = 'ExitPlanMode';
+
+const TITLES: ReadonlyMap<string, string> = new Map([
+  [QUESTION_TOOL, 'A question'],
+  [PLAN_TOOL, 'Approve the plan'],
+]);
+
+/** Most results that are kept for a request that is reported later. */
 const MAX_RESULTS = 64;
+const MAX_OPEN = 1_000;
 
 interface OpenRequest {
   id: string;
   question: boolean;
   /** A subagent asks: its request outlives the turn. */
   subagent: boolean;
-  /** The agent went on before we saw an answer; the tool's result will tell what the answer was. */
-  wentOn: boolean;
   /** The error of its tool, if we don't know whether that ran: the turn's result may list it as denied. */
   failedWith: string | null;
 }
@@ -38,7 +48,8 @@ interface OpenRequest {
  */
 export class Requests {
   readonly #emit: Emit;
-  readonly #open = new Map<string, OpenRequest>();
+  /** One that was passed stays known: the result of its tool says what the answer was. */
+  readonly #requests = new Entities<'request', OpenRequest>('request', { mostOpen: MAX_OPEN, mostEnded: MAX_RESULTS });
   /** Results of calls for which no request is known. */
   readonly #results = new Map<string, CallResult>();
 
@@ -48,10 +59,12 @@ export class Requests {
 
   asked(request: Fields): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#open.has(id)) return;
+    if (id === null || this.#requests.verdict(id, 'ask') !== 'begins') return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
-    const question = tool === 'AskUserQuestion';
-    this.#open.set(id, { id, question, subagent: textOf(request.agentID) !== null, wentOn: false, failedWith: null });
+    const question = tool === QUESTION_TOOL;
+    const crowded = this.#requests.crowded;
+    if (crowded !== null) this.#resolve(this.#requests.about(crowded) as OpenRequest, 'unknown', null);
+    this.#requests.take(id, 'ask', { id, question, subagent: textOf(request.agentID) !== null, failedWith: null });
     const value: RequestOpenedValue = compact({
       request_id: id,
       kind: question ? ('question' as const) : ('permission' as const),
@@ -68,7 +81,7 @@ export class Requests {
 
   /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if nobody answered */
   answered(id: string | null, answer: Fields): void {
-    const request = id === null ? this.#only() : this.#open.get(id);
+    const request = id === null ? this.#only() : this.#find(id);
     if (request === undefined) return;
     const allowed = answer.behavior === 'allow';
     const unanswered = answer.outcome === 'expired' || answer.outcome === 'cancelled' ? answer.outcome : null;
@@ -88,7 +101,7 @@ export class Requests {
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
-    const request = this.#open.get(toolUseId);
+    const request = this.#find(toolUseId);
     if (request === undefined) {
       remember(this.#results, toolUseId, result, MAX_RESULTS);
       return;
@@ -106,42 +119,69 @@ export class Requests {
 
   /** The agent says that the tool was not run. */
   denied(toolUseId: string | null, message: string | null): void {
-    const request = toolUseId === null ? undefined : this.#open.get(toolUseId);
+    const request = toolUseId === null ? undefined : this.#find(toolUseId);
     if (request !== undefined) this.#resolve(request, 'denied', message ?? request.failedWith);
   }
 
   turnEnded(cancelled: boolean): void {
-    for (const request of this.#open.values())
+    for (const [, request] of this.#requests.entries())
       if (!request.subagent) this.#resolve(request, cancelled ? 'cancelled' : 'unknown', null);
   }
 
   processEnded(): void {
-    for (const request of this.#open.values()) this.#resolve(request, 'cancelled', null);
+    for (const [, request] of this.#requests.entries()) this.#resolve(request, 'cancelled', null);
   }
 
-  #goOn(request: OpenRequest): void {
-    if (request.wentOn) return;
-    request.wentOn = true;
-    this.#emit(custom(CUSTOM.requestResolved, { request_id: request.id, outcome: 'unknown' }));
+  /** The agent went on before an answer was seen. */
+  #goOn({ id }: OpenRequest): void {
+    if (this.#requests.take(id, 'pass') === 'ends')
+      this.#emit(custom(CUSTOM.requestResolved, { request_id: id, outcome: 'unknown' }));
   }
 
-  #resolve(request: OpenRequest, outcome: Outcome, message: string | null): void {
-    this.#open.delete(request.id);
-    if (request.wentOn && (outcome === 'unknown' || outcome === 'cancelled')) return;
-    this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: request.id, outcome, message })));
+  #resolve({ id }: OpenRequest, outcome: Outcome, message: string | null): void {
+    const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
+    if (this.#requests.take(id, isAnswer ? 'answer' : 'cut') === 'repeats') return;
+    this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
+  }
+
+  #find(id: string): OpenRequest | undefined {
+    return this.#requests.isOpen(id) ? this.#requests.about(id) : undefined;
   }
 
   /** The request, if only one waits. */
   #only(): OpenRequest | undefined {
-    const waiting = [...this.#open.values()].filter(({ failedWith }) => failedWith === null);
-    return waiting.length === 1 ? waiting[0] : undefined;
+    const waiting = this.#requests.entries().filter(([, { failedWith }]) => failedWith === null);
+    return waiting.length === 1 ? waiting[0]?.[1] : undefined;
   }
 }
 
 function titleOf(request: Fields, tool: string | null, question: boolean): string {
   const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
   const said = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
-  return said ?? `Use ${textOf(request.displayName) ?? tool ?? 'a tool'}`;
+  return said ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
+}
+
+/** The title of a request that brings none. */
+export function toolTitle(tool: string, displayName: string | null = null): string {
+  return TITLES.get(tool) ?? `Use ${displayName ?? tool}`;
+}
+
+/**
+ * Adds a person's answers to the input of AskUserQuestion, as the terminal does: by the text of each question, several
+ * choices joined by ", ". An answer may name its question by the header.
+ */
+export function answeredInput(input: Fields, said: Record<string, string | string[]>): Fields {
+  const questions = listOf(input.questions).map(fieldsOf);
+  const answers = Object.entries(said).map(([name, answer]) => {
+    const named = questions.find(({ question, header }) => question === name || header === name);
+    return [textOf(named?.question) ?? name, Array.isArray(answer) ? answer.join(', ') : answer];
+  });
+  return { ...input, answers: Object.fromEntries(answers) };
+}
+
+/** All answers in one line. */
+export function answerText(said: Record<string, string | string[]>): string {
+  return Object.values(said).flat().join(', ');
 }
 
 /** Reasons for which a tool was not run without a decision about it. */

@@ -1,7 +1,12 @@
-/** Texts are compared without white space, in which the hook's text and the transcript's lines differ. */
+/**
+ * Texts are compared without white space and without half surrogate pairs, in which the hook's text and the transcript's
+ * lines differ.
+ */
 export function keyOf(text: string): string {
-  return text.replace(/\s+/g, '');
+  return text.replace(OMITTED, '');
 }
+
+const OMITTED = /[\s\ufffd]+|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** The part of a text that no block has said; null for nothing. The hook may have the last of several blocks, or all. */
 export function unsaidOf(text: string, blocks: readonly string[]): string | null {
@@ -29,7 +34,11 @@ export function isSaidBy(blocks: readonly string[], text: string | null): boolea
 export function restBehind(text: string, key: string): string | null {
   if (key === '' || !keyOf(text).startsWith(key)) return null;
   let at = 0;
-  for (let left = key.length; left > 0; at += 1) if (!/\s/.test(text.charAt(at))) left -= 1;
+  for (let left = key.length; left > 0; ) {
+    const character = String.fromCodePoint(text.codePointAt(at) as number);
+    if (keyOf(character) !== '') left -= character.length;
+    at += character.length;
+  }
   const rest = text.slice(at);
   return rest.trim() === '' ? '' : /^[^\S\n]*\n/.test(rest) ? rest.trimStart() : null;
 }

@@ -85,6 +85,11 @@ export class TaskEnds {
     for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.heard = true;
   }
 
+  /** A prompt joins the turn that these ends have opened: it is told of them, and answers people. */
+  joined(): void {
+    for (const end of this.#waiting) if (end.wakes) [end.wakes, end.heard] = [false, true];
+  }
+
   /** The open turn goes on after a tool result: it is told of everything that waits. */
   boundary(): void {
     if (this.#isSaid) return;

@@ -1,4 +1,4 @@
-import { type Fields, textOf } from '@/lib/protocol/fields';
+import { type Fields, isObject, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 
 /** The hook that tells of a question may be heard this long after the answer. Ours takes 2 s at most. */
@@ -9,10 +9,12 @@ const MAX_RETURNED = 64;
 const STALE_MS = 60_000;
 /** Most questions that wait for their calls. */
 const MAX_ASKS = 64;
+/** Deepest value that is compared. */
+const MAX_DEPTH = 64;
 
 interface Call {
   name: string;
-  input: string;
+  input: unknown;
 }
 
 interface Ask {
@@ -24,7 +26,9 @@ interface Ask {
 
 /**
  * Which tool call of a transcript a question in the terminal is about: the hook that tells of the question names the
- * tool and its input, not the call, and may be heard before the call is in the transcript or after its result.
+ * tool and its input, not the call, and may be heard before the call is in the transcript or after its result. The
+ * transcript has the input as the model wrote it, the hook as the tool's schema reads it: keys in another order,
+ * defaults filled in, unknown keys left out, `"5"` as 5. Seen with Edit, WebFetch and AskUserQuestion, CLI 2.1.332.
  */
 export class TranscriptAsks {
   /** Calls without a result. */
@@ -36,7 +40,7 @@ export class TranscriptAsks {
   #asks: Ask[] = [];
 
   called(id: string, block: Fields): void {
-    this.#calls.set(id, { name: textOf(block.name) ?? '', input: JSON.stringify(block.input) });
+    this.#calls.set(id, { name: textOf(block.name) ?? '', input: block.input });
   }
 
   returned(id: string, at: number): void {
@@ -56,7 +60,7 @@ export class TranscriptAsks {
     // A question that matches no call must not match the same call made much later.
     this.#asks = this.#asks.filter((ask) => {
       if (at - ask.at > STALE_MS) return false;
-      const toolUseID = this.#callOf(ask.tool, JSON.stringify(ask.input), at);
+      const toolUseID = this.#callOf(ask, at);
       if (toolUseID !== null) out.push({ ...ask.about, tool: ask.tool, input: ask.input, toolUseID });
       return toolUseID === null;
     });
@@ -74,15 +78,39 @@ export class TranscriptAsks {
   }
 
   /** The call that a question is about. It may have its result before the hook is heard. */
-  #callOf(tool: string, input: string, at: number): string | null {
-    const isIt = (call: Call) => call.name === tool && call.input === input;
-    const open = [...this.#calls].find(([id, call]) => isIt(call) && !this.#askedFor.has(id))?.[0] ?? null;
-    if (open !== null) {
-      this.#askedFor.add(open);
-      return open;
-    }
-    const late = [...this.#returned].findLast(([, call]) => isIt(call) && at - call.at <= LATE_MS)?.[0] ?? null;
-    if (late !== null) this.#returned.delete(late);
-    return late;
+  #callOf({ tool, input }: Ask, at: number): string | null {
+    const open = [...this.#calls].filter(([id]) => !this.#askedFor.has(id));
+    const late = [...this.#returned].filter(([, call]) => at - call.at <= LATE_MS).reverse();
+    const alike = [...open, ...late].flatMap(([id, call]) =>
+      call.name === tool ? [{ id, likeness: likenessOf(call.input, input) }] : [],
+    );
+    const found = alike.find(({ likeness }) => likeness === SAME) ?? alike.find(({ likeness }) => likeness === ALIKE);
+    if (found === undefined) return null;
+    if (!this.#returned.delete(found.id)) this.#askedFor.add(found.id);
+    return found.id;
   }
+}
+
+const [OTHER, ALIKE, SAME] = [0, 1, 2];
+
+/** SAME: equal, in any order of keys. ALIKE: equal in every key that both have. Calls no method of a hostile value. */
+function likenessOf(written: unknown, read: unknown, depth = 0): number {
+  if (depth > MAX_DEPTH) return OTHER;
+  if (Array.isArray(written) && Array.isArray(read)) {
+    if (written.length !== read.length) return OTHER;
+    return written.reduce((least, one, at) => Math.min(least, likenessOf(one, read[at], depth + 1)), SAME);
+  }
+  if (isObject(written) && isObject(read)) {
+    const keys = Object.keys(written);
+    const shared = keys.filter((key) => Object.hasOwn(read, key));
+    const isWhole = shared.length === keys.length && shared.length === Object.keys(read).length;
+    const likeness = isWhole ? SAME : ALIKE;
+    return shared.reduce((least, key) => Math.min(least, likenessOf(written[key], read[key], depth + 1)), likeness);
+  }
+  if (written === read) return SAME;
+  return isScalar(written) && isScalar(read) && String(written) === String(read) ? ALIKE : OTHER;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null;
 }

@@ -12,15 +12,69 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
-/** Whether a person or another agent said it, and not the CLI, which also writes to the model as the user. */
-export function isTyped(line: Fields, text: string): boolean {
-  if (text === '' || line.isMeta === true || line.isCompactSummary === true || line.isSidechain === true) return false;
+/** The author of a line that the CLI writes to the model as the user. */
+export type LineAuthor = 'person' | 'task' | 'timer' | 'harness';
+
+/** Fields of which the CLI sets at least one on each prompt since 2.1.329. */
+const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
+
+/**
+ * The author by the line's own fields, never by how its text looks: people paste what the harness writes. Only a line of
+ * an older CLI, which has none of those fields, is read as a notification if it is nothing else.
+ *
+ * @see user lines of CLI 2.1.332: `origin.kind`, `promptSource`, `turnOrigin`, `isMeta`
+ */
+export function authorOf(line: Fields, text: string): LineAuthor {
   const { kind } = fieldsOf(line.origin);
-  if (kind !== undefined && !PERSONS.has(kind)) return false;
-  return !/^<(?:command-name|command-message|local-command|bash-|task-notification|system-reminder)/.test(text);
+  if (line.isCompactSummary === true) return 'harness';
+  if (kind === 'task-notification' || line.turnOrigin === 'task_notification') return 'task';
+  if (line.turnOrigin === 'scheduled') return 'timer';
+  if (line.isMeta === true || line.isVisibleInTranscriptOnly === true) return 'harness';
+  if (kind !== undefined) return PERSONS.has(kind) ? 'person' : 'harness';
+  if (line.promptSource === 'system') return 'harness';
+  const isOld = PROVENANCE.every((name) => line[name] === undefined);
+  return isOld &&
+    /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+\s*$/.test(text)
+    ? 'task'
+    : 'person';
 }
 
-/** What a stop hook held the agent with, by a line that tells of it: the turn goes on. Null for every other line. */
+/** A command that a person typed, as the CLI wraps it; `output` is what a command printed without asking the model. */
+export interface TypedCommand {
+  kind: 'slash' | 'shell' | 'output';
+  text: string;
+}
+
+const TAGGED =
+  /<(command-message|command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>([\s\S]*?)<\/\1>/g;
+
+/** @returns null unless the whole text consists of the CLI's command tags */
+export function commandIn(text: string): TypedCommand | null {
+  if (!text.startsWith('<')) return null;
+  const parts = new Map<string, string>();
+  const rest = text.replace(TAGGED, (_whole, tag: string, inner: string) => {
+    parts.set(tag, inner);
+    return '';
+  });
+  if (parts.size === 0 || rest.trim() !== '') return null;
+  const name = parts.get('command-name');
+  if (name !== undefined) {
+    const args = parts.get('command-args')?.trim() ?? '';
+    return { kind: 'slash', text: args === '' ? name : `${name} ${args}` };
+  }
+  const shell = parts.get('bash-input');
+  if (shell !== undefined) return { kind: 'shell', text: `! ${shell}` };
+  if (parts.has('command-message') || parts.has('command-args')) return null;
+  return {
+    kind: 'output',
+    text: [...parts.values()]
+      .filter((part) => part.trim() !== '')
+      .join('\n')
+      .trim(),
+  };
+}
+
+/** The text with which a stop hook held the agent, so that its turn goes on. Null for every other line. */
 export function stopFeedbackIn(line: Fields): string | null {
   const { content } = fieldsOf(line.message);
   const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');

@@ -1,4 +1,5 @@
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
@@ -8,8 +9,8 @@ import { LineTurns } from './line-turns';
 import { readersOf } from './readers';
 import { contentText } from './stand-in';
 import { TranscriptAsks } from './transcript-asks';
-import { isTyped, sdkMessage, stopFeedbackIn, textIn } from './transcript-line';
-import { notificationsIn, TranscriptTasks } from './transcript-tasks';
+import { authorOf, commandIn, sdkMessage, stopFeedbackIn, textIn } from './transcript-line';
+import { type Notification, notificationsIn, TranscriptTasks } from './transcript-tasks';
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
@@ -35,7 +36,14 @@ export class TranscriptAdapter {
   #answers: string[] = [];
   /** The ones that the assistant's next words answer. */
   #replyTo: string[] = [];
-  #byTask = false;
+  /** The cause of the open turn, if that is not a person. */
+  #origin: Fields | null = null;
+  /** A slash command, until the next line says whether the model is asked or the CLI answers it. */
+  #command: { line: Fields; id: string; text: string; at: number } | null = null;
+  /** The session that this one was forked from, once known. */
+  #forkOf: string | null = null;
+  /** Tasks that the CLI's list of `at` does not name. */
+  #unlisted: { ids: readonly string[]; at: number } | null = null;
   /** The newest line of the main thread ends its turn, unless a hook holds it. */
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
@@ -49,6 +57,9 @@ export class TranscriptAdapter {
   /** The prompt for the turn that the line opens. */
   #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
+  #openedAt = 0;
+  /** Outputs that have been through `#tell`: what one line gives may be told in steps. */
+  readonly #isTold = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
 
@@ -103,8 +114,56 @@ export class TranscriptAdapter {
     if (reader === undefined) return [];
     const madeAt = Number.isFinite(at) ? at : now;
     this.#prompt = undefined;
-    if (textOf(fields.agentId) === null) this.#reaches(fields, madeAt, now);
-    return this.#tell(reader(fields, madeAt));
+    const isMain = textOf(fields.agentId) === null;
+    // Older CLIs wrote what subagents say into the session's own file. It is kept, but is not the agent's word.
+    if (isMain && fields.isSidechain === true)
+      return this.#adapter.read({ type: 'sidechain', uuid: fields.uuid, message: fields.message }, madeAt);
+    if (isMain) this.#reaches(fields, madeAt, now);
+    return this.#tell([...this.#forked(fields, madeAt), ...reader(fields, madeAt)]);
+  }
+
+  /** Says once that the session is a fork, and of what: lines that were copied into it name the original. */
+  #forked(line: Fields, at: number): TimedEvent[] {
+    const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
+    const own = textOf(line.sessionId);
+    if (of === null || own === null || of === own || this.#forkOf !== null) return [];
+    this.#forkOf = of;
+    const value = { text: 'A fork. Everything up to the fork was copied from the', tone: 'info', of_session_id: of };
+    return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
+  }
+
+  /**
+   * Another process has served the session since `at`: what its predecessor had open is interrupted or lost.
+   *
+   * @param at epoch milliseconds
+   */
+  replaced(at: number, now: number): TimedEvent[] {
+    const wasOpen = this.#openRunId;
+    const isOver = this.#saidLastWord || this.stops.ownAt(at) !== null;
+    const last = wasOpen !== null && isOver && this.#openedAt < at ? this.stopped(now) : [];
+    this.#tasks.processReplaced(at);
+    const told = [...last, ...this.#tell(this.#adapter.replaced(at, now))];
+    if (wasOpen !== null && this.#openRunId === null) {
+      this.#asks.sessionEnded();
+      this.#lastWords.given();
+      this.#answers = [];
+      this.#saidLastWord = false;
+    }
+    return told;
+  }
+
+  /** A stop hook lists the background work that goes on. What is missing may have been reported by a line to come. */
+  listed(ids: readonly string[], at: number): void {
+    const unlisted = this.#tasks.unlisted(ids, at);
+    this.#unlisted = unlisted.length === 0 ? null : { ids: unlisted, at };
+  }
+
+  /** Gives up tasks that the CLI has not listed for `UNLISTED_MS`, and did not report. */
+  unlisted(now: number): TimedEvent[] {
+    if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
+    const ids = this.#unlisted.ids.filter((id) => this.#tasks.isRunning(id));
+    this.#unlisted = null;
+    return ids.length === 0 ? [] : this.#tell(this.#adapter.presumeLost(ids, now));
   }
 
   /** A line of the main thread. Lines of the CLI itself come at any time and count for nothing. */
@@ -153,9 +212,13 @@ export class TranscriptAdapter {
     user: (line, at) => this.#user(line, at),
     assistant: (line, at) => this.#assistant(line, at),
     system: (line, at) => this.#system(line, at),
-    // A queue holds what waits for its turn: the end of a task is here the moment it happens.
-    'queue-operation': (line, at) => (line.operation === 'enqueue' ? this.#notified(`${line.content}`, at) : []),
+    // An entry of the queue does not say who wrote it; one that was handed to a subagent is the harness's.
+    'queue-operation': (line, at) =>
+      line.reason === 'delivered_to_agent' ? this.#notified(notificationsIn(`${line.content}`), at) : [],
     attachment: (line, at) => this.#attachment(line, at),
+    // Written by the reader of the file, in place of what it could not read.
+    unreadable: (line, at) =>
+      this.#adapter.read({ type: 'system', subtype: 'mirror_error', error: textOf(line.reason) }, at),
   });
 
   #user(line: Fields, at: number): TimedEvent[] {
@@ -168,17 +231,63 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (stopFeedbackIn(line) !== null) return this.#held(at);
     const text = contentText(content);
-    if (text.startsWith('[Request interrupted')) {
+    if (text.startsWith('[Request interrupted') && fieldsOf(line.origin).kind === undefined) {
       if (this.#isBehind) return [];
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
       return this.#close(`${this.#key}/interrupted`, stopped, at);
     }
-    if (fieldsOf(line.origin).kind === 'task-notification' || text.startsWith('<task-notification>')) {
-      return this.#woken(line, text, at);
+    const author = authorOf(line, text);
+    const command = author === 'person' ? commandIn(text) : null;
+    if (command?.kind === 'output') return this.#commandOutput(line, command.text, at);
+    const before = this.#settleCommand(author === 'harness' && line.parentUuid === this.#command?.line.uuid);
+    if (author === 'task') return [...before, ...this.#woken(line, text, at)];
+    if (author === 'timer') return [...before, ...this.#scheduled(line, text, at)];
+    if (author === 'person' && text !== '') {
+      const asks = line.turnOrigin !== undefined || line.origin !== undefined;
+      if (command?.kind === 'slash' && !asks) {
+        this.#command = { line, id: this.#key, text: command.text, at };
+        if (!this.#isAtWork(at)) this.#turns.opened(line);
+        return before;
+      }
+      const said = command === null ? line : { ...line, message: { role: 'user', content: command.text } };
+      return [...before, ...this.#asked(said, this.#key, at)];
     }
-    if (isTyped(line, text)) return this.#asked(line, this.#key, at);
     if (line.isMeta !== true && !this.#isBehind) this.stops.named(textOf(line.promptId));
-    return [];
+    return before;
+  }
+
+  /** A slash command whose answer is here. @param asks whether the model answers, rather than the CLI */
+  #settleCommand(asks: boolean): TimedEvent[] {
+    const command = this.#command;
+    if (command === null) return [];
+    this.#command = null;
+    const { line, id, text, at } = command;
+    const said = { ...line, message: { role: 'user', content: text } };
+    // Said to the CLI while the agent works: it begins no turn.
+    if (this.#isAtWork(at) && !asks) {
+      this.#answers.push(id);
+      return this.#adapter.sent({ type: 'user', uuid: id, message: said.message }, at);
+    }
+    const asked = this.#tell(this.#asked(said, id, at));
+    return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
+  }
+
+  /** A turn is open, and nothing says that it is over. */
+  #isAtWork(at: number): boolean {
+    return this.#openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
+  }
+
+  /** Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over. */
+  #commandOutput(line: Fields, text: string, at: number): TimedEvent[] {
+    const opened = this.#command === null ? [] : this.#tell(this.#settleCommand(true));
+    const printed = text === '' ? [] : this.#printed(text, at);
+    const isOver = line.turnOrigin === undefined && this.#openRunId !== null && !this.#hasActed;
+    return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
+  }
+
+  #printed(text: string, at: number): TimedEvent[] {
+    const message = { type: 'system', subtype: 'local_command_output', uuid: `${this.#key}/output`, content: text };
+    return this.#adapter.read(message, at);
   }
 
   /** A stop hook holds the agent: the turn goes on. */
@@ -200,8 +309,9 @@ export class TranscriptAdapter {
       this.#asks.called(id, block);
       this.#tasks.called(id, fieldsOf(block.input));
     }
-    if (contentText(content) === '' && listOf(content).length === 0) return [];
     const isMain = textOf(line.agentId) === null;
+    const before = isMain ? this.#tell(this.#settleCommand(true)) : [];
+    if (contentText(content) === '' && listOf(content).length === 0) return before;
     const { stop_reason } = fieldsOf(line.message);
     // text before a tool call is not the last, though the same text may be said again after it
     const isLast = stop_reason !== 'tool_use' && !callsTool;
@@ -215,7 +325,7 @@ export class TranscriptAdapter {
       this.#hasActed = true;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);
-    return [...this.#readAs(line, at), ...this.#matchAsks(at)];
+    return [...before, ...this.#readAs(line, at), ...this.#matchAsks(at)];
   }
 
   #system(line: Fields, at: number): TimedEvent[] {
@@ -247,9 +357,10 @@ export class TranscriptAdapter {
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
     if (commandMode === 'task-notification') {
-      const out = this.#notified(text, at);
+      const notifications = notificationsIn(text);
+      const out = this.#notified(notifications, at);
       // what a subagent is told, the main thread does not hear
-      if (textOf(line.agentId) === null) this.#told(text, 'heard');
+      if (textOf(line.agentId) === null) this.#told(notifications, 'heard');
       return out;
     }
     if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
@@ -263,12 +374,13 @@ export class TranscriptAdapter {
     const before = this.#closeBefore(at);
     this.#opens(line);
     this.#answers.push(id);
-    this.#byTask = false;
+    this.#origin = null;
     this.#hasActed = false;
+    const init = { type: 'system', subtype: 'init', uuid: `${id}/init`, user_message_uuids: [id], joins: true };
     return [
       ...before,
       ...this.#adapter.sent({ type: 'user', uuid: id, message: line.message }, at),
-      ...this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${id}/init`, user_message_uuids: [id] }, at),
+      ...this.#adapter.read(init, at),
     ];
   }
 
@@ -280,46 +392,68 @@ export class TranscriptAdapter {
   }
 
   #woken(line: Fields, text: string, at: number): TimedEvent[] {
-    // Several that wait are told together, a line each: one turn answers them all.
-    if (this.#openRunId !== null && this.#byTask && !this.#hasActed) {
-      const more = this.#notified(text, at);
+    const notifications = notificationsIn(text);
+    const joins = this.#openRunId !== null && !this.#hasActed;
+    // Drained together with what opened the turn, or without a turn of its own: one turn answers it all.
+    if (joins || line.queueTranscriptOnly === true) {
+      const more = this.#notified(notifications, at);
       this.stops.named(textOf(line.promptId));
-      this.#told(text, 'wakes');
+      this.#told(notifications, joins && this.#origin?.kind === BY_TASK.kind ? 'wakes' : 'heard');
       return more;
     }
+    return this.#begins(line, BY_TASK, at, notifications);
+  }
+
+  /** A wake-up that the agent scheduled has fired. */
+  #scheduled(line: Fields, text: string, at: number): TimedEvent[] {
+    if (this.#openRunId !== null && !this.#hasActed) return [];
+    const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
+    const origin = { kind: 'system', subkind: 'scheduled-trigger', reason: reason ?? cutText(text, MAX_REASON), setAt };
+    return this.#begins(line, origin, at);
+  }
+
+  /** Begins a turn that no person asked for. */
+  #begins(line: Fields, origin: Fields, at: number, notifications: readonly Notification[] = []): TimedEvent[] {
     const before = this.#closeBefore(at);
     this.#opens(line);
-    this.#byTask = true;
+    this.#origin = origin;
     this.#hasActed = false;
-    const told = this.#notified(text, at);
+    const told = this.#notified(notifications, at);
     // Two messages, as from the SDK: the second one opens the turn before the model has answered.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
     // by now a turn that was broken off is closed, so that it is not the one that is told
-    this.#told(text, 'wakes');
-    const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status` };
+    if (notifications.length > 0) this.#told(notifications, 'wakes');
+    const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status`, origin };
     return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
   }
 
   /** The agent is told of it here, which may be long after it happened, and after later ends. */
-  #told(text: string, how: 'wakes' | 'heard'): void {
-    const ends = notificationsIn(text).flatMap((notification) => this.#tasks.endOf(notification) ?? []);
+  #told(notifications: readonly Notification[], how: 'wakes' | 'heard'): void {
+    const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
     this.#adapter.told(ends.length > 0 ? ends : null, how);
   }
 
-  #notified(text: string, at: number): TimedEvent[] {
-    return notificationsIn(text).flatMap((notification) =>
+  #notified(notifications: readonly Notification[], at: number): TimedEvent[] {
+    return notifications.flatMap((notification) =>
       this.#tasks.ended(notification).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): TimedEvent[] {
-    const started = agentId === null ? this.#tasks.launched(line, results) : null;
+    const started = this.#tasks.launched(line, results, at);
+    const ends = this.#tasks.endedByCall(line, results);
     for (const result of results) this.#asks.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
       this.#lastWords.given();
     }
-    return [...(started === null ? [] : this.#adapter.read(started, at)), ...this.#readAs(line, at)];
+    const launched = started === null ? [] : this.#adapter.read(started, at);
+    const returned = this.#readAs(line, at);
+    const ended = ends.flatMap(({ message }) => this.#adapter.read(message, at));
+    // Its own call told the agent; of a subagent's end a notification follows, which wakes it.
+    const heard = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
+    if (heard.length > 0) this.#adapter.told(heard, 'heard');
+    return [...launched, ...returned, ...ended];
   }
 
   #readAs(line: Fields, at: number): TimedEvent[] {
@@ -336,7 +470,7 @@ export class TranscriptAdapter {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: messages that it did not answer, the next turn does not answer either.
-    this.#answers = [];
+    if (this.#openRunId === null || this.#hasActed) this.#answers = [];
     return [];
   }
 
@@ -352,7 +486,7 @@ export class TranscriptAdapter {
     const why = this.#apiError ?? stop?.failure ?? null;
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
-    const origin = this.#byTask && this.#answers.length === 0 ? { kind: 'task-notification' } : undefined;
+    const origin = this.#answers.length === 0 ? this.#origin : undefined;
     const answers = this.#answers;
     this.#answers = [];
     this.#asks.turnEnded();
@@ -378,8 +512,13 @@ export class TranscriptAdapter {
     const told = outputs.filter(({ event }) => event.name !== 'claude:init');
     return told.map((output) => {
       const { event } = output;
-      if (event.type === 'RUN_STARTED') {
+      if (this.#isTold.has(output)) return output;
+      this.#isTold.add(output);
+      if (event.type === 'RUN_STARTED' && event.runId === this.#openRunId) {
+        this.stops.named(this.#prompt?.promptId ?? null);
+      } else if (event.type === 'RUN_STARTED') {
         this.#openRunId = textOf(event.runId);
+        this.#openedAt = output.occurredAt;
         this.stops.opened(output.occurredAt, this.#prompt);
         this.#lastWords.opened(output.occurredAt);
       }
@@ -389,9 +528,19 @@ export class TranscriptAdapter {
       }
       const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
       if (!replies || event.subagentRunId !== undefined) return output;
-      return { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
+      const replying = { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
+      this.#isTold.add(replying);
+      return replying;
     });
   }
 }
+
+/** The CLI answered a command itself: no model was asked and no stop hook runs. */
+const LOCAL = { terminal_reason: 'local_command' };
+const BY_TASK = { kind: 'task-notification' };
+/** UTF-16 units. */
+const MAX_REASON = 200;
+/** A notification of what a stop hook no longer lists comes within this time. */
+const UNLISTED_MS = 5_000;
 
 const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;

@@ -3,7 +3,7 @@
  * history: which message of the dashboard a turn answers, or which tasks it was woken for. It is all that is known of
  * that after both have been started anew.
  *
- * @see `codex app-server`, @openai/codex 0.169.0
+ * @see `codex app-server`, @openai/codex 0.171.0
  */
 const PREFIX = 'interlude:';
 const WAKE = `${PREFIX}wake:`;

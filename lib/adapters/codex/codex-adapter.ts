@@ -27,7 +27,7 @@ const ASKED_ANEW = 'Codex asks for something else under the same id.';
  * One connection to an app-server of Codex, with all its threads → AG-UI events. Each thread that is no subagent's is a
  * session; those that are only for the server's own use (`ephemeral`: titles, predictions) are not told of.
  *
- * @see `codex app-server generate-ts --experimental`, @openai/codex 0.169.0: JSON-RPC without the `jsonrpc` member
+ * @see `codex app-server generate-ts --experimental`, @openai/codex 0.171.0: JSON-RPC without the `jsonrpc` member
  */
 export class CodexAdapter implements WireAdapter {
   readonly #options: WireAdapterOptions;

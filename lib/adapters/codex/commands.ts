@@ -27,7 +27,7 @@ const GONE_MS = 2_000;
  * The commands of one thread. One that has not ended with its turn goes on as a background task; that is nowhere said,
  * but its end comes behind the turn's.
  *
- * @see commandExecution and thread/backgroundTerminals, `codex app-server` 0.169.0
+ * @see commandExecution and thread/backgroundTerminals, `codex app-server` 0.171.0
  */
 export class Commands {
   readonly #writer: SessionWriter;

@@ -1,15 +1,16 @@
-import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import type { PlanEntry } from '@/lib/protocol/ag-ui';
+import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { withinReason } from '../within-reason';
 import { SessionWriter } from '../writer/session-writer';
-import { callOf, errorText } from './items';
+import { callOf, errorText, type ItemCall } from './items';
 import { keptValue } from './kept-value';
 
 /**
  * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
  * mentioned again, so its end is unknown.
  *
- * @see `codex exec --json`, @openai/codex 0.169.0
+ * @see `codex exec --json`, @openai/codex 0.171.0
  */
 export class ExecAdapter implements WireAdapter {
   readonly dueAt = null;
@@ -80,7 +81,11 @@ export class ExecAdapter implements WireAdapter {
     // Ids count from 0 in each process.
     const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
     const speaker = this.#writer.speaker();
-    const call = callOf(asAppServerItem(item));
+    if (item.type === 'todo_list') {
+      this.#writer.plan(name, planOf(item));
+      return;
+    }
+    const call = callOf(asAppServerItem(item)) ?? (WORDS.has(item.type) ? null : unknownCall(item));
     if (call !== null) {
       speaker.call(name, call.name);
       speaker.args(name, call.args);
@@ -90,8 +95,7 @@ export class ExecAdapter implements WireAdapter {
     const text = textOf(item.text) ?? textOf(item.message) ?? '';
     if (item.type === 'agent_message') speaker.sayWhole('text', name, text);
     else if (item.type === 'reasoning') speaker.sayWhole('thought', name, text);
-    else if (item.type === 'error') this.#writer.notice(text, 'warning');
-    else if (isComplete) this.#writer.custom(`codex:item/${textOf(item.type) ?? 'unknown'}`, keptValue(item));
+    else this.#writer.notice(text, 'warning');
     if (isComplete) speaker.endText();
   }
 
@@ -102,6 +106,24 @@ export class ExecAdapter implements WireAdapter {
 }
 
 const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never says how it ended.';
+
+const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
+
+/** An item of a newer Codex is work of some kind: it is shown as a call, with all that it says of itself. */
+function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fields): ItemCall {
+  const isError = status === 'failed' || isObject(error);
+  const output = isError
+    ? errorText(error).message
+    : (textOf(result) ?? (result === undefined ? '' : JSON.stringify(result)));
+  return { name: textOf(tool) ?? textOf(type) ?? 'unknown', args: keptValue(args), result: output, isError, edits: [] };
+}
+
+function planOf({ items }: Fields): PlanEntry[] {
+  return listOf(items).map((item) => {
+    const { text, completed } = fieldsOf(item);
+    return { content: textOf(text) ?? '', status: completed === true ? 'completed' : 'pending' };
+  });
+}
 
 /** The same items in the app-server's words. */
 function asAppServerItem(item: Fields): Fields {

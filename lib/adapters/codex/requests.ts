@@ -9,7 +9,7 @@ import { APPLY_PATCH, SHELL } from './items';
  * A request of the app-server that a person answers. The others (`item/tool/call`, `currentTime/read`, …) are meant for
  * programs, and perhaps for another client.
  *
- * @see ServerRequest, `codex app-server generate-ts`, 0.169.0
+ * @see ServerRequest, `codex app-server generate-ts`, 0.171.0
  */
 export interface AskedRequest {
   /** The request's own id on the wire. */

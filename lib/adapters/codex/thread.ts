@@ -32,7 +32,7 @@ const MAX_STEPS = 64;
  * One thread of Codex: what the app-server says of it, as the events of a session. The thread of a subagent speaks in
  * the session of the thread that began it, and each turn of it is a task there.
  *
- * @see `codex app-server`, @openai/codex 0.169.0
+ * @see `codex app-server`, @openai/codex 0.171.0
  */
 export class CodexThread {
   readonly id: string;

@@ -171,7 +171,7 @@ export class Conversation {
     if (known === undefined) remember(this.#messages, id, message, MAX_MESSAGES);
     const parentId = idOf(info.parentID);
     if (role === 'user' || parentId === null || message.isOver) return;
-    if (session === this.root) this.#turns.goesOn(message, parentId, info);
+    if (session === this.root) this.#turns.goesOn(message, parentId, info, known === undefined);
     else this.#ofSubagent(message, info);
   }
 

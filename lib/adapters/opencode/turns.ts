@@ -78,8 +78,12 @@ export class Turns {
     return this.#open !== null || this.#unanswered.size > 0;
   }
 
-  /** @param info as the message is by now */
-  goesOn(message: Message, parentId: string, info: Fields): void {
+  /**
+   * @param info as the message is by now
+   * @param isFirst it was not told of before. OpenCode writes an event down late, and so its first may say already that
+   *   the message has ended, ahead of all that is in it: the next one says so again, or the session is idle.
+   */
+  goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#asked.get(parentId)?.kind === 'own';
     if (message.isLeft && this.#open !== null && this.#open.parentId !== parentId) return;
     // What OpenCode tells itself, as after compacting, belongs to what it was at.
@@ -90,6 +94,10 @@ export class Turns {
     message.isDone = isDone(info);
     if (!message.isDone || this.#open.newest !== message) return;
     const error = fieldsOf(info.error);
+    if (isFirst) {
+      if (textOf(error.name) !== null) this.#open.error = error;
+      return;
+    }
     const isLast = info.finish !== 'tool-calls' && !message.usesTools && info.summary !== true;
     if (textOf(error.name) !== null) this.#finish(endOf(error));
     else if (isLast && textOf(info.finish) !== null) this.#finish({ kind: 'success' });

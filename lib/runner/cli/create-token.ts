@@ -1,6 +1,7 @@
 import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
+import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import { errorCode } from '@/lib/runner/system-error.mjs';
 import { askServer } from './ask-server';
@@ -35,6 +36,7 @@ export async function createToken(argv: string[], env: Record<string, string | u
 /** A file that only its owner can read, in whose place nothing changes until it is kept. */
 function draftOf(path: string): { path: string; keep(text: string): void; discard(): void } {
   const draft = `${path}.${process.pid}.new`;
+  removeLeftDrafts(path, /^(\d+)\.new$/);
   try {
     closeSync(openSync(draft, 'wx', 0o600));
   } catch (error) {

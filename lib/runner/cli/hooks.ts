@@ -16,8 +16,8 @@ added and removed; everything else in the file stays as it is, and a backup of i
 The companion, without which the hooks do nothing: ${interludeCommand(['runner', 'hooks'])}
 
   --settings FILE     default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
-  --permissions       what a terminal asks permission for can be answered in the dashboard too, for as long as the
-                      terminal asks and nobody has answered there; without it only in the terminal
+  --permissions       permissions, questions and plans of a terminal can be answered in the dashboard too, for as
+                      long as the terminal asks and nobody has answered there; without it only in the terminal
   --answer-within S   with --permissions: seconds it waits for the dashboard; default 600. After that, and without a
                       companion, only the terminal asks
 

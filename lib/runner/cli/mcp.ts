@@ -1,8 +1,9 @@
-import { controlPath, HOOKS_CONTROL } from '@/lib/runner/control-port/control-file';
+import { controlPath } from '@/lib/runner/control-port/control-file';
 import { ancestors } from '@/lib/runner/mcp/ancestors';
-import { forwardingTo } from '@/lib/runner/mcp/forward-call';
+import { type Door, doorAt, doorsIn, forwardingTo } from '@/lib/runner/mcp/forward-call';
 import { serveOverStdio } from '@/lib/runner/mcp/mcp-server';
-import { interludeCommand, mcpAddCommand } from '@/lib/runner/shown-command.mjs';
+import { TOOLS_TICKET, TOOLS_URL } from '@/lib/runner/mcp/tool-server';
+import { interludeCommand, mcpLines } from '@/lib/runner/shown-command.mjs';
 import type { Command } from './command';
 import { EXIT, type ExitCode, usageError } from './exit';
 import { readFlags } from './flags';
@@ -16,10 +17,14 @@ An MCP server on stdin and stdout, which an agent starts for itself. It has thre
   list_obligations   lists the messages that wait for a reply from the agent
   reply              answers one of them
 
-It passes them on to the runner on this machine; to that of terminals: ${interludeCommand(['runner', 'hooks'])}
-To give it to the Claude Code of your terminals, once: ${mcpAddCommand()}
-An agent has the tools without it where this runs it: ${interludeCommand(['runner', 'claude'])}
+It passes each call on to the runner on this machine that follows the agent, and finds its session by what can be proven:
+the processes above it, and the call as the runner sees it. Where no session is certain, the call is refused.
+An agent has the tools without this where Interlude starts it: ${interludeCommand(['runner', 'claude'])}, or runner acp.
+Others are told of it once, by a line of their own:
 
+${Object.entries(mcpLines())
+  .map(([agent, line]) => `  ${agent}\n    ${line}\n`)
+  .join('')}
 Exit codes: 0 the agent has closed it, 1 failed, 2 usage.`;
 
 export const command: Command = { help: HELP, run: mcp };
@@ -28,8 +33,15 @@ async function mcp(argv: string[], env: Record<string, string | undefined>): Pro
   const { positionals } = readFlags('mcp', argv, {}, env);
   if (positionals.length > 0) throw usageError('it takes no arguments', 'mcp');
   if (process.stdin.isTTY) throw usageError('an agent starts this, not a person', 'mcp');
-  const controlFile =
-    env.INTERLUDE_CONTROL ?? controlPath(openDataDir(env), env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
-  await serveOverStdio(forwardingTo(controlFile, await ancestors()));
+  await serveOverStdio(forwardingTo(doorsFor(env), await ancestors()));
   return EXIT.done;
+}
+
+/** One runner where the environment names it, as in an agent that it has started; else all of this machine. */
+function doorsFor(env: Record<string, string | undefined>): () => Promise<Door[]> {
+  const { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket, INTERLUDE_CONTROL: file, INTERLUDE_CONTROL_NAME: name } = env;
+  if (url && ticket) return async () => [{ url, secret: ticket }];
+  if (file) return () => doorAt(file);
+  const dataDir = openDataDir(env);
+  return name ? () => doorAt(controlPath(dataDir, name)) : () => doorsIn(dataDir);
 }

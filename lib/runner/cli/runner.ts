@@ -76,15 +76,16 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     `${prepared.meanwhile}, and what it does is kept`,
     adviceOnToken(tokenSource(server, call.env)),
   );
-  const { journal, carriesMany, meanwhile, controlFile } = prepared;
+  const { journal, carriesMany, meanwhile, controlFile, callers } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
   const host = await RunnerHost.open({
-    ...{ about, journal, carriesMany, meanwhile, controlFile, dataDir, endpoint, redactor },
+    ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
     tellsContextRatio: tellsContextRatio(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
+    say,
     openOutbox: (listeners) =>
       claimOutbox({
         folder: join(dataDir, 'outboxes'),
@@ -125,7 +126,7 @@ async function runOpened(
     if (note.problem !== null) logger.child('workspace').warn(note.problem);
     const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
-    await host.start(source);
+    await host.start(source, sessionId);
     // Nobody waits for it: an agent that comes up slowly still has its address printed.
     if (prompt !== undefined && sessionId !== undefined) void host.sayFirst({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
@@ -133,7 +134,8 @@ async function runOpened(
       // Anybody who follows the address finds the session, if there is a dashboard to show it.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
-      process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
+      if (host.failure === null)
+        process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await fired(AbortSignal.any([ends, host.over]));
     if (host.over.aborted && host.failure === null) say(host.over.reason);

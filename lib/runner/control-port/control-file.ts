@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
 import { fileNameOf } from '@/lib/runner/logger/log-name';
 
 /**
@@ -21,13 +22,18 @@ export const HOOKS_CONTROL = 'hooks';
 
 /** @param name `hooks` for the companion of interactive sessions, else the id of the agent */
 export function controlPath(dataDir: string, name: string): string {
-  return join(dataDir, 'control', `${fileNameOf(name)}.control`);
+  return join(controlFolder(dataDir), `${fileNameOf(name)}.control`);
+}
+
+export function controlFolder(dataDir: string): string {
+  return join(dataDir, 'control');
 }
 
 export async function writeControlFile(path: string, { url, secret, pid }: ControlFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const text = [`# ${url} ${pid}`, `header = "authorization: Bearer ${secret}"`, 'noproxy = "*"', ''].join('\n');
   const partial = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  removeLeftDrafts(path, /^(\d+)\.[0-9a-f]{8}$/);
   try {
     await writeFile(partial, text, { mode: 0o600, flag: 'wx' });
     await rename(partial, path);

@@ -67,7 +67,10 @@ export class ControlPort {
     async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
       // A page in a browser can reach loopback too: it neither knows the secret nor may it name another host.
       if (request.headers.host !== host) return reply(response, { status: 421, body: { error: 'not this host' } });
-      if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
+      const given = request.headers.authorization ?? '';
+      const isOpen = timingSafeEqual(digest(given), expected);
+      const ticketOf = isOpen ? null : (handlers.sessionOf?.(given.replace(/^Bearer /, '')) ?? null);
+      if (!isOpen && ticketOf === null) {
         return reply(response, { status: 401, body: { error: 'the secret is missing or wrong' } });
       }
       const body = await readBody(request);
@@ -77,7 +80,10 @@ export class ControlPort {
       const gone = new AbortController();
       response.once('close', () => response.writableFinished || gone.abort());
       const { signal } = gone;
-      reply(response, await answerTo({ method, path: pathname, query: searchParams, body, signal }, handlers));
+      reply(
+        response,
+        await answerTo({ method, path: pathname, query: searchParams, body, ticketOf, signal }, handlers),
+      );
     }
   }
 

@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { LOG_LEVELS } from '@/lib/protocol/log-levels';
 import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
-import { callTool, isToolName, type SessionTools } from '@/lib/runner/mcp/agent-tools';
+import { callTool, isToolName, type SessionTools, type ToolName } from '@/lib/runner/mcp/agent-tools';
 import { type HookFailure, hookFailure } from './hook-failure';
 
 /**
@@ -22,16 +22,32 @@ export interface ControlHandlers {
   /** A hook died; `error` is `exit N: <step>`. */
   hookFatal(failure: HookFailure, about: Fields): void;
   logLevel: LevelSwitch;
-  /**
-   * @param pids the caller's processes, the nearest first
-   * @returns null if none of them is an agent of this runner
-   */
-  tools(pids: readonly number[]): SessionTools | null;
+  /** Finds whose agent calls a tool, or why that is not known. */
+  toolOwner(caller: ToolCaller): Promise<ToolOwner>;
+  /** @returns the session whose tools this ticket opens; null if none's */
+  sessionOf?(ticket: string): string | null;
   /** @returns null if none of the caller's processes is an agent of this runner */
   wait?(call: WaitCall): Promise<WaitAnswer> | null;
   /** The message that a wait was handed is before its agent. @returns whether it was handed one */
   waitTaken?(claim: string): Promise<boolean>;
 }
+
+/** A call of one of Interlude's tools, with all that may prove whose it is. */
+export interface ToolCaller {
+  tool: ToolName;
+  input: unknown;
+  /** The processes above the MCP server, the nearest first. */
+  pids: readonly number[];
+  /** What the MCP client calls itself; null if that is not known. */
+  client: string | null;
+  /** Words of the request's `_meta` that may be ids of the call. */
+  ids: readonly string[];
+  /** The session whose ticket came with the call. */
+  ticketOf: string | null;
+}
+
+/** `at`: the place in `pids` of the agent's process, null if it is not among them. */
+export type ToolOwner = { at: number; tools: SessionTools } | { at: number | null; refusal: string };
 
 /** An agent listens for a message while it is idle. */
 export interface WaitCall {
@@ -74,6 +90,8 @@ export interface ControlRequest {
   path: string;
   query: URLSearchParams;
   body: string;
+  /** The session whose ticket opened the port: for its tools, and nothing else. Null with the port's own secret. */
+  ticketOf: string | null;
   /** Fires when the caller has gone before it was answered. */
   signal: AbortSignal;
 }
@@ -87,10 +105,10 @@ export interface ControlAnswer {
 const OK: ControlAnswer = { status: 200, body: { ok: true } };
 const MOST_PIDS = 16;
 const LONGEST_WAIT_MS = 24 * 60 * 60_000;
-const NOT_FOLLOWED: ControlAnswer = {
-  status: 404,
-  body: { error: 'this agent has no session that is followed here' },
-};
+const MOST_IDS = 16;
+export const NOT_FOLLOWED = 'this agent has no session that is followed here';
+const NOBODY: ControlAnswer = { status: 404, body: { error: NOT_FOLLOWED } };
+const TICKETS_PLACE: ControlAnswer = { status: 403, body: { error: 'this opens the tools of a session only' } };
 const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
 
 type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
@@ -137,6 +155,9 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 /** The handler is called before it returns: what is sent first is heard first. */
 export async function answerTo(request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   const about = parse(request.body);
+  const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
+  if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
+  if (request.ticketOf !== null) return TICKETS_PLACE;
   const event = /^\/hooks\/([A-Za-z]{1,64})$/.exec(request.path)?.[1];
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
@@ -146,8 +167,6 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
     const call: HookCall = { event, input: about, pid: by, at: atIn(query), from, withinMs: withinIn(query), signal };
     return { status: 200, body: (await handlers.hook?.(call)) ?? '' };
   }
-  const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
-  if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
   if (request.method === 'POST' && request.path === '/wait') return await answerWait(request, handlers);
   if (request.method === 'POST' && request.path === '/wait/taken') {
     const ok = (await handlers.waitTaken?.(request.query.get('claim') ?? '')) ?? false;
@@ -161,12 +180,20 @@ export async function answerTo(request: ControlRequest, handlers: ControlHandler
     : { status: 404, body: { error: `there is no ${request.path}` } };
 }
 
-/** What the agent has done wrong is in the answer, for it to read; an error is what the caller has done wrong. */
+/**
+ * What the agent has done wrong is in the answer, for it to read; an error is what the caller has done wrong. With
+ * `claim`, nothing is called: the answer says how near the agent's process is to the caller.
+ */
 async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   if (!isToolName(tool)) return { status: 404, body: { error: `there is no tool ${tool}` } };
-  const tools = handlers.tools(pidsIn(request.query));
-  if (tools === null) return NOT_FOLLOWED;
-  return { status: 200, body: await callTool(tool, parse(request.body), tools) };
+  const { query, ticketOf } = request;
+  const input = parse(request.body);
+  const ids = (query.get('ids') ?? '').split(',').filter(Boolean).slice(0, MOST_IDS);
+  const client = query.get('client');
+  const owner = await handlers.toolOwner({ tool, input, pids: pidsIn(query), client, ids, ticketOf });
+  if ('refusal' in owner) return { status: 404, body: { error: owner.refusal, at: owner.at } };
+  if (query.has('claim')) return { status: 200, body: { at: owner.at } };
+  return { status: 200, body: await callTool(tool, input, owner.tools) };
 }
 
 async function answerWait({ query, signal }: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
@@ -174,7 +201,7 @@ async function answerWait({ query, signal }: ControlRequest, handlers: ControlHa
   const withinMs = withinIn(query);
   if (waitId === '' || withinMs === null) return { status: 400, body: { error: 'id and within are missing' } };
   const answer = handlers.wait?.({ pids: pidsIn(query), waitId, withinMs, signal }) ?? null;
-  return answer === null ? NOT_FOLLOWED : { status: 200, body: await answer };
+  return answer === null ? NOBODY : { status: 200, body: await answer };
 }
 
 function pidsIn(query: URLSearchParams): number[] {

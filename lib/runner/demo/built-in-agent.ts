@@ -20,7 +20,7 @@ import type { Block } from './scripted-model.mjs';
  * Ordering: one turn at a time; what ended in the background gets its turn before what people wrote meanwhile.
  * Failure: an interrupt breaks off what is said or asked, and spares what runs in the background.
  *
- * @see `@anthropic-ai/claude-agent-sdk` 0.3.329, whose messages it sends
+ * @see `@anthropic-ai/claude-agent-sdk` 0.3.332, whose messages it sends
  */
 export interface BuiltInOptions {
   /** Between two pieces of a text. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
 import { systemTrouble } from '@/lib/runner/system-error.mjs';
 import { type HookEntry, hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
 
@@ -84,7 +85,8 @@ async function write(file: string, text: string, like: string): Promise<void> {
     (found) => found.mode & 0o777,
     () => 0o600,
   );
-  const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
+  const partial = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.partial`;
+  removeLeftDrafts(file, /^(\d+)\.[0-9a-f]{8}\.partial$/);
   const handle = await open(partial, 'wx', mode);
   try {
     await handle.writeFile(text);

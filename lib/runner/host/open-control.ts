@@ -1,8 +1,8 @@
 import { ControlPort } from '@/lib/runner/control-port/control-port';
 import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
 import type { Logger } from '@/lib/runner/logger/logger';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { Source } from './source';
+import type { ToolCallers } from './tool-callers';
 
 export interface ControlOptions {
   /** Where hooks find it. */
@@ -10,7 +10,7 @@ export interface ControlOptions {
   source: Pick<Source, 'control' | 'sessions'>;
   logger: Logger;
   obligations: () => readonly object[];
-  toolsOf: (sessionId: string) => SessionTools;
+  callers: ToolCallers;
 }
 
 /**
@@ -19,7 +19,7 @@ export interface ControlOptions {
  * @throws Error when it can't be opened, and the source needs it
  */
 export async function openControl(options: ControlOptions): Promise<ControlPort | null> {
-  const { file, source, logger, obligations, toolsOf } = options;
+  const { file, source, logger, obligations, callers } = options;
   const log = logger.child('control-port');
   const opening = ControlPort.open({
     file,
@@ -27,7 +27,8 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
       hookFatal: (failure) => logHookFailure(logger, failure, source.sessions[0]?.sessionId ?? null),
       ...source.control,
       obligations,
-      tools: (pids) => toolsAmong(pids, source, toolsOf),
+      toolOwner: (caller) => callers.ownerOf(caller),
+      sessionOf: (ticket) => callers.sessionOf(ticket),
       logLevel: logger.level,
     },
     onError: (message) => log.warn(message),
@@ -39,17 +40,4 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
   });
   logger.redactor.learn(opened?.secret);
   return opened;
-}
-
-/** Whose agent is one of these processes. Of two that it has carried one after the other, the later one. */
-function toolsAmong(
-  pids: readonly number[],
-  { sessions }: Pick<Source, 'sessions'>,
-  toolsOf: ControlOptions['toolsOf'],
-): SessionTools | null {
-  for (const pid of pids) {
-    const session = sessions.findLast(({ process }) => process?.pid === pid);
-    if (session !== undefined) return toolsOf(session.sessionId);
-  }
-  return null;
 }

@@ -14,24 +14,29 @@ import type { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import type { LogEntry } from '@/lib/runner/logger/log-line';
 import { createLogger, type Logger } from '@/lib/runner/logger/logger';
 import type { Redactor } from '@/lib/runner/logger/redactor';
+import { type ToolServer, toolServer } from '@/lib/runner/mcp/tool-server';
 import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { AgentWatch, UNREACHABLE } from './agent-watch';
 import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
+import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { IN_HAND_CURSORS } from './messages-in-hand';
 import { openControl } from './open-control';
 import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
 import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
+import { RunningCalls } from './running-calls';
 import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
 import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
 import { TaskOutputs } from './task-outputs';
+import { type CallerRule, ToolCallers } from './tool-callers';
 import { ToolDesk } from './tool-desk';
 
 /**
@@ -58,6 +63,8 @@ export interface RunnerHostOptions {
   dataDir: string;
   /** Where hooks find this runner; without it they can't. */
   controlFile?: (agentId: string) => string;
+  /** How calls of Interlude's tools prove whose they are; by default the process of a session is above them. */
+  callers?: CallerRule | undefined;
   /** INTERLUDE_LOG_LEVEL, or the switch itself. */
   level: LevelSwitch | string | undefined;
   redactor?: Redactor;
@@ -68,11 +75,16 @@ export interface RunnerHostOptions {
   startedAt?: number;
   onStatus?: ((status: OutboxStatus) => void) | undefined;
   onLink?: ((link: CommandLink) => void) | undefined;
+  /** Where the terminal learns that an agent which the runner did not start can't be reached, and that it is back. */
+  say?: (line: string) => void;
+  /** Shorter in tests. */
+  reach?: { everyMs?: number; limitMs?: number };
 }
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
 
 const FEW_WAITING = 50;
+const OWNS_NOTHING_MS = 15_000;
 const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
 export class RunnerHost {
@@ -86,8 +98,11 @@ export class RunnerHost {
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
+  readonly #cpu = new CpuWatch();
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
+  readonly #callers: ToolCallers;
+  readonly #calls = new RunningCalls();
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
@@ -101,6 +116,12 @@ export class RunnerHost {
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: KeptLevel | null = null;
+  #watch: AgentWatch | null = null;
+  /** Sessions that belong to other agents: what is said of them is rejected. */
+  readonly #foreign = new Set<string>();
+  #ownsNothingSince: number | null = null;
+  /** The one session that it runs; null where it follows several. */
+  #only: string | null = null;
   #lost = 0;
   #endsFor = 'the runner was stopped';
   #endsInOrder = false;
@@ -154,6 +175,14 @@ export class RunnerHost {
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
     });
+    this.#callers = new ToolCallers({
+      rule: options.callers,
+      sessions: () => this.#source?.sessions ?? [],
+      calls: this.#calls,
+      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
+      toolsOf: (sessionId) => this.#desk.of(sessionId),
+    });
     const ofSessions = this.logger.child('session');
     this.#ratio =
       options.tellsContextRatio === false
@@ -188,14 +217,20 @@ export class RunnerHost {
     return this.over.aborted && !this.#endsInOrder ? String(this.over.reason) : null;
   }
 
-  async start(openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>): Promise<void> {
+  /** @param sessionId the one session that it runs, if it does not follow several */
+  async start(
+    openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>,
+    sessionId: string | null = null,
+  ): Promise<void> {
     const { outbox, logger } = this;
+    this.#only = sessionId;
     this.#open = await readOpenWork(outbox);
     await this.#desk.recall(outbox);
     await this.#ratio?.recall(outbox);
     await this.#outputs.recall(outbox, this.#open);
     const source = await openSource(this.#surroundings());
     this.#source = source;
+    await this.#watchAgent(source);
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
@@ -205,6 +240,7 @@ export class RunnerHost {
     await this.#openControl(source);
     if (source.say !== undefined) this.#owed.start();
     await source.start();
+    this.#watch?.start();
     this.#commands.start();
     this.#attachments.keepTidy();
   }
@@ -222,6 +258,7 @@ export class RunnerHost {
     try {
       await this.#commands?.hold();
       this.#stopping.abort();
+      await this.#watch?.stop();
       await this.#source?.close(deadlineMs, this.#endsFor);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
@@ -257,7 +294,8 @@ export class RunnerHost {
       cursors: (prefix) => this.outbox.cursors(prefix),
       attached: (sessionId, files) => this.#attachments.again(sessionId, files),
       owed: () => this.#desk.owed(),
-      tools: (of) => this.#desk.of(of),
+      callTool: (of) => this.#callers.callerIn(of),
+      toolServer: (of) => this.#toolServer(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
       changed: () => {
         this.#status.changed();
@@ -280,7 +318,9 @@ export class RunnerHost {
       else this.#open.set(sessionId, open);
       this.#status.changed();
     }
+    this.#calls.saw(sessionId, events);
     this.#tell(sessionId, events);
+    if (events.length > 0) this.#cpu.told(sessionId, performance.now());
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
     const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
@@ -324,7 +364,42 @@ export class RunnerHost {
   #noticed(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
     this.#delivery.notice(notice);
-    this.#status.changed();
+    // Nothing is reported because of it: that record could be rejected for the same reason, and so on without end.
+    if (notice.kind === 'quarantined') this.#rejected(notice.rejected);
+  }
+
+  #rejected(rejected: Extract<OutboxNotice, { kind: 'quarantined' }>['rejected']): void {
+    for (const { code, sessionId } of rejected) {
+      if (code === 'session_of_another_agent' && sessionId !== undefined) this.#foreign.add(sessionId);
+    }
+    const only = this.#only;
+    if (only === null || !this.#foreign.has(only)) return;
+    this.#isOver(
+      `the session ${only} belongs to another agent; name another one with --session, or its agent with --agent`,
+    );
+  }
+
+  /** Sessions of one that follows others' come one by one, so it is given time to find one of its own. */
+  #ownsNothing(isSo: boolean): void {
+    const now = performance.now();
+    this.#ownsNothingSince = isSo ? (this.#ownsNothingSince ?? now) : null;
+    if (this.#ownsNothingSince === null || now - this.#ownsNothingSince < OWNS_NOTHING_MS) return;
+    this.#isOver('all of its sessions belong to other agents; stop their runner first, or name its agent with --agent');
+  }
+
+  async #watchAgent(source: Source): Promise<void> {
+    const ask = source.reach?.bind(source);
+    if (ask === undefined) return;
+    const { say = () => {}, reach: terms = {} } = this.#options;
+    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE), {
+      ...{ ...terms, ask, say },
+      close: async (reason) => await source.lost?.(reason),
+      openWork: () => this.#open,
+      store: (cursor) => this.#sink.accept([], [cursor]),
+      report: () => this.#status.now(),
+      emit: (sessionId, events) => void this.#emit(sessionId, events, []),
+      log: (message) => this.#log.warn(message),
+    });
   }
 
   async #commandClient(): Promise<CommandClient> {
@@ -381,10 +456,14 @@ export class RunnerHost {
 
   async #report(): Promise<void> {
     const about = await this.#about();
+    const busy = [...this.#open].flatMap(([sessionId, { turn }]) => (turn === null ? [] : sessionId));
+    await this.#cpu.look(new Set(busy), performance.now());
     // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
-    const records = sessions.map((session) => this.#statusOf(session, about, now));
+    const own = sessions.filter(({ sessionId }) => !this.#foreign.has(sessionId));
+    if (!this.#options.carriesMany) this.#ownsNothing(own.length < sessions.length && own.length === 0);
+    const records = own.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());
     this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} record(s) wait to be sent`);
     await this.#sink.accept(picked.length > 0 ? picked : [statusRecord(this.agentId, about, now)]);
@@ -398,6 +477,7 @@ export class RunnerHost {
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : takenBy(this.#source)),
+      unreachable: this.#watch?.unreachable,
       outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
@@ -407,7 +487,13 @@ export class RunnerHost {
 
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
     const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
-    return statusRecord(this.agentId, about, at, { facts, open, report: this.#desk.reportOf(facts.sessionId) });
+    const { sessionId } = facts;
+    const told = {
+      report: this.#desk.reportOf(sessionId),
+      last: this.#watch?.lastOf(sessionId),
+      cpuSeconds: this.#cpu.secondsOf(sessionId),
+    };
+    return statusRecord(this.agentId, about, at, { facts, open, ...told });
   }
 
   async #openControl(source: Source): Promise<void> {
@@ -415,7 +501,14 @@ export class RunnerHost {
     if (controlFile === undefined) return;
     const [file, logger] = [controlFile(this.agentId), this.logger];
     const obligations = () => this.#desk.owed();
-    this.#control = await openControl({ file, source, logger, obligations, toolsOf: (id) => this.#desk.of(id) });
+    this.#control = await openControl({ file, source, logger, obligations, callers: this.#callers });
+  }
+
+  #toolServer(sessionId: string): ToolServer | null {
+    if (this.#control === null) return null;
+    const ticket = this.#callers.ticketOf(sessionId);
+    this.logger.redactor.learn(ticket);
+    return toolServer(this.#control.url, ticket);
   }
 
   #fenced(message: string): void {

@@ -4,7 +4,8 @@ import type { Command, CommandType } from '@/lib/protocol/commands';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import type { LogAbout } from '@/lib/runner/logger/log-line';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
+import type { CallTool } from '@/lib/runner/mcp/agent-tools';
+import type { ToolServer } from '@/lib/runner/mcp/tool-server';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { AttachmentFile } from './attachment-store';
 import type { OpenWork } from './open-work';
@@ -30,11 +31,22 @@ export interface Source extends Verbs {
   /** Why a command for a session it does not carry fails. Without this, its verbs say so themselves. */
   readonly elsewhere?: string;
   /** What it answers to its agents' hooks. */
-  readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'tools'>>;
+  readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
   /** Resolves once all that the agent of a session has said so far is told. Without this, it always is. */
   caughtUp?(sessionId: string): Promise<void>;
   /** The agent has replied to a message with a tool: it need not be put before it any more. */
   replied?(sessionId: string, messageId: string): void;
+  /**
+   * Of agents that the runner did not start: why the agent's address does not answer now, as part of a sentence; null if
+   * it does, however slowly. The host asks every few seconds.
+   */
+  reach?(): Promise<string | null>;
+  /**
+   * The address has not answered for so long that the agent counts as unreachable: closes what is open. The source goes
+   * on trying, and what comes afterwards is told as always.
+   * @param reason what `reach` has said
+   */
+  lost?(reason: string): Promise<void>;
 }
 
 /** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */
@@ -124,8 +136,10 @@ export interface SourceSurroundings {
   attached(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
   /** What the agent owes in all its sessions, as last heard from the server. */
   owed(): readonly OwedReply[];
-  /** What a session's agent may tell and ask with Interlude's tools. */
-  tools(sessionId: string): SessionTools;
+  /** Calls Interlude's tools for a session's agent. */
+  callTool(sessionId: string): CallTool;
+  /** The tools as an MCP server that the agent starts itself; null without a control port. */
+  toolServer(sessionId: string): ToolServer | null;
   /** A command ended differently than its verb had said. */
   report(commandId: string, outcome: CommandOutcome): void;
   /** `sessions` has changed. */

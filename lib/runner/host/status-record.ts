@@ -14,6 +14,19 @@ export interface SessionNow {
   open: OpenWork;
   /** What its agent last reported. */
   report?: AgentStatus['report'];
+  /** What it was in the middle of when its agent was lost. */
+  last?: AtWork | undefined;
+  /** Processor seconds of its processes; null while they are not sampled. */
+  cpuSeconds?: number | null;
+}
+
+export type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
+
+/** What a session with this open is in the middle of. */
+export function atWork({ turn, tasks, requests }: OpenWork): AtWork | undefined {
+  if (requests.length > 0) return 'needs-input';
+  if (turn !== null) return 'working';
+  return tasks.length > 0 ? 'waiting-on-background' : undefined;
 }
 
 /** @param session missing if the record is about the agent alone */
@@ -26,13 +39,19 @@ export function statusRecord(
   if (session === undefined) return { kind: 'status', agentId, occurredAt, status: { ...about, versions: versions() } };
   const { sessionId, provider, attachments, ...facts } = session.facts;
   const { turn, tasks, requests } = session.open;
+  const { unreachable } = about;
   const open = {
     openTurnId: turn?.runId ?? null,
-    tasks: tasks.map(({ id, description }) => ({ id, description })),
+    // An agent that can't be reached runs nothing that anybody could vouch for.
+    tasks: unreachable === undefined ? tasks.map(({ id, description }) => ({ id, description })) : [],
     requests: [...requests],
   };
-  const { report } = session;
-  const reported = report === undefined ? {} : { report };
+  const { report, last, cpuSeconds = null } = session;
+  const reported = {
+    ...(report === undefined ? {} : { report }),
+    ...(unreachable && last !== undefined ? { unreachable: { ...unreachable, last } } : {}),
+    ...(cpuSeconds === null ? {} : { cpuSeconds }),
+  };
   const taken = attachments === null ? {} : { attachments: [...attachments] };
   const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };

@@ -1,7 +1,8 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { CommandLink } from '@/lib/runner/commands/command-client';
-import { OUTBOX_COMPONENT, type OutboxNotice } from '@/lib/runner/outbox/delivery';
+import { OUTBOX_COMPONENT } from '@/lib/runner/outbox/candidate';
+import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
 import type { Trouble } from '@/lib/runner/outbox/drain';
 import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 import type { Logger } from './logger';

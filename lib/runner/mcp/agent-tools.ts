@@ -23,7 +23,15 @@ export interface ToolAnswer {
 }
 
 /** Calls a tool, wherever its session is. */
-export type CallTool = (tool: ToolName, input: unknown) => Promise<ToolAnswer>;
+export type CallTool = (tool: ToolName, input: unknown, made: CallMade) => Promise<ToolAnswer>;
+
+/** How the agent made a call. */
+export interface CallMade {
+  /** What its MCP client calls itself. */
+  client: string | null;
+  /** Words of the request's `_meta` that may be ids: the call's, the session's. */
+  ids: string[];
+}
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;

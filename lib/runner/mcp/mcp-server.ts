@@ -28,12 +28,28 @@ export async function newMcpServer(call: CallTool): Promise<McpServer> {
       destructiveHint: false,
       openWorldHint: false,
     };
-    server.registerTool(name, { title, description, inputSchema: input, annotations }, async (given: unknown) => {
-      const { text, isError } = await call(name, given);
-      return { content: [{ type: 'text' as const, text }], isError };
-    });
+    server.registerTool(
+      name,
+      { title, description, inputSchema: input, annotations },
+      async (given: unknown, { _meta }: { _meta?: unknown }) => {
+        const client = server.server.getClientVersion()?.name ?? null;
+        const { text, isError } = await call(name, given, { client, ids: idsIn(_meta) });
+        return { content: [{ type: 'text' as const, text }], isError };
+      },
+    );
   }
   return server;
+}
+
+const MOST_IDS = 16;
+const MAX_DEPTH = 3;
+
+/** Codex and Claude Code say with `_meta` which call of the model a request is, each under names of its own. */
+function idsIn(value: unknown, depth = 0): string[] {
+  if (typeof value === 'string') return /^[\w.:~-]{6,128}$/.test(value) ? [value] : [];
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return [];
+  const ids = Object.values(value).flatMap((inner) => idsIn(inner, depth + 1));
+  return [...new Set(ids)].slice(0, MOST_IDS);
 }
 
 /** Serves the agent that started this process. Resolves when the agent has closed it. */

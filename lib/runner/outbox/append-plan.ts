@@ -40,6 +40,7 @@ export interface AppendPlan {
   changes: Map<number, NewRow>;
   /** Records that no request can hold, by the number their `lost` record got. */
   poisoned: { seq: number; body: string }[];
+  /** Without the outbox's own lines, of which nothing is told. */
   dropped: number;
   after: QueueEnd & { openLosts: Map<string, OpenLost> };
 }
@@ -68,7 +69,7 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
       after.openLosts.clear();
       insert(candidate);
     } else {
-      plan.dropped += 1;
+      if (candidate.isOutboxLine !== true) plan.dropped += 1;
       countDrop(candidate);
     }
   }

@@ -14,6 +14,16 @@ export interface Candidate {
   isFailure?: boolean;
   /** What a task wrote. */
   isOutput?: boolean;
+  /** The outbox's own words. */
+  isOutboxLine?: boolean;
+}
+
+/** The component of the outbox in an agent's log. */
+export const OUTBOX_COMPONENT = 'outbox';
+
+/** The outbox says nothing of what becomes of its own lines: each would be the next one's reason. */
+export function isOutboxLine({ log }: { log?: unknown }): boolean {
+  return fieldsOf(log).component === OUTBOX_COMPONENT;
 }
 
 type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
@@ -28,7 +38,8 @@ export function candidateOf(body: string, record = JSON.parse(body) as Said): Ca
   const sessionId = record.sessionId as string | undefined;
   const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
   const isOutput = fieldsOf(event).name === CUSTOM.taskOutput;
-  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), isFailure, isOutput };
+  const is = { isFailure, isOutput, isOutboxLine: isOutboxLine({ log }) };
+  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), ...is };
 }
 
 export type LostReason = 'outbox-full' | 'outbox-corrupt' | 'record-too-large' | 'refused-by-server' | 'lost-by-server';

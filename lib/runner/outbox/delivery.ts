@@ -1,5 +1,6 @@
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { Endpoint } from '@/lib/runner/server-request';
+import { isOutboxLine } from './candidate';
 import type { OutboxClock } from './clock';
 import { PROBE, type SendOutcome, send } from './send';
 import type { OutboxStore, QueuedRow } from './store';
@@ -28,10 +29,10 @@ export type OutboxNotice =
   | { level: 'error'; kind: 'rewound'; message: string }
   | { level: 'error'; kind: 'dropped'; count: number; message: string }
   | { level: 'warn'; kind: 'passed-over'; message: string }
-  | { level: 'warn'; kind: 'quarantined'; rejected: IngestAnswer['rejected']; message: string };
+  | { level: 'warn'; kind: 'quarantined'; rejected: Rejected[]; message: string };
 
-/** The component of all this in an agent's log. */
-export const OUTBOX_COMPONENT = 'outbox';
+/** A record in quarantine, with the session that it names. */
+type Rejected = IngestAnswer['rejected'][number] & { sessionId?: string | undefined };
 
 export interface DelivererOptions {
   store: OutboxStore;
@@ -103,7 +104,7 @@ export class Deliverer {
     const outcome = await send({ endpoint, producer, rows, timeoutMs: requestTimeoutMs, signal });
     switch (outcome.kind) {
       case 'acked':
-        return this.#acked(outcome, first, last);
+        return this.#acked(outcome, rows, first, last);
       case 'gap':
         return this.#gap(outcome, first);
       case 'refused':
@@ -119,6 +120,7 @@ export class Deliverer {
 
   async #acked(
     { ackedSeq, hadDuplicates, rejected }: Answer<'acked'>,
+    rows: readonly QueuedRow[],
     first: QueuedRow,
     last: QueuedRow,
   ): Promise<Delivery> {
@@ -129,10 +131,15 @@ export class Deliverer {
     if (ackedSeq > this.#store.lastSeq) return this.#rewound(ackedSeq);
     await this.#store.acknowledge(Math.min(ackedSeq, last.seq), hadDuplicates);
     this.#batchRows = Math.min(this.#batchRows * 2, this.#options.maxBatchRows);
-    if (rejected.length > 0) {
-      const [one] = rejected;
-      const message = `the server put ${rejected.length} record(s) into quarantine, the first: seq ${one?.seq}, ${one?.message}`;
-      this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected, message });
+    const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
+    const told = rejected.flatMap((one) => {
+      const said = saidIn(bodies.get(one.seq));
+      return isOutboxLine(said) ? [] : [{ ...one, sessionId: said.sessionId }];
+    });
+    const [one] = told;
+    if (one !== undefined) {
+      const message = `the server put ${told.length} record(s) into quarantine, the first: seq ${one.seq}, ${one.message}`;
+      this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected: told, message });
     }
     return { kind: 'delivered' };
   }
@@ -184,9 +191,9 @@ export class Deliverer {
   }
 
   #tellOfPoison({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {
-    const { sessionId, log } = JSON.parse(body) as { sessionId?: string; log?: { component?: unknown } };
-    // Of a line that tells of such a record none is told: each would be the next one's reason.
-    if (log?.component === OUTBOX_COMPONENT) return;
+    const said = saidIn(body);
+    if (isOutboxLine(said)) return;
+    const { sessionId } = said;
     const of = sessionId === undefined ? '' : `, session ${sessionId}`;
     const message = `record refused for good and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
     this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq, sessionId, message });
@@ -196,4 +203,13 @@ export class Deliverer {
     this.#refusedUpTo = [];
     return Math.max(this.#options.clock.now(), this.#store.producer.epoch + 1);
   }
+}
+
+interface Said {
+  sessionId?: string | undefined;
+  log?: { component?: unknown };
+}
+
+function saidIn(body = '{}'): Said {
+  return JSON.parse(body) as Said;
 }

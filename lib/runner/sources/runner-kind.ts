@@ -1,5 +1,6 @@
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
+import type { CallerRule } from '@/lib/runner/host/tool-callers';
 import type { Logger } from '@/lib/runner/logger/logger';
 import type { Outbox } from '@/lib/runner/outbox/outbox';
 import type { KindFeatures } from './features';
@@ -61,6 +62,8 @@ export interface PreparedRunner {
   /** Whether an outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
   carries?(outbox: Outbox): Promise<boolean>;
   controlFile(agentId: string): string;
+  /** How calls of Interlude's tools prove whose they are. @see lib/runner/host/tool-callers.ts */
+  callers?: CallerRule;
   /** How long its agents may finish what they are at. */
   endWithinMs: number;
   open(opened: OpenedRunner): Promise<RunningKind>;

@@ -10,7 +10,7 @@ export function agentEnvironment(env: Record<string, string | undefined>): Recor
   return Object.fromEntries(Object.entries(env).filter(([name]) => !WITHHELD.test(name)));
 }
 
-/** An agent's program. The Agent SDK of Claude Code asks for it in the same words (SpawnOptions, 0.3.329). */
+/** An agent's program. The Agent SDK of Claude Code asks for it in the same words (SpawnOptions, 0.3.332). */
 export interface SpawnRequest {
   command: string;
   args: string[];

@@ -38,7 +38,7 @@ export interface Answers {
   'POST /events': IngestAnswer;
   'POST /agents/:agentId/commands/:commandId/ack': command.CommandAnswer;
 
-  'GET /sessions': model.SessionList | model.AgentSessionList;
+  'GET /sessions': model.SessionList;
   'GET /sessions/:sessionId': model.SessionDetail;
   'GET /sessions/:sessionId/transcript': model.TranscriptPage;
   'GET /sessions/:sessionId/delivery': model.SessionDelivery;

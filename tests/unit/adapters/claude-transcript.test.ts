@@ -198,6 +198,60 @@ describe('a transcript', () => {
     expect(customs(events, 'request:resolved')).toMatchObject([{}, { request_id: 'c2', outcome: 'allowed' }]);
   });
 
+  describe('knows the call that a hook asks for', () => {
+    /** @returns the ids of the calls whose requests are open, in their order */
+    const opened = (calls: readonly [id: string, input: object][], tool: string, asked: object) => {
+      const { adapter, events, read } = reader();
+      read(prompt('First'));
+      const content = calls.map(([id, input]) => ({ type: 'tool_use', id, name: tool, input }));
+      read({ type: 'assistant', message: { id: 'm1', stop_reason: 'tool_use', content } });
+      events.push(...adapter.permissionAsked(tool, asked, {}, 10).map(({ event }) => event));
+      return customs(events, 'request:opened').map((value) => (value as { request_id: string }).request_id);
+    };
+    const options = [{ description: 'd', label: 'Yes' }];
+
+    test('where the hook has the input in the order of its schema, with its defaults', () => {
+      const written = { questions: [{ options, header: 'Ok', question: 'Is it ok?' }] };
+      const asked = {
+        questions: [
+          { question: 'Is it ok?', header: 'Ok', options: [{ label: 'Yes', description: 'd' }], multiSelect: false },
+        ],
+      };
+      expect(opened([['c1', written]], 'AskUserQuestion', asked)).toEqual(['c1']);
+    });
+
+    test.each([
+      ['in another order', { replace_all: false, file_path: '/a' }, { file_path: '/a', replace_all: false }],
+      ['without what its tool does not know', { plan: 'Build it' }, {}],
+      ['with a plan from its file', {}, { plan: 'Build it', planFilePath: '/p.md' }],
+      ['with a value of the type that its tool wants', { timeout: '5' }, { timeout: 5 }],
+    ])('where the hook has the input %s', (_, written, asked) => {
+      expect(opened([['c1', written]], 'ExitPlanMode', asked)).toEqual(['c1']);
+    });
+
+    test('by the same input before one that agrees only', () => {
+      const same = { command: 'ls', timeout: 5 };
+      const calls: [string, object][] = [
+        ['c1', { command: 'ls' }],
+        ['c2', same],
+      ];
+      expect(opened(calls, 'Bash', same)).toEqual(['c2']);
+    });
+
+    test.each([
+      ['another command', { command: 'rm a', run: true }, { command: 'rm b', run: true }],
+      ['another value below', { questions: [{ question: 'A?' }] }, { questions: [{ question: 'B?' }] }],
+      [
+        'one question less',
+        { questions: [{ question: 'A?' }, { question: 'B?' }] },
+        { questions: [{ question: 'A?' }] },
+      ],
+      ['no text', { command: { toString: 1 } }, { command: '[object Object]' }],
+    ])('and no other: %s', (_, written, asked) => {
+      expect(opened([['c1', written]], 'Bash', asked)).toEqual([]);
+    });
+  });
+
   test('does not take an old question for one about the same call made much later', () => {
     const { adapter, events } = reader();
     const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
@@ -239,12 +293,9 @@ describe('a transcript', () => {
       toolUseResult: { isAsync: true, agentId: 'a1' },
     });
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1', description: 'Explore' }]);
-    read({ type: 'queue-operation', operation: 'enqueue', content: notification('a1', 'Agent "Explore" finished') });
-    read({
-      type: 'queue-operation',
-      operation: 'enqueue',
-      content: notification('a1', 'Agent "Explore" finished again'),
-    });
+    const origin = { kind: 'task-notification' };
+    read(prompt(notification('a1', 'Agent "Explore" finished'), { origin }));
+    read(prompt(notification('a1', 'Agent "Explore" finished again'), { origin }));
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(adapter.subagents).toEqual(['a1']);

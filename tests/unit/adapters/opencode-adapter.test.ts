@@ -75,10 +75,25 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_FINISHED', 'RUN_ERROR')).toEqual([]);
   });
 
+  test('has its text though its message says from the first that it has ended', () => {
+    const { asked, message, part, tell, lines } = session();
+    asked('msg_1', 'Go');
+    message({ id: 'msg_2', finish: 'stop' });
+    part({ id: 'prt_1', messageID: 'msg_2', type: 'text', text: 'Gone.', time: { start: 1, end: 2 } });
+    message({ id: 'msg_2', finish: 'stop' });
+    message({ id: 'msg_3', error: { name: 'APIError', data: { message: 'No.' } } });
+    tell('session.idle', { sessionID: 'ses_1' });
+    tell('session.status', { sessionID: 'ses_1', status: { type: 'idle' } });
+    expect(lines().flatMap((line) => /Gone\.|^RUN_\w+/.exec(line)?.[0] ?? [])).toEqual([
+      ...['RUN_STARTED', 'Gone.', 'RUN_FINISHED', 'RUN_STARTED', 'RUN_ERROR'],
+    ]);
+  });
+
   test('answers all that people had said before its message', () => {
     const { asked, message, lines } = session();
     asked('msg_0', 'One');
     asked('msg_1', 'Two');
+    message({ id: 'msg_2' });
     message({ id: 'msg_2', finish: 'stop' });
     expect(starts(lines(), 'RUN_FINISHED')[0]).toContain('"userMessageIds":["msg_0","msg_1"]');
   });

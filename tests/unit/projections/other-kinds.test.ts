@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_TRANSCRIPT, foldTaskItems, foldTranscript } from '@/lib/projections/transcript';
 import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
 import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
-import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
+import type { RequestItem, ToolCallItem, Turn } from '@/lib/protocol/read-models';
 import { custom, runEnds, runStarts, says, seen, taskEnds, taskStarts, told, turnsOf, userSays } from './session-story';
 
 /** What agents of several kinds tell: plans, edits, answers of their own, ends and causes that others said. */
@@ -81,9 +81,11 @@ describe('edits that come with a result', () => {
     expect(itemOf(call('nothing'))).not.toHaveProperty('edits');
   });
 
-  it('are gone when the call begins anew', () => {
+  it('stay with their call when its id is used again', () => {
     const edits = [{ path: 'a', before: '', after: 'x' }];
-    expect(itemOf(runStarts('r1'), call(edits), call([]))).not.toHaveProperty('edits');
+    const { items } = told(runStarts('r1'), call(edits), call([])).page().turns[0] as Turn;
+    expect(items).toMatchObject([{ edits }, { id: 't', result: 'Done' }]);
+    expect(items[1]).not.toHaveProperty('edits');
   });
 
   it('count into what a turn shows, like results do', () => {

@@ -4,6 +4,7 @@ import { statusTold } from '@/lib/projections/status-told';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
+import { isLost } from '@/lib/protocol/session-standing';
 import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
@@ -22,9 +23,9 @@ describe('a session', () => {
     ['is starting before anything was observed of it', [], { state: 'starting', title: null }],
     ['works while a turn is open', [runStarts('r1')], { state: 'working', openTurnId: 'r1', turnCount: 1 }],
     [
-      'is idle between turns, and says how many tasks run',
+      'waits between turns on the tasks that run, and says how many',
       [runStarts('r1'), taskStarts('b1'), runEnds('r1')],
-      { state: 'idle', runningTaskCount: 1 },
+      { state: 'waiting-on-background', runningTaskCount: 1 },
     ],
     [
       'has failed when its last turn did',
@@ -143,7 +144,7 @@ describe('a session', () => {
 
   it('is wakeable or not as its newest status says, and neither when that does not say', () => {
     const heard = (fold: SessionFold, status: object) => {
-      const told = statusTold(readAgentStatus(status as Record<string, unknown>));
+      const told = statusTold(readAgentStatus(status as Record<string, unknown>), 0);
       const ledger = new SessionLedger(fold, 2);
       if (told !== null) ledger.hear(told, 2);
       return ledger.result([], 2);
@@ -154,6 +155,44 @@ describe('a session', () => {
     expect([listens.summary.wakeable, not.summary.wakeable]).toEqual([true, false]);
     expect('wakeable' in heard(not, { state: 'still' }).summary).toBe(false);
     expect(differsForReaders(listens, not)).toBe(true);
+  });
+
+  describe('whose agent can’t be reached', () => {
+    const [RUNNER_AHEAD, AT] = [3_600_000, 10_000_000];
+    const heard = (fold: SessionFold, unreachable: object | undefined, at: number) => {
+      const told = statusTold(readAgentStatus({ openTurnId: null, unreachable }), at + RUNNER_AHEAD);
+      const ledger = new SessionLedger(fold, at);
+      if (told !== null) ledger.hear(told, at);
+      return ledger.result([], at);
+    };
+    const outage = { since: AT - 20_000 + RUNNER_AHEAD, reason: 'no answer', last: 'working' };
+
+    it('is unknown since the first attempt in vain, on the server’s clock, and again what it is once it answers', () => {
+      const lost = heard(newSession('s1', 'a1', 1), outage, AT);
+      const away = { since: AT - 20_000, isUnreachable: true, reason: 'no answer', last: 'working' };
+      expect(lost.summary).toMatchObject({
+        state: 'unknown',
+        away,
+        stateReason: 'the agent is unreachable: no answer',
+      });
+      const later = heard(lost, { ...outage, last: undefined }, AT + 60_007);
+      expect(later.summary.away).toEqual(lost.summary.away);
+      expect(heard(later, undefined, AT + 90_000).summary).toMatchObject({ state: 'idle', away: null });
+    });
+
+    it('is not lost in the middle of anything if only a message was on its way', () => {
+      const wrote = summaryOf(userSays('u1', 'Are you there?'));
+      const { summary } = heard(wrote, { ...outage, last: undefined }, AT);
+      expect([summary.state, summary.evidence.last, isLost(summary)]).toEqual(['unknown', 'idle', false]);
+    });
+
+    it('is away for its runner’s sake while that is gone as well, and unreachable again when it is back', () => {
+      const lost = heard(newSession('s1', 'a1', 1), outage, AT);
+      const gone = { ...lost, away: { since: AT + 5, lastHeardAt: AT, agentGoesOn: true } };
+      const { summary } = new SessionLedger(gone, null).result([], AT + 10);
+      expect([summary.away?.since, summary.away?.isUnreachable]).toEqual([AT + 5, undefined]);
+      expect(heard(gone, outage, AT + 20).summary.away).toEqual(lost.summary.away);
+    });
   });
 
   it('enters a state, and has its newest event, when the server hears of it, whatever the agent’s clock says', () => {

@@ -223,13 +223,74 @@ describe('between runs', () => {
     expect(turns()[1]).toEqual({ kind: 'between-run', asked: [], said: 'It has ended.', end: 'success' });
   });
 
-  test('a server that stays away fails the turn that was open', async () => {
+  test('a server that is lost fails the turn that was open, and is heard again once it is back', async () => {
     const server = await resting();
-    const { say, turns, lines } = await attached({}, server);
+    const { source, say, turns, lines, facts } = await attached({}, server);
     await say('Build it');
     await server.stop();
-    await settled(() => turns()[0]?.end).toBe('failed');
-    expect(lines().join('\n')).toContain('The connection to AgentAPI was lost in this turn');
+    const reason = await source.reach();
+    expect(reason).toBe(`no answer at ${server.url}/: ECONNREFUSED`);
+    await source.lost(reason ?? '');
+    expect(turns()[0]?.end).toBe('failed');
+    expect(lines().join('\n')).toContain(`The agent has gone (${reason}). It is tried again by itself.`);
+    expect(facts()?.state).toBeUndefined();
+    await server.listen();
+    await settled(() => source.reach()).toBeNull();
+    server.replies('Built after all.');
+    await settled(() => turns()[1]?.said).toBe('Built after all.');
+  });
+
+  test('a server whose stream of events is refused is polled, and answers in the turn that asked', async () => {
+    const server = await resting();
+    const { say, turns, facts, lines } = await attached({}, server);
+    await settled(() => facts()?.state).toBe('still');
+    server.hasEvents = false;
+    server.cut();
+    await settled(() => facts()?.trouble).toContain('asked every second');
+    expect(await say('Build it')).toEqual({ state: 'delivered' });
+    server.says('Building');
+    await settled(() => turns()[0]?.said).toBe('Building');
+    server.replies('Building\nBuilt.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    server.hasEvents = true;
+    await settled(() => facts()?.trouble).toBeUndefined();
+    expect(await say('And now?')).toEqual({ state: 'delivered' });
+    server.replies('Nothing.');
+    await settled(() => turns()[1]?.end).toBe('success');
+    expect(turns()).toEqual([
+      { kind: 'user', asked: ['m1'], said: 'Building\nBuilt.', end: 'success' },
+      { kind: 'user', asked: ['m2'], said: 'Nothing.', end: 'success' },
+    ]);
+    expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
+  });
+
+  test('a server that never gives a stream is polled from the start, and its past is told once', async () => {
+    const server = await resting();
+    server.hasEvents = false;
+    const { say, turns, lines } = await attached({}, server);
+    expect(await say('Build it')).toEqual({ state: 'delivered' });
+    server.replies('Built.');
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
+    expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
+  });
+
+  test('a server that holds its lock for as long as a turn takes counts as reachable, deaf or not', async () => {
+    const server = await resting();
+    server.transport = 'acp';
+    const { source, say, turns, facts } = await attached({}, server);
+    await settled(() => facts()?.state).toBe('still');
+    server.hasEvents = false;
+    server.cut();
+    await settled(() => facts()?.trouble).toContain('asked every second');
+    const said = say('Build it');
+    await settled(() => server.typed).toEqual(['Build it']);
+    expect(await source.reach()).toBeNull();
+    server.replies('Built.');
+    server.unlock();
+    expect(await said).toEqual({ state: 'delivered' });
+    await settled(() => turns()[0]?.end).toBe('success');
+    expect(turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
   });
 
   test('a process that begins anew ends the turn of the old one, and its ids are others', async () => {
@@ -262,8 +323,7 @@ describe('between runs', () => {
   });
 
   test('garbage, an event of 10 MB and a frame without an end are survived', async () => {
-    const waits = { ...QUICK, awayMs: 20_000 };
-    const { server, say, turns, around } = await attached({ waits }, await resting());
+    const { server, say, turns, around } = await attached({}, await resting());
     await say('Read it');
     server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
     server.says('x'.repeat(10 * 1024 * 1024));

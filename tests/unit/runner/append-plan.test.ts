@@ -33,6 +33,21 @@ describe('what an outbox takes', () => {
     expect(planAppend(full, [{ ...candidate('log'), isFailure: true }], bound).dropped).toBe(0);
   });
 
+  test('of the outbox’s own lines that find no room it says nothing: each would be the next one’s reason', () => {
+    const own = {
+      kind: 'log',
+      agentId: 'a1',
+      occurredAt: 7,
+      log: { level: 'error', component: 'outbox', message: 'm' },
+    };
+    const full = { ...empty, seq: 10, rows: 10 };
+    const { dropped, rows } = planAppend(full, [candidateOf(JSON.stringify(own))], {
+      maxRows: 10,
+      maxBytes: 1_000_000,
+    });
+    expect([dropped, rows.map(({ kind }) => kind)]).toEqual([0, ['lost']]);
+  });
+
   test('given nine tenths full, log lines are dropped and events are not', () => {
     const before = { ...empty, seq: 9, rows: 9 };
     const { rows, dropped } = planAppend(before, [candidate('log'), candidate('event')], { ...roomy, maxRows: 11 });

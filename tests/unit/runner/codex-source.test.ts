@@ -405,10 +405,11 @@ test('a server that died says so, is waited for, and is followed again', async (
   await stop();
   await until(() => around.openWork(thread.id).turn === null);
   await until(() => source.sessions[0]?.trouble);
-  expect(source.sessions[0]?.process?.state).toBe('exited');
+  expect(await source.reach?.()).toBe(`no Codex listens on ${path}`);
   expect(around.events.find(({ type }) => type === 'RUN_ERROR')).toBeDefined();
   await server.listen(path);
   await until(() => source.sessions[0]?.trouble === undefined);
+  expect(await source.reach?.()).toBeNull();
   await source.say(message(thread.id, 'hello', 'm1'), false);
   await until(() => runs(around).length === 2);
   expect(types(around).filter((type) => type === 'RUN_ERROR')).toHaveLength(1);

@@ -4,7 +4,7 @@ import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
 import { PlayedTerminal } from '../../support/played-terminal';
 
-/** Turns that a stop hook holds, ours or another, and turns that nothing but the agent's own words opens. */
+/** Turns that a stop hook holds, ours or another, and turns that a slash command opens. */
 
 const NEVER = new AbortController().signal;
 
@@ -19,7 +19,7 @@ const command = () => {
   terminal.line('user', { role: 'user', content: [{ type: 'text', text: 'Review the code.' }] }, { isMeta: true });
 };
 
-describe('a turn that the agent’s own words open', () => {
+describe('a turn that a slash command opens', () => {
   test.each(['turn_duration', 'its stop hook alone'])('has them told once, ended by %s', async (by) => {
     command();
     terminal.mirror.prompted(terminal.claim());
@@ -30,7 +30,7 @@ describe('a turn that the agent’s own words open', () => {
     if (by === 'turn_duration') terminal.isOver();
     await terminal.pass(10);
     await terminal.pass(1_600);
-    expect(terminal.told).toEqual(['RUN_STARTED', 'Reviewed.', 'RUN_FINISHED']);
+    expect(terminal.told).toEqual(['/review', 'RUN_STARTED', 'Reviewed.', 'RUN_FINISHED']);
   });
 
   test('has them told once, where another hook held the agent after its turn was told to be over', async () => {

@@ -65,6 +65,16 @@ test('keeps all of it when the server acknowledges less than was sent before', a
   expect(sent()).toEqual([[1, 2], [3], [3]]);
 });
 
+test('says of each rejected record what it was about, but of its own lines nothing', async () => {
+  const rejected = [1, 2].map((seq) => ({ seq, code: 'agent_of_another_token', message: 'not yours' }));
+  server.script({ kind: 'answer', status: 200, body: { ...acked(2).body, rejected } });
+  const [line] = lines(1) as [Extract<OutgoingRecord, { kind: 'log' }>];
+  const status: OutgoingRecord = { ...line, kind: 'status', sessionId: 's1', status: {} };
+  await outbox.enqueue([{ ...line, log: { ...line.log, component: 'outbox' } }, status]);
+  await outbox.idle();
+  expect(notices).toMatchObject([{ kind: 'quarantined', rejected: [{ seq: 2, sessionId: 's1' }] }]);
+});
+
 test('declares what the server has lost, and sends the rest as a new epoch', async () => {
   await outbox.enqueue(lines(2));
   await outbox.idle();

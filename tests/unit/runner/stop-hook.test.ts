@@ -101,3 +101,61 @@ describe('a permission that a terminal asks for', () => {
     expect(await output).toBe('');
   });
 });
+
+/** What the hook of this tool prints for an answer. */
+async function printedFor(tool: string, input: object, answer: object, kind: 'permission' | 'question' = 'permission') {
+  const answered: unknown[] = [];
+  const permissions = new HeldPermissions({
+    onChange: () => {},
+    onAnswered: (_session, _request, told) => answered.push(told),
+    onLetGo: () => {},
+  });
+  const about = { sessionId: 's1', tool, suggestions: [], withinMs: 60_000, signal: NEVER };
+  const printed = permissions.hold({ ...about, input });
+  permissions.opened('s1', { request_id: 'q1', kind, tool_name: tool, input });
+  const digest = requestDigest({ sessionId: 's1', requestId: 'q1', tool, input, position: '1' });
+  const type = 'answers' in answer ? 'question.answer' : 'permission.decision';
+  const body = { requestId: 'q1', openedPosition: '1', digest, ...answer };
+  const command = { id: 'c1', type, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
+  const refusal = await permissions.answer(command as Parameters<HeldPermissions['answer']>[0]);
+  permissions.letGo(null);
+  return { refusal, answered, decision: JSON.parse((await printed) || 'null')?.hookSpecificOutput.decision };
+}
+
+describe('a question that a terminal asks', () => {
+  const questions = [
+    { question: 'Which database?', header: 'Database', options: [{ label: 'SQLite' }] },
+    { question: 'Which parts?', header: 'Parts', options: [{ label: 'Search' }, { label: 'Sync' }], multiSelect: true },
+  ];
+  const ask = (answer: object) => printedFor('AskUserQuestion', { questions }, answer, 'question');
+
+  test('is answered as the terminal answers it: by the text of each question, several choices joined', async () => {
+    const { decision, answered } = await ask({ answers: { Database: 'SQLite', 'Which parts?': ['Search', 'Sync'] } });
+    const answers = { 'Which database?': 'SQLite', 'Which parts?': 'Search, Sync' };
+    expect(decision).toEqual({ behavior: 'allow', updatedInput: { questions, answers } });
+    expect(answered).toEqual([{ behavior: 'allow', message: 'SQLite, Search, Sync' }]);
+  });
+
+  test('may be declined, but not allowed without an answer', async () => {
+    expect((await ask({ behavior: 'deny' })).decision).toEqual({
+      behavior: 'deny',
+      message: 'A person declined this.',
+    });
+    const { refusal, decision } = await ask({ behavior: 'allow' });
+    expect(refusal).toMatch(/this is a question/);
+    expect(decision).toBeUndefined();
+  });
+});
+
+test('a plan is approved with its input, without which the terminal would go on asking', async () => {
+  const input = { plan: '# Build it', planFilePath: '/p.md' };
+  const { decision } = await printedFor('ExitPlanMode', input, { behavior: 'allow' });
+  expect(decision).toEqual({ behavior: 'allow', updatedInput: input });
+  const other = await printedFor('ExitPlanMode', input, { behavior: 'deny', message: 'In three steps.' });
+  expect(other.decision).toEqual({ behavior: 'deny', message: 'In three steps.' });
+});
+
+test('a tool that asks nobody itself is allowed as it is: with an input, rules that ask would count again', async () => {
+  const { decision } = await printedFor('Bash', { command: 'ls' }, { behavior: 'allow' });
+  expect(decision).toEqual({ behavior: 'allow' });
+});

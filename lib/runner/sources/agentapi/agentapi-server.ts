@@ -42,6 +42,9 @@ export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
   /** As the stream of the screen has it; null without that stream. */
   screen: string | null = null;
+  /** Of the newest poll. */
+  #lastStatus: number | null = null;
+  #polling: Promise<unknown> = Promise.resolve();
 
   constructor(options: AgentApiServerOptions) {
     this.#options = options;
@@ -129,10 +132,19 @@ export class AgentApiServer {
     );
   }
 
-  /** Tells the adapter what the server says now. @returns null, or why it does not */
-  async poll(): Promise<string | null> {
-    const verdicts = await Promise.all([this.#poll('status'), this.#poll('messages')]);
-    return verdicts.find((verdict) => verdict !== null) ?? null;
+  /** Of the newest answer to a poll. */
+  get lastStatus(): number | null {
+    return this.#lastStatus;
+  }
+
+  /** Tells the adapter what the server says now, one poll after the other. @returns null, or why it does not */
+  poll(): Promise<string | null> {
+    const polled = this.#polling.then(async () => {
+      const verdicts = await Promise.all([this.#poll('status'), this.#poll('messages')]);
+      return verdicts.find((verdict) => verdict !== null) ?? null;
+    });
+    this.#polling = polled;
+    return polled;
   }
 
   /** What the screen asks at this moment: read anew, because a stream may lag behind what a key would meet. */
@@ -179,6 +191,7 @@ export class AgentApiServer {
     try {
       const answer = await patientRequest(`${url}/${what}`, { headers, signal: this.#soon() });
       const text = await answer.text();
+      this.#lastStatus = answer.status;
       await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
       if (answer.ok) return null;
       const refusal = refusalOf(answer.status, text, url);

@@ -15,6 +15,7 @@ import { handed, MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { readEventStream } from '@/lib/runner/wire/event-stream';
+import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
 import { patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
@@ -25,7 +26,8 @@ import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
  *
  * Ordering: messages are typed one after the other, each when the screen stands still and asks nothing.
  * Failure: the end of a stream is no end of anything: it is opened again, and what it replays is compared with what was
- * told. A message that was being posted when the runner was killed is looked for among the server's messages.
+ * told. While it is refused, the server is polled instead. A message that was being posted when the runner was killed is
+ * looked for among the server's messages.
  */
 export interface AgentApiSourceOptions {
   surroundings: SourceSurroundings;
@@ -38,7 +40,7 @@ export interface AgentApiSourceOptions {
   now?: () => number;
   random?: () => number;
   /** Shorter in tests. */
-  waits?: { longestMs?: number; pollMs?: number; stillMs?: number; awayMs?: number };
+  waits?: { longestMs?: number; pollMs?: number; deafPollMs?: number; stillMs?: number };
 }
 
 interface Waiting {
@@ -51,6 +53,8 @@ interface Waiting {
 /** What the process before this one posted has come to nothing. */
 const NOT_TAKEN = { answer: 'message', status: 0, body: 'not among the messages of AgentAPI' };
 const POLL_MS = 30_000;
+/** Below the two seconds for which AgentAPI calls a screen unstable: no answer is too short to be seen. */
+const DEAF_POLL_MS = 1_000;
 const PLACE = 'agentapi-place:';
 const MAX_SAYING = 1_000;
 const QUOTED = 400;
@@ -78,6 +82,8 @@ export class AgentApiSource implements Source {
   #typing: Waiting | null = null;
   #note: string | null;
   #deafness: string | null = null;
+  /** Ends the wait for the next poll. */
+  #pollNow = new AbortController();
   #trouble: string | null = null;
   #hasReplayed = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -140,6 +146,18 @@ export class AgentApiSource implements Source {
     if (ends.length > 0) await this.#around.emit(sessionId, ends);
     else await this.#around.opened(sessionId);
     this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollOnAndOn()]);
+  }
+
+  async reach(): Promise<string | null> {
+    const { url } = this.#options;
+    const status = this.#deafness === null ? null : this.#server.lastStatus;
+    const why = await noAnswerAt(url, status);
+    // Deaf, with polls refused as well: whatever answers there is not the agent.
+    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${shownUrl(url)} answers ${status}`);
+  }
+
+  async lost(reason: string): Promise<void> {
+    await this.#feed?.ended({ reason, goesOn: 'It is tried again by itself.' });
   }
 
   close(_deadlineMs: number, _reason: string): Promise<void> {
@@ -314,12 +332,10 @@ export class AgentApiSource implements Source {
 
   async #listen(): Promise<void> {
     const { url, headers, waits, random } = this.#options;
-    let isOpen = false;
     await readEventStream({
       open: (signal) =>
         patientRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
       onOpen: async () => {
-        isOpen = true;
         this.#deafness = null;
         this.#around.changed();
         await this.#pass('in', { connection: 'opened' });
@@ -333,11 +349,16 @@ export class AgentApiSource implements Source {
         this.#advance();
       },
       onBroken: ({ reason, status, againInMs }) => {
-        if (isOpen) void this.#pass('in', { connection: 'ended', reason });
-        isOpen = false;
         const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
-        const deafness = `Nothing is heard of the agent: AgentAPI at ${shownUrl(url)} ${why}. It is tried again by itself.`;
-        if (this.#deafness === null) this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
+        const deafness =
+          status === null || status === 400
+            ? `Nothing is heard of the agent: AgentAPI at ${shownUrl(url)} ${why}. It is tried again by itself.`
+            : `AgentAPI at ${shownUrl(url)} gives no stream of events ${why}, so it is asked every second instead.`;
+        if (this.#deafness === null) {
+          void this.#pass('in', { connection: 'ended', reason });
+          this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
+          this.#pollNow.abort();
+        }
         this.#deafness = deafness;
         this.#around.changed();
       },
@@ -380,14 +401,20 @@ export class AgentApiSource implements Source {
     });
   }
 
-  /** The stream may have stopped without a word. */
+  /** The stream may have stopped without a word, or be refused. */
   async #pollOnAndOn(): Promise<void> {
+    const { pollMs = POLL_MS, deafPollMs = DEAF_POLL_MS } = this.#options.waits ?? {};
     const { signal } = this.#ending;
     while (!signal.aborted) {
+      const wasDeaf = this.#deafness !== null;
       const why = await this.#server.poll();
       if (why !== null) this.#around.log('debug', `AgentAPI did not answer a poll: ${why}`);
+      else if (wasDeaf) this.#replayed();
       this.#advance();
-      await pause(this.#options.waits?.pollMs ?? POLL_MS, undefined, { signal }).catch(() => undefined);
+      this.#pollNow = new AbortController();
+      const waitMs = wasDeaf || this.#deafness !== null ? deafPollMs : pollMs;
+      const until = AbortSignal.any([signal, this.#pollNow.signal]);
+      await pause(waitMs, undefined, { signal: until }).catch(() => undefined);
     }
   }
 

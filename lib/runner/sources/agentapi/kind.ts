@@ -82,6 +82,7 @@ export const kind: RunnerKind = {
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
+      callers: { by: 'process', listensAt: url },
       endWithinMs: 0,
       async open({ outbox, logger, record, workspaceNote }) {
         logger.redactor.learn(authorization);

@@ -12,6 +12,7 @@ import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { retryMs } from '@/lib/runner/retry';
 import { isLoopback } from '@/lib/runner/wire/loopback';
+import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { addressesOf } from './agui-addresses';
@@ -99,6 +100,11 @@ export class AgUiSource implements Source {
   #listening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #unreachable: string | null = null;
+  /**
+   * Its tasks may have ended with it: those that it does not list once it is back are lost. Null until it was asked for
+   * the first time.
+   */
+  #wasLost: boolean | null = null;
   #note: string | null;
 
   constructor(options: AgUiSourceOptions) {
@@ -187,6 +193,19 @@ export class AgUiSource implements Source {
     for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
     inHand.letGo(inHand.all.map(({ messageId }) => messageId));
     this.#listening = this.#between.listen(!this.#history.isEmpty || runs.length > 0);
+  }
+
+  async reach(): Promise<string | null> {
+    const why = await noAnswerAt(this.#options.url, this.#between.lastStatus);
+    if (why === null && this.#wasLost) await this.#askTasks();
+    // Dead as the runner starts, it may be so since the one before: that had tasks, too.
+    this.#wasLost ??= why !== null;
+    return why;
+  }
+
+  async lost(reason: string): Promise<void> {
+    this.#wasLost = true;
+    await this.#feed.ended({ reason, goesOn: 'It is tried again by itself.' });
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
@@ -390,7 +409,8 @@ export class AgUiSource implements Source {
   /** What the server knows of its tasks: after each connection, since ends may have been missed. */
   async #askTasks(): Promise<void> {
     const about = this.#around.openWork(this.#sessionId).tasks.map(({ id }) => id);
-    await this.#beside.tasks(about, () => this.#between.isMissing);
+    const isDeaf = () => this.#between.isMissing || this.#wasLost === true;
+    if ((await this.#beside.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
     this.#around.changed();
   }
 

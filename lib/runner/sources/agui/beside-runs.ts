@@ -64,8 +64,9 @@ export class BesideRuns {
    *
    * @param about those that are open as far as is known
    * @param isDeaf whether no events are heard either, so that nothing will ever tell their ends
+   * @returns whether the server has answered
    */
-  async tasks(about: readonly string[], isDeaf: () => boolean): Promise<void> {
+  async tasks(about: readonly string[], isDeaf: () => boolean): Promise<boolean> {
     const { addresses, pass, log } = this.#options;
     void pass('out', { method: 'GET', path: pathOf(addresses.tasks), about });
     try {
@@ -76,8 +77,10 @@ export class BesideRuns {
       const isLost = !this.#hasTasks && isDeaf();
       const status = body === null ? 404 : answer.status;
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
+      return true;
     } catch (error) {
       log('debug', `the tasks of the server are not known: ${connectionMessage(error)}`);
+      return false;
     }
   }
 

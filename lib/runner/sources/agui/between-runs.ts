@@ -52,6 +52,7 @@ export class BetweenRuns {
   #wasEverOpen = false;
   /** When the last open stream broke, and whether reopening it has failed since. */
   #unheard: { since: number; hasFailed: boolean } | null = null;
+  #lastStatus: number | null = null;
 
   constructor(options: BetweenRunsOptions) {
     this.#options = options;
@@ -69,6 +70,11 @@ export class BetweenRuns {
   /** The server has no such stream. */
   get isMissing(): boolean {
     return this.#isMissing;
+  }
+
+  /** Of the newest answer that was no stream. */
+  get lastStatus(): number | null {
+    return this.#lastStatus;
   }
 
   /** Resolves once the signal has fired. @param isKnown the agent has been heard before, by a previous process */
@@ -112,6 +118,7 @@ export class BetweenRuns {
         if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
+        this.#lastStatus = null;
         this.#deafness = null;
         this.#wasEverOpen = true;
         onOpened(new URL(url).pathname, isOwn, this.#endUnheard());
@@ -138,6 +145,7 @@ export class BetweenRuns {
     const before = this.#deafness;
     const tried = addresses.events.map(({ url }) => shownUrl(url));
     this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
+    this.#lastStatus = status;
     if (this.#isMissing) {
       this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
     } else if (status === 401 || status === 403) {

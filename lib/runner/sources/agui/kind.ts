@@ -85,6 +85,7 @@ export const kind: RunnerKind = {
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
+      callers: { by: 'call', listensAt: url },
       endWithinMs,
       async open({ outbox, logger, record, workspaceNote }) {
         logger.redactor.learn(authorization);

@@ -9,11 +9,11 @@ import type { SpawnedProcess, SpawnRequest } from '@/lib/runner/wire/agent-proce
  * As much of the Agent SDK as is used here, said by ourselves: the package is installed by whoever wants it, so neither
  * its code nor its types may be needed to build or run the rest.
  *
- * @see `@anthropic-ai/claude-agent-sdk` 0.3.329
+ * @see `@anthropic-ai/claude-agent-sdk` 0.3.332
  */
 export const CLAUDE_SDK = '@anthropic-ai/claude-agent-sdk';
 /** The recordings were made with it, and the adapter was measured against it. */
-const CLAUDE_SDK_VERSION = '0.3.329';
+const CLAUDE_SDK_VERSION = '0.3.332';
 
 export interface ClaudeSdk {
   query(request: { prompt: AsyncIterable<UserMessage>; options: QueryOptions }): ClaudeQuery;

@@ -11,7 +11,7 @@ import { type HandedMessage, handed } from '@/lib/runner/host/messages-in-hand';
 import { QuietWait } from '@/lib/runner/host/quiet-wait';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
-import { type CallTool, callTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
+import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
 import { carrying } from './attached-content';
 import type { ClaudeMemory } from './claude-memory';
@@ -324,8 +324,7 @@ export class ClaudeSource implements Source {
   async #toolOptions() {
     const { toolServer } = this.#options;
     if (toolServer === undefined) return {};
-    const tools = this.#around.tools(this.#conversation.memory.sessionId);
-    const instance = await toolServer((name, input) => callTool(name, input, tools));
+    const instance = await toolServer(this.#around.callTool(this.#conversation.memory.sessionId));
     return {
       mcpServers: { [MCP_SERVER_NAME]: { type: 'sdk' as const, name: MCP_SERVER_NAME, instance } },
       allowedTools: TOOL_NAMES.map((name) => `mcp__${MCP_SERVER_NAME}__${name}`),

@@ -1,3 +1,4 @@
+import { answeredInput, answerText, QUESTION_TOOL } from '@/lib/adapters/claude/requests';
 import { remember } from '@/lib/adapters/remember';
 import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
 import { requestDigest } from '@/lib/protocol/request-digest';
@@ -25,8 +26,6 @@ export interface PendingRequest {
 interface Open extends PendingRequest {
   resolve: (decision: Decision) => void;
 }
-
-export const QUESTION_TOOL = 'AskUserQuestion';
 
 /** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
 const MAX_ANSWERED = 256;
@@ -126,7 +125,7 @@ const REFUSALS = {
 export function resultOf(decision: Decision, { input, context }: PendingRequest): PermissionResult {
   switch (decision.kind) {
     case 'question':
-      return { behavior: 'allow', updatedInput: { ...input, answers: answersOf(decision.said.answers, input) } };
+      return { behavior: 'allow', updatedInput: answeredInput(input, decision.said.answers) };
     case 'permission': {
       const { behavior, message, updatedInput, remember } = decision.said;
       if (behavior === 'deny') return { behavior, message: message || 'A person declined this.' };
@@ -142,7 +141,7 @@ export function resultOf(decision: Decision, { input, context }: PendingRequest)
 export function answerOf(decision: Decision): { behavior: 'allow' | 'deny'; message?: string; outcome?: string } {
   switch (decision.kind) {
     case 'question':
-      return { behavior: 'allow', message: Object.values(decision.said.answers).flat().join(', ') };
+      return { behavior: 'allow', message: answerText(decision.said.answers) };
     case 'permission': {
       const { behavior, message } = decision.said;
       return { behavior, ...(message === undefined ? {} : { message }) };
@@ -152,15 +151,4 @@ export function answerOf(decision: Decision): { behavior: 'allow' | 'deny'; mess
     case 'cancelled':
       return { behavior: 'deny', outcome: 'cancelled' };
   }
-}
-
-/** By the text of the question, several choices joined: what the tool reads. People may name the header instead. */
-function answersOf(said: Record<string, string | string[]>, input: Record<string, unknown>): Record<string, string> {
-  const questions = Array.isArray(input.questions) ? (input.questions as { question?: string; header?: string }[]) : [];
-  return Object.fromEntries(
-    Object.entries(said).map(([name, answer]) => {
-      const named = questions.find(({ question, header }) => question === name || header === name);
-      return [named?.question ?? name, Array.isArray(answer) ? answer.join(', ') : answer];
-    }),
-  );
 }

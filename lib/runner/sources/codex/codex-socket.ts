@@ -16,7 +16,7 @@ const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
  *
  * Failure: a frame that is no JSON is told and passed over; one that is too long ends the connection.
  *
- * @see `codex app-server --listen unix://`, @openai/codex 0.169.0
+ * @see `codex app-server --listen unix://`, @openai/codex 0.171.0
  */
 export function openSocket(path: string, listener: LinkListener): CodexLink {
   const socket = new WebSocket('ws://localhost/', {

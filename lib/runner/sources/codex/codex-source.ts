@@ -54,8 +54,6 @@ export interface OwnThread {
   params: object;
 }
 
-/** How long a server may be away before what it was doing counts as ended. */
-const AWAY_MS = 10_000;
 const CLOSE_WITHIN_MS = 5_000;
 const IN_TERMINAL = 'it runs in your own Codex: leave the thread there (/quit)';
 const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how they end.';
@@ -73,12 +71,22 @@ export class CodexSource implements Source {
   readonly refusals: NonNullable<Source['refusals']> = {};
   /** Its own only: the operator's are theirs. */
   readonly end?: Source['end'];
+  /** The operator's only: its own is its child. */
+  readonly reach?: Source['reach'];
   #memory: ThreadMemory | null = null;
   #link: CodexLink | null = null;
   #process: SessionFacts['process'];
   #provider: string | null = null;
   #trouble: string | null = null;
   #isPastSettled = false;
+  /** Why the operator's server is not connected to, once that was tried. */
+  #down: string | null = null;
+  #tried = () => {};
+  readonly #isTried = new Promise<void>((resolve) => {
+    this.#tried = resolve;
+  });
+  /** What it was doing is closed. */
+  #isToldGone = false;
   /** Why no other process would do better. */
   #fatal: string | null = null;
   #life: Promise<void> = Promise.resolve();
@@ -102,8 +110,13 @@ export class CodexSource implements Source {
       onTold: (events) => this.#told(events),
       onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.letGo(ids),
     });
-    if (options.own === null) this.refusals = { 'session.end': IN_TERMINAL };
-    else {
+    if (options.own === null) {
+      this.refusals = { 'session.end': IN_TERMINAL };
+      this.reach = async () => {
+        await this.#isTried;
+        return this.#down;
+      };
+    } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
       this.end = endOf(options.around);
     }
@@ -223,32 +236,33 @@ export class CodexSource implements Source {
   async #liveShared(): Promise<void> {
     const random = this.#options.random ?? Math.random;
     let failures = 0;
-    let downSince: number | null = null;
-    let isToldGone = false;
     for (;;) {
       const end = await this.#runOnce(async (connection) => {
-        [failures, downSince, isToldGone] = [0, null, false];
+        [failures, this.#down, this.#isToldGone] = [0, null, false];
         this.#trouble = null;
-        this.#observe(undefined);
+        this.#tried();
+        this.#around.changed();
         await this.#followAll(connection);
         return null;
       });
       if (this.#ending.signal.aborted) return;
       failures += 1;
-      downSince ??= this.#now();
-      const isGone = end.isServerGone || this.#now() - downSince >= AWAY_MS;
+      this.#down = end.reason;
+      this.#tried();
       const waitMs = retryMs('unavailable', failures, random());
-      if (isGone && !isToldGone) {
-        isToldGone = true;
-        await this.#settlePast(new Set());
-        await this.#feed.ended({ reason: end.reason, goesOn: `It goes on here once Codex runs again. ${MAY_RUN_ON}` });
-        this.#process = { state: 'exited', pid: null, exitCode: null };
-      }
+      if (end.isServerGone) await this.lost(end.reason);
       this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;
       if (failures === 1) this.#around.log('warn', `${end.reason}; it is tried again until it works`);
       this.#around.changed();
       await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
+  }
+
+  async lost(reason: string): Promise<void> {
+    if (this.#isToldGone) return;
+    this.#isToldGone = true;
+    await this.#settlePast(new Set());
+    await this.#feed.ended({ reason, goesOn: `It goes on here once Codex runs again. ${MAY_RUN_ON}` });
   }
 
   /** One connection, from its beginning to its end. @param up once it answers; returns why it is of no use, or null */

@@ -106,6 +106,7 @@ export const kind: RunnerKind = {
         return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
+      callers: { by: 'call', client: /^codex/i, ...(isShared ? { listensAt: socket } : {}) },
       endWithinMs: isShared ? 0 : endWithinMs,
       async open({ agentId, outbox, logger, record, workspaceNote }) {
         const verb = isShared && (await isThere(socket)) ? 'follows' : 'waits for';

@@ -1,13 +1,17 @@
-import { type Fields, textOf } from '@/lib/protocol/fields';
+import { answeredInput, answerText, PLAN_TOOL } from '@/lib/adapters/claude/requests';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
 import type { CommandOf } from '@/lib/runner/host/source';
 
 /**
- * Permissions that a terminal asks for and that may be answered in the dashboard as well, as long as the hook that told
- * of them waits. The terminal shows its question all the while; whoever answers first has answered.
+ * Permissions, questions and plans of a terminal that can be answered in the dashboard as well, while the hook that
+ * reported them waits. That hook is PermissionRequest: the terminal shows its dialog beside it, and the first answer
+ * counts. A PreToolUse hook that waits would keep the dialog from being shown.
  *
  * Ordering: a hook names the tool and its input; which request that is, is known once the transcript has the call.
  * Failure: a hook that has waited long enough, or is gone, gets no answer, and its request is one for the terminal only.
+ *
+ * @see measured in a terminal with CLI 2.1.332
  */
 export interface HeldPermissionsOptions {
   /** Something is held, or nothing any more. */
@@ -81,7 +85,8 @@ export class HeldPermissions {
     if (held === undefined || requestId === null) return;
     held.requestId = requestId;
     const give = (answer: HeldAnswer) => this.#give(held, requestId, answer);
-    this.#requests.hold({ sessionId, requestId, kind: 'permission', tool: held.tool, input, give });
+    const kind = value.kind === 'question' ? 'question' : 'permission';
+    this.#requests.hold({ sessionId, requestId, kind, tool: held.tool, input, give });
   }
 
   /** It was answered in the terminal, or is not asked any more. */
@@ -102,15 +107,11 @@ export class HeldPermissions {
   }
 
   #give(held: Held, requestId: string, answer: HeldAnswer): string | null {
-    if (answer.kind !== 'permission' || !this.#held.has(held)) return 'the agent does not wait for this any more';
-    const { isAllowed, isLasting, message } = answer;
+    if (answer.kind === 'option' || !this.#held.has(held)) return 'the agent does not wait for this any more';
+    const decision = decisionOf(held, answer);
+    const message = answer.kind === 'question' ? answerText(answer.answers) : answer.message;
     const said = message === undefined ? {} : { message };
-    const behavior = isAllowed ? 'allow' : 'deny';
-    const lasting = isLasting && held.suggestions.length > 0 ? { updatedPermissions: held.suggestions } : {};
-    const decision = isAllowed
-      ? { behavior, ...lasting }
-      : { behavior, message: message?.trim() ? message : 'A person declined this.' };
-    this.#options.onAnswered(held.sessionId, requestId, { behavior, ...said });
+    this.#options.onAnswered(held.sessionId, requestId, { behavior: decision.behavior, ...said });
     this.#end(held, JSON.stringify({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision } }));
     return null;
   }
@@ -127,6 +128,21 @@ export class HeldPermissions {
     held.print(output);
     this.#options.onChange();
   }
+}
+
+/** @see PermissionRequest's `decision`, CLI 2.1.332 */
+function decisionOf(
+  { tool, input, suggestions }: Held,
+  answer: Exclude<HeldAnswer, { kind: 'option' }>,
+): Fields & { behavior: 'allow' | 'deny' } {
+  const asked = fieldsOf(JSON.parse(input));
+  if (answer.kind === 'question') return { behavior: 'allow', updatedInput: answeredInput(asked, answer.answers) };
+  const { isAllowed, isLasting, message } = answer;
+  if (!isAllowed) return { behavior: 'deny', message: message?.trim() ? message : 'A person declined this.' };
+  const lasting = isLasting && suggestions.length > 0 ? { updatedPermissions: suggestions } : {};
+  // The terminal ignores a plan's approval without an input. For other tools, an input makes it apply the "ask" rules of
+  // its settings again, and ask anew.
+  return { behavior: 'allow', ...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting };
 }
 
 function jsonOf(input: unknown): string {

@@ -1,4 +1,5 @@
 import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
+import { toolTitle } from '@/lib/adapters/claude/requests';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { HookCall } from '@/lib/runner/control-port/routes';
 import type { OwedReply } from '@/lib/runner/host/owed-replies';
@@ -78,11 +79,9 @@ function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permi
   const tool = textOf(input.tool_name);
   if (tool === null) return undefined;
   const toolInput = fieldsOf(input.tool_input);
-  // Claude Code takes a decision from a hook, but not what was chosen.
-  const waitsMs = tool === 'AskUserQuestion' || mirror.isLeft ? null : withinMs;
-  // Once told, a title stays: where the request can be answered at first, it says nothing of that.
-  const what = tool === 'AskUserQuestion' ? 'A question' : `Use ${tool}`;
-  const title = waitsMs === null ? `${what}: answer it in the terminal` : what;
+  const waitsMs = mirror.isLeft ? null : withinMs;
+  // A title is reported once: one that can be answered here at first does not name the terminal.
+  const title = waitsMs === null ? `${toolTitle(tool)}: answer it in the terminal` : undefined;
   const expiresAt = waitsMs === null ? undefined : Date.now() + waitsMs;
   const output =
     waitsMs === null
@@ -100,6 +99,8 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
+  const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
+  const runs = tasks?.flatMap((task) => textOf(fieldsOf(task).id) ?? []);
   const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
@@ -114,7 +115,7 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   const offer = options.offer(mirror);
   const decision = stopDecision(replies, input.stop_hook_active === true, offer);
   if (decision === null) {
-    mirror.stopped(null, text, claim);
+    mirror.stopped(null, text, claim, runs);
     return undefined;
   }
   if (offer !== null) mirror.offeredToListen(true);

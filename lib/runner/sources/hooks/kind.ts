@@ -22,9 +22,9 @@ A message from the dashboard reaches the agent when its running turn ends. An id
 listens, by a command that it runs in the background: it is told of that once, as it comes to rest, and again after a
 message was refused for want of it. That costs one more call of the model; --no-offer leaves it out. More on the command:
   ${interludeCommand(['wait', '--help'])}
-Permissions can be answered in the dashboard where the hooks were installed with --permissions. Questions and interrupts
-stay in the terminal. When a session ends, the log says how many of its tool calls only gathered (signal context_ratio);
-INTERLUDE_CONTEXT_RATIO=off leaves that out.
+Permissions, questions and plans can be answered in the dashboard where the hooks were installed with --permissions.
+Interrupts stay in the terminal. When a session ends, the log says how many of its tool calls only gathered (signal
+context_ratio); INTERLUDE_CONTEXT_RATIO=off leaves that out.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -40,9 +40,11 @@ export const kind: RunnerKind = {
     subagents: true,
     permissions: {
       partly:
-        'Permissions can be answered here where the hooks were installed with --permissions, else in the terminal.',
+        'Permissions and plans can be answered here where the hooks were installed with --permissions, else in the terminal.',
     },
-    questions: { no: 'Questions are shown here and answered in the terminal.' },
+    questions: {
+      partly: 'Questions can be answered here where the hooks were installed with --permissions, else in the terminal.',
+    },
     messages: {
       partly: 'A message reaches a terminal when its running turn ends; an idle one takes it while its agent listens.',
     },
@@ -70,6 +72,7 @@ export const kind: RunnerKind = {
       agentId: `terminals@${hostname().split('.')[0]}`,
       isAlone: true,
       controlFile: () => controlFile,
+      callers: { by: 'process', client: /^claude/i },
       endWithinMs: 0,
       async open({ agentId, logger }) {
         const other = await readControlFile(controlFile);

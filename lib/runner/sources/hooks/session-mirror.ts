@@ -9,7 +9,7 @@ import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
-import { birthOf, type TerminalProcess } from './terminal-process';
+import { birthOf, bornAt, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
 import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
@@ -62,6 +62,8 @@ export class SessionMirror {
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
+  /** Since when another process serves the session, until what its predecessor had open is closed. Epoch milliseconds. */
+  #replacedAt: number | null = null;
   readonly #messages: MessagesUnderway;
   /** Of open requests: what they were told with. */
   readonly #requests = new Map<string, Fields>();
@@ -154,8 +156,9 @@ export class SessionMirror {
 
   /** A hook of this session ran. */
   heard(pid: number | null, file: string | null): void {
-    if (pid !== null && pid !== this.#state.process?.pid) this.#state.process = { pid, birth: null };
-    if (pid !== null) this.#do(() => this.#isOf(pid));
+    const known = this.#state.process;
+    if (pid !== null && pid !== known?.pid) this.#state.process = { pid, birth: null };
+    if (pid !== null) this.#do(() => this.#isOf(pid, known));
     if (file !== null && file !== this.#state.file) {
       this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
       this.#state.file = file;
@@ -167,16 +170,26 @@ export class SessionMirror {
     this.#isInteractive = entrypoint === CLI;
   }
 
-  /** Looked up while the hook waits, so the process is still there. The same pid may by now be another process. */
-  async #isOf(pid: number): Promise<void> {
+  /**
+   * Looked up while the hook waits, so the process is still there. The same pid may by now be another process.
+   *
+   * @param before the process of the hooks before, if any
+   */
+  async #isOf(pid: number, before: TerminalProcess | null): Promise<void> {
     const birth = await birthOf(pid);
     const { process } = this.#state;
     if (process?.pid !== pid || process.birth === birth) return;
     this.#state.process = { pid, birth };
+    const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
+    // A process that is new here owns nothing that was written before it was born.
+    if (!isSame) this.#replacedAt = Math.max(this.#replacedAt ?? 0, bornAt(birth) ?? 0);
     this.#tell([], true);
   }
 
-  /** Begun, or resumed. A hook that is heard behind later ones changes nothing they said. */
+  /**
+   * Begun, or resumed, by a process that owns nothing that is open. A hook that is heard behind later ones changes
+   * nothing they said.
+   */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null && this.#ending.ranAt > at) return;
@@ -184,6 +197,7 @@ export class SessionMirror {
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
     this.#do(() => {
+      this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
       this.#adapter.stops.clearBefore(at);
       this.#state.ending = null;
       this.#state.ended = false;
@@ -211,13 +225,20 @@ export class SessionMirror {
    * said last: the hook comes before.
    *
    * @param text what the agent said last, by the hook's word
+   * @param runs ids of the background work that goes on, by the hook's word
    */
-  stopped(failure: string | null = null, text: string | null = null, claim?: HookClaim): void {
+  stopped(
+    failure: string | null = null,
+    text: string | null = null,
+    claim?: HookClaim,
+    runs?: readonly string[],
+  ): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
     this.#report.heard('idle', moment.at, heardAt);
     this.#messages.offers.withdraw(moment);
     this.#do(() => {
       this.#adapter.announced({ ...moment, heardAt, text, failure });
+      if (runs !== undefined) this.#adapter.listed(runs, moment.at);
       this.#tell([], true);
     });
   }
@@ -316,6 +337,8 @@ export class SessionMirror {
   async #step(): Promise<void> {
     await this.#files.readOn();
     const now = this.#now();
+    this.#replace(now);
+    this.#tell(this.#adapter.unlisted(now));
     const still = this.#stillness(now);
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
     const isOver = isLeftForGood(still);
@@ -353,6 +376,14 @@ export class SessionMirror {
     }
   }
 
+  /** Closes what an earlier process had open, once its lines have been read. */
+  #replace(now: number): void {
+    if (this.#replacedAt === null) return;
+    const at = this.#replacedAt;
+    this.#replacedAt = null;
+    this.#tell(this.#adapter.replaced(at, now), true);
+  }
+
   #stillness(now: number): Stillness {
     const { own } = this.#adapter.stops;
     const saidNone = own !== null && own.text === null;
@@ -375,7 +406,12 @@ export class SessionMirror {
       if (entrypoint !== null) this.startedAs(entrypoint);
       const feedback = this.#isRecalling ? null : stopFeedbackIn(fields);
       if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
-      const events = this.#adapter.read(fields, key, this.#now());
+      const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
+      // The first line of the new process: what came before it is the old one's.
+      const replaced = this.#replacedAt !== null && madeAt >= this.#replacedAt ? this.#replacedAt : null;
+      if (replaced !== null) this.#replacedAt = null;
+      const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
+      const events = [...ended, ...this.#adapter.read(fields, key, this.#now())];
       // By now the turn is open in which the agent hears of it.
       this.#handOver(this.#messages.waited.read(fields));
       return events;
@@ -434,6 +470,7 @@ export class SessionMirror {
     } finally {
       this.#isRecalling = false;
     }
+    if (was.began > 0) this.#adapter.replaced(was.began, now);
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
 import { promisify } from 'node:util';
 
 /**
@@ -35,6 +36,21 @@ export async function birthOf(pid: number): Promise<string | null> {
   } catch {
     return null;
   }
+}
+
+/** Ticks per second of `starttime` in /proc: USER_HZ, which Linux keeps at 100 for programs. */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * @param birth as `birthOf` gave it on this machine, since it was started last
+ * @returns epoch milliseconds, early rather than late; null where the system does not say
+ */
+export function bornAt(birth: string | null): number | null {
+  if (birth === null || birth === 'dead') return null;
+  if (process.platform !== 'linux') return Date.parse(birth) || null;
+  const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
+  if (!Number.isFinite(ticks)) return null;
+  return Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - 1_000;
 }
 
 export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {

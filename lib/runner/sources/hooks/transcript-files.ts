@@ -3,6 +3,7 @@ import { remember } from '@/lib/adapters/remember';
 import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
+import { recordsIn } from './records-in';
 import { readOn, type TailPlace, type TailRead } from './tail-file';
 
 /** How far a session's files have been told: the part of a mirror's state that is theirs. */
@@ -103,20 +104,22 @@ export class TranscriptFiles {
 
   #take(lines: readonly { text: string }[]): void {
     if (lines.length === 0) return;
-    this.#options.onLines(lines.flatMap(({ text }) => this.#lineOf(text) ?? []));
+    this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(text)));
   }
 
-  /** @returns null for what is no line, or was here before */
-  #lineOf(text: string): TranscriptLine | null {
-    if (text.trim() === '') return null;
-    let fields: Record<string, unknown>;
-    try {
-      fields = fieldsOf(JSON.parse(text));
-    } catch {
-      this.#options.log('warn', `a line of ${this.#read.file} is not JSON and is left out`);
-      return null;
-    }
-    const key = lineKey(fields, text);
+  /** Every record of a physical line that was not here before, with a line in place of what can't be read. */
+  #linesOf(text: string): TranscriptLine[] {
+    return recordsIn(text).flatMap(({ fields, source }) => {
+      if (fields !== null) return this.#lineOf(fields, lineKey(fields, source)) ?? [];
+      this.#options.log('warn', `${source.length} characters of ${this.#read.file} can't be read`);
+      const reason = `${source.length.toLocaleString('en')} characters of the transcript can’t be read.`;
+      // Named after its place as well: damage may look the same twice.
+      return this.#lineOf({ type: 'unreadable', reason }, lineKey(null, `${this.#read.last}\n${source}`)) ?? [];
+    });
+  }
+
+  /** @returns null for what was here before */
+  #lineOf(fields: Record<string, unknown>, key: string): TranscriptLine | null {
     if (this.#seen.has(key)) return null;
     remember(this.#seen, key, true, this.#mostKeys);
     // The id of what was typed while a turn ran is that of its place in the queue.

@@ -3,6 +3,7 @@ import type { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
+import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
 import type { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { Carried } from './carried';
 import { CatchUp } from './catch-up';
@@ -14,8 +15,8 @@ import { type Answer, inDirectory, type OpencodeServer, refusalIn } from './open
  *
  * Ordering: what was missed is read before the first event of a new stream; the events of a session that is not known
  * yet wait until its beginnings are read.
- * Failure: a stream that breaks is opened again for ever. If nobody is behind the address for a while, the server's
- * process has ended: what was under way is closed, and goes on as another turn if it turns out to go on.
+ * Failure: a stream that breaks is opened again for ever. If the address does not answer for a while, what was under way
+ * is closed (`lost`), and goes on as another turn if it turns out to go on.
  */
 export interface FollowingOptions {
   server: OpencodeServer;
@@ -29,16 +30,11 @@ export interface FollowingOptions {
   session: string | null;
   signal: AbortSignal;
   now: () => number;
-  /** How long nobody is behind its address until the server counts as gone. */
-  goneAfterMs?: number;
 }
 
 /** Heartbeats come every 10 s. */
 const SILENT_MS = 35_000;
 const LONGEST_WAIT_MS = 10_000;
-const GONE_AFTER_MS = 15_000;
-/** Nobody is behind the address; that one answers slowly, or not at all, is something else. */
-const CLOSED = /^(ECONNREFUSED|ECONNRESET|UND_ERR_SOCKET)$/;
 const LIST = '/experimental/session?limit=20000&archived=true';
 
 export class Following {
@@ -50,8 +46,7 @@ export class Following {
   #isReady = false;
   #version: string | null = null;
   #trouble: string | null = null;
-  #closedSince: number | null = null;
-  #isGone = false;
+  #lastStatus: number | null = null;
 
   constructor(options: FollowingOptions) {
     this.#options = options;
@@ -73,9 +68,12 @@ export class Following {
     return this.#isReady;
   }
 
-  /** The server's process has ended, and nothing has taken its place. */
-  get isGone(): boolean {
-    return this.#isGone;
+  reach(): Promise<string | null> {
+    return noAnswerAt(this.#options.shownUrl, this.#lastStatus);
+  }
+
+  async lost(reason: string): Promise<void> {
+    await this.#options.feed.ended({ reason, goesOn: 'It is followed again when it is back.' });
   }
 
   /** Resolves when the signal fires. */
@@ -182,8 +180,7 @@ export class Following {
     await this.#catchUp.read(roots);
     await this.#catchUp.readStates(roots);
     this.#trouble = null;
-    this.#closedSince = null;
-    this.#isGone = false;
+    this.#lastStatus = null;
     this.#isReady = true;
     for (const done of [...this.#waiting]) done();
     around.changed();
@@ -202,7 +199,7 @@ export class Following {
   }
 
   #broken({ reason, status, failures, againInMs }: BrokenStream): void {
-    const { around, feed, shownUrl, now, goneAfterMs = GONE_AFTER_MS } = this.#options;
+    const { around, shownUrl } = this.#options;
     this.#isReady = false;
     const trouble =
       status === 401
@@ -210,11 +207,7 @@ export class Following {
         : `no connection to OpenCode at ${shownUrl} (${reason}); it is tried again`;
     if (trouble !== this.#trouble || failures % 30 === 0) around.log('warn', `${trouble} in ${againInMs} ms`);
     this.#trouble = trouble;
-    this.#closedSince = CLOSED.test(reason) ? (this.#closedSince ?? now()) : null;
-    if (this.#closedSince !== null && now() - this.#closedSince >= goneAfterMs && !this.#isGone) {
-      this.#isGone = true;
-      void feed.ended({ reason: 'OpenCode does not run any more', goesOn: 'It is followed again when it is back.' });
-    }
+    this.#lastStatus = status;
     around.changed();
   }
 

@@ -82,6 +82,7 @@ export const kind: RunnerKind = {
       meanwhile: 'OpenCode goes on',
       agentId: agentIdOf(shownUrl),
       controlFile: (agentId) => controlPath(dataDir, agentId),
+      callers: { by: 'call', listensAt: shownUrl, client: /^opencode/i },
       endWithinMs: 0,
       async open({ agentId, logger, record, workspaceNote }) {
         if (address.password !== null) logger.redactor.learn(address.password);

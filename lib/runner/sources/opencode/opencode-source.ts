@@ -90,11 +90,10 @@ export class OpencodeSource implements Source {
   }
 
   get sessions(): SessionFacts[] {
-    const { version, trouble, isConnected, isGone, carried } = this.#following;
+    const { version, trouble, isConnected, carried } = this.#following;
     const provider = version === null ? null : `OpenCode ${version}`;
-    // While the connection is broken for another reason, nobody knows.
-    const state = isGone ? 'exited' : isConnected ? 'running' : null;
-    const process = state === null ? {} : { process: { state, pid: null, exitCode: null } as const };
+    // While the connection is broken, nobody knows.
+    const process = isConnected ? { process: { state: 'running', pid: null, exitCode: null } as const } : {};
     return [...carried.sessionIds].map(([root, sessionId]) => {
       const cwd = carried.directoryOf(root);
       return {
@@ -112,6 +111,14 @@ export class OpencodeSource implements Source {
   async start(): Promise<void> {
     for (const sessionId of this.#following.carried.sessionIds.values()) await this.#messagesOf(sessionId);
     this.#life = this.#following.run();
+  }
+
+  reach(): Promise<string | null> {
+    return this.#following.reach();
+  }
+
+  lost(reason: string): Promise<void> {
+    return this.#following.lost(reason);
   }
 
   async close(): Promise<void> {

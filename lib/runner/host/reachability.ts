@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+/**
+ * Liveness of an agent that the runner did not start: asks its source every few seconds whether the agent's address
+ * answers, and counts it as unreachable once it has not for `limitMs`.
+ *
+ * Ordering: one question at a time; `onLost` and `onBack` alternate, each finished before the next question.
+ * Failure: a shorter outage calls nothing. The outage a previous process ended in is continued: `before` is what it
+ * stored, so a restart of the runner neither hides the outage nor reports it twice.
+ */
+export interface ReachabilityOptions {
+  /** Why the address does not answer, as part of a sentence; null if it does, however slowly. */
+  ask: () => Promise<string | null>;
+  onLost: (outage: Outage) => Promise<void>;
+  onBack: (outage: Outage) => Promise<void>;
+  /** For the terminal, in a line: no answer at the start, an agent lost, an agent back. */
+  say: (line: string) => void;
+  before?: Outage | null;
+  now?: () => number;
+  everyMs?: number;
+  limitMs?: number;
+}
+
+export interface Outage {
+  /** When it was first asked in vain, epoch milliseconds. */
+  since: number;
+  reason: string;
+}
+
+const EVERY_MS = 5_000;
+/** With EVERY_MS and the wait for a connection, an agent counts as unreachable within 30 s of its death. */
+const LIMIT_MS = 18_000;
+/** After the machine has slept, a single attempt says nothing. */
+const LEAST_ATTEMPTS = 3;
+
+export class Reachability {
+  readonly #options: ReachabilityOptions;
+  readonly #now: () => number;
+  readonly #stopping = new AbortController();
+  #failing: { since: number; attempts: number } | null = null;
+  #outage: Outage | null;
+  #isSaid = false;
+  #hasAnswered = false;
+  /** What is being told of an answer; a question that nobody waits for any more is left alone. */
+  #telling: Promise<void> = Promise.resolve();
+
+  constructor(options: ReachabilityOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#outage = options.before ?? null;
+  }
+
+  /** Null while the agent counts as reachable. */
+  get outage(): Outage | null {
+    return this.#outage;
+  }
+
+  start(): void {
+    void this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#telling;
+  }
+
+  /** Asks once. */
+  async look(): Promise<void> {
+    const { ask, onLost, onBack, say, limitMs = LIMIT_MS } = this.#options;
+    const askedAt = this.#now();
+    const reason = await ask();
+    if (this.#stopping.signal.aborted) return;
+    const outage = this.#outage;
+    if (reason === null) {
+      this.#failing = null;
+      this.#outage = null;
+      this.#hasAnswered = true;
+      if (this.#isSaid) say('the agent answers again');
+      this.#isSaid = false;
+      if (outage !== null) await this.#tell(onBack(outage));
+      return;
+    }
+    const { since, attempts } = this.#failing ?? { since: askedAt, attempts: 0 };
+    this.#failing = { since, attempts: attempts + 1 };
+    const isLost = attempts + 1 >= LEAST_ATTEMPTS && this.#now() - since >= limitMs;
+    if (!this.#isSaid && (isLost || !this.#hasAnswered)) {
+      this.#isSaid = true;
+      say(`${reason}; it is tried again by itself`);
+    }
+    if (!isLost || outage !== null) return;
+    this.#outage = { since, reason };
+    await this.#tell(onLost(this.#outage));
+  }
+
+  async #tell(telling: Promise<void>): Promise<void> {
+    this.#telling = telling;
+    await telling;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.look();
+      await pause(this.#options.everyMs ?? EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process';
+import { expect, onTestFinished, test } from 'vitest';
+import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
+import { ControlPort } from '@/lib/runner/control-port/control-port';
+import type { ToolCaller, ToolOwner } from '@/lib/runner/control-port/routes';
+import { LevelSwitch } from '@/lib/runner/logger/level-switch';
+import { doorsIn, forwardingTo } from '@/lib/runner/mcp/forward-call';
+import { tempDir } from '../support/temp-dir';
+
+/** `interlude mcp` before several runners of one data folder: each is asked, and one is called. */
+
+const REPORT = { state: 'idle', summary: 'I wait.' };
+const MADE = { client: 'codex-mcp-client', ids: ['call-1'] };
+
+/** Runners that answer as these say, by their agents' names. */
+async function runners(owners: Record<string, ToolOwner['at'] | { at: number; refusal: string }>) {
+  const dataDir = await tempDir();
+  const reported: string[] = [];
+  const asked: ToolCaller[] = [];
+  for (const [name, answer] of Object.entries(owners)) {
+    const tools = { report: async () => void reported.push(name), owed: () => [], reply: async () => null };
+    const owner: ToolOwner =
+      answer === null
+        ? { at: null, refusal: 'not followed' }
+        : typeof answer === 'number'
+          ? { at: answer, tools }
+          : answer;
+    const port = await ControlPort.open({
+      file: controlPath(dataDir, name),
+      handlers: {
+        obligations: () => [],
+        hookFatal: () => undefined,
+        logLevel: new LevelSwitch(undefined),
+        toolOwner: async (caller) => {
+          asked.push(caller);
+          return owner;
+        },
+      },
+    });
+    onTestFinished(() => port.close());
+  }
+  const callTool = forwardingTo(() => doorsIn(dataDir), [10, 20, 30]);
+  return { dataDir, reported, asked, report: () => callTool('report_status', REPORT, MADE) };
+}
+
+test('a call goes to the runner whose agent is nearest above it, with its evidence', async () => {
+  const { report, reported, asked } = await runners({ outer: 2, inner: 1, other: null });
+  expect(await report()).toEqual({ text: 'Reported: idle.', isError: false });
+  expect(reported).toEqual(['inner']);
+  expect(asked[0]).toEqual({
+    ...{ tool: 'report_status', input: REPORT, pids: [10, 20, 30], ticketOf: null },
+    ...MADE,
+  });
+});
+
+test('a call that the nearest runner refuses is not given to one further off', async () => {
+  const { report, reported } = await runners({ outer: 2, inner: { at: 1, refusal: 'no session makes this call' } });
+  expect(await report()).toEqual({ text: 'Interlude refused: no session makes this call', isError: true });
+  expect(reported).toEqual([]);
+});
+
+test('one of two runners of the same agent has the call if only its session makes it; if both do, none has', async () => {
+  const one = await runners({ a: 1, b: { at: 1, refusal: 'no session makes this call' } });
+  expect(await one.report()).toMatchObject({ isError: false });
+  expect(one.reported).toEqual(['a']);
+  const both = await runners({ a: 1, b: 1 });
+  expect(await both.report()).toMatchObject({
+    text: expect.stringContaining('more than one runner follows this agent'),
+    isError: true,
+  });
+  expect(both.reported).toEqual([]);
+});
+
+test('an agent that no runner follows is told so, and what a dead runner left is not asked', async () => {
+  const { report, dataDir } = await runners({ a: null, b: null });
+  const gone = spawnSync(process.execPath, ['-e', '']).pid;
+  await writeControlFile(controlPath(dataDir, 'gone'), { url: 'http://127.0.0.1:9', secret: 'x', pid: gone });
+  expect(await doorsIn(dataDir)).toHaveLength(2);
+  expect(await report()).toEqual({ text: 'Interlude refused: not followed', isError: true });
+  const nobody = await (await runners({})).report();
+  expect(nobody).toMatchObject({ text: expect.stringContaining('not running'), isError: true });
+});

@@ -1,0 +1,242 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { wholeSight } from '@/lib/access/sight';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { SessionState } from '@/lib/protocol/agent-state';
+import type { Task, Turn } from '@/lib/protocol/read-models';
+import { readSession } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { play } from '@/lib/runner/replay/player';
+import { readRecording } from '@/lib/runner/replay/recording';
+import { HeldPermissions } from '@/lib/runner/sources/hooks/held-permissions';
+import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
+import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
+import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
+import { type InProcessTarget, ingest, inProcessTarget } from './ingest-target';
+import { tempDir } from './temp-dir';
+
+const FOLDER = fileURLToPath(new URL('../fixtures/cases/', import.meta.url));
+const SESSION = 's1';
+
+/** What a case of `tests/fixtures/cases` must come to. Fields that are left out may be anything. */
+export interface Expected {
+  state?: SessionState;
+  whileRunning?: SessionState;
+  turns?: { kind: Turn['kind']; state?: Turn['state']; trigger?: string; taskIds?: string[]; texts?: string[] }[];
+  tasks?: { id: string; status: Task['status'] }[];
+  /** Texts of which exactly one item has each. */
+  once?: string[];
+  /** Tool calls that run at the end. */
+  running?: number;
+  /** Matches a notice. */
+  notice?: string;
+  /** Records that are parked. */
+  parked?: number;
+}
+
+export interface Played {
+  turns: Turn[];
+  tasks: Task[];
+  state: SessionState | null;
+  /** The states at each `look`. */
+  seen: (SessionState | null)[];
+}
+
+/** A step of a terminal: a hook's call, a line of the transcript, or time that goes by. */
+interface Step {
+  wait?: number;
+  newProcess?: true;
+  look?: true;
+  hook?: string;
+  input?: Record<string, unknown>;
+  line?: object;
+  raw?: (string | object)[];
+  sub?: string;
+  subLine?: object;
+}
+
+export function expectedOf(name: string): Expected {
+  return JSON.parse(readFileSync(join(FOLDER, name, 'expect.json'), 'utf8'));
+}
+
+/** Plays a case in this process: hooks and transcript, a recording, or events that a producer sends. */
+export async function playCase(name: string): Promise<Played> {
+  const clock = { now: Date.parse('2026-11-28T12:00:00Z') };
+  const target = await inProcessTarget(() => clock.now);
+  try {
+    const sink = new Sink(target, clock);
+    const file = (part: string) => join(FOLDER, name, part);
+    const seen = existsSync(file('steps.jsonl')) ? await playSteps(file('steps.jsonl'), sink, clock) : [];
+    if (existsSync(file('recording.jsonl'))) await playRecording(file('recording.jsonl'), sink);
+    if (existsSync(file('events.json')))
+      for (const event of JSON.parse(readFileSync(file('events.json'), 'utf8')) as AgUiEvent[])
+        await sink.take([{ event, occurredAt: clock.now++ }]);
+    return { ...(await sink.read()), seen };
+  } finally {
+    await target.close();
+  }
+}
+
+/** Where the events of the one session go, in the order in which they come. */
+class Sink {
+  readonly #target: InProcessTarget;
+  readonly #clock: { now: number };
+  #seq = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(target: InProcessTarget, clock: { now: number }) {
+    this.#target = target;
+    this.#clock = clock;
+  }
+
+  take(events: readonly { event: AgUiEvent; occurredAt: number }[]): Promise<unknown> {
+    const records = events.map((one) => ({
+      ...{ seq: ++this.#seq, kind: 'event', agentId: 'a1', sessionId: SESSION },
+      ...one,
+    }));
+    if (records.length > 0) this.#last = this.#last.then(() => ingest(this.#target, records));
+    return this.#last;
+  }
+
+  async read(): Promise<Omit<Played, 'seen'>> {
+    await this.#last;
+    const sight = wholeSight(this.#target.database);
+    const page = await readTranscript(sight, SESSION, { before: null, limit: 200 });
+    const tasks = await readTasks(sight, SESSION);
+    return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [], state: await this.state() };
+  }
+
+  async state(): Promise<SessionState | null> {
+    await this.#last;
+    const detail = await readSession(wholeSight(this.#target.database), SESSION);
+    return detail?.session.state ?? null;
+  }
+
+  get now(): number {
+    return this.#clock.now;
+  }
+}
+
+async function playRecording(file: string, sink: Sink): Promise<void> {
+  await play({
+    recording: await readRecording(file),
+    sessionId: SESSION,
+    fromLine: 0,
+    speed: Number.POSITIVE_INFINITY,
+    signal: new AbortController().signal,
+    emit: async (events) => void (await sink.take(events)),
+  });
+}
+
+/** Time that a terminal is watched after its last step. */
+const AFTER_MS = 15_000;
+
+async function playSteps(file: string, sink: Sink, clock: { now: number }): Promise<(SessionState | null)[]> {
+  const home = await tempDir();
+  const transcript = join(home, `${SESSION}.jsonl`);
+  writeFileSync(transcript, '');
+  const seen: (SessionState | null)[] = [];
+  const { signal } = new AbortController();
+  let pid = 2_147_483_000;
+  let count = 0;
+  const mirror: SessionMirror = new SessionMirror({
+    ...{ sessionId: SESSION, file: transcript, state: null, now: () => clock.now },
+    emit: async (outputs) => void (await sink.take(outputs)),
+    onHandedOver: () => undefined,
+    onTurnEnded: () => undefined,
+    log: () => undefined,
+  });
+  const permissions = new HeldPermissions({ onChange() {}, onAnswered() {}, onLetGo() {} });
+  const around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 200) {
+      clock.now += Math.min(left, 200);
+      await mirror.step();
+    }
+  };
+  // The same id and time as a whole line of the CLI would have.
+  const stamped = (line: object) =>
+    JSON.stringify({ timestamp: new Date(clock.now).toISOString(), sessionId: SESSION, uuid: `u${++count}`, ...line });
+  const steps = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  for (const step of steps.map((line) => JSON.parse(line) as Step)) {
+    if (step.wait !== undefined) await pass(step.wait);
+    if (step.newProcess) {
+      pid += 1;
+      await pass(400);
+    }
+    if (step.look) seen.push(await sink.state());
+    if (step.hook !== undefined) {
+      const input = { session_id: SESSION, transcript_path: transcript, hook_event_name: step.hook, ...step.input };
+      const call = { event: step.hook, input, pid, at: clock.now, from: 'cli', withinMs: null, signal };
+      void routeHook(call, { mirror: () => mirror, ...around });
+      await mirror.step();
+    }
+    if (step.line !== undefined) appendFileSync(transcript, `${stamped(step.line)}\n`);
+    if (step.raw !== undefined) {
+      const parts = step.raw.map((part) => (typeof part === 'string' ? part : stamped(part)));
+      appendFileSync(transcript, `${parts.join('')}\n`);
+    }
+    if (step.sub !== undefined) {
+      const own = join(dirname(transcript), basename(transcript, '.jsonl'), 'subagents', `agent-${step.sub}.jsonl`);
+      mkdirSync(dirname(own), { recursive: true });
+      appendFileSync(own, `${stamped({ ...step.subLine, agentId: step.sub, isSidechain: true })}\n`);
+    }
+    await pass(20);
+  }
+  await pass(AFTER_MS);
+  return seen;
+}
+
+/** Everything in which what was played differs from what it must come to, a line each. */
+export function differences({ turns, tasks, state, seen }: Played, expected: Expected): string[] {
+  const own = turns.filter(({ kind }) => kind !== 'none');
+  const items = turns.flatMap((turn) => turn.items);
+  const found: string[] = [];
+  const same = (what: string, actual: unknown, wanted: unknown) => {
+    if (wanted !== undefined && JSON.stringify(actual) !== JSON.stringify(wanted))
+      found.push(`${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(wanted)}`);
+  };
+  same('state', state, expected.state);
+  same('state while running', seen[0], expected.whileRunning);
+  same(
+    'turns',
+    own.map(({ kind }) => kind),
+    expected.turns?.map(({ kind }) => kind),
+  );
+  for (const [at, wanted] of (expected.turns ?? []).entries()) {
+    const turn = own[at];
+    same(`turn ${at + 1}: state`, turn?.state, wanted.state);
+    same(`turn ${at + 1}: trigger`, turn?.trigger?.kind, wanted.trigger);
+    same(`turn ${at + 1}: tasks`, turn?.trigger?.taskIds, wanted.taskIds);
+    for (const text of wanted.texts ?? [])
+      same(
+        `turn ${at + 1}: “${text}”`,
+        turn?.items.filter((item) => 'text' in item && item.text.includes(text)).length,
+        1,
+      );
+  }
+  same(
+    'tasks',
+    tasks.map(({ id, status }) => ({ id, status })),
+    expected.tasks,
+  );
+  for (const text of expected.once ?? []) {
+    const has = (item: object) =>
+      JSON.stringify(['text', 'args', 'result'].map((name) => Reflect.get(item, name))).includes(text);
+    same(`“${text}”`, items.filter(has).length, 1);
+  }
+  same(
+    'calls that run',
+    items.filter((item) => item.kind === 'tool-call' && item.status === 'running').length,
+    expected.running,
+  );
+  const notices = items.flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
+  if (expected.notice !== undefined && !notices.some((text) => new RegExp(expected.notice as string, 'i').test(text)))
+    found.push(`no notice says ${expected.notice}`);
+  same('parked records', notices.filter((text) => text.includes('parked')).length, expected.parked);
+  return found;
+}

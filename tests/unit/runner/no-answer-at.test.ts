@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
+
+/** A server that accepts connections, and never says a word. */
+async function mute() {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return {
+    server,
+    url: `http://user:secret@127.0.0.1:${(server.address() as { port: number }).port}/agent?key=secret`,
+  };
+}
+
+test('a server that accepts connections answers, however slowly', async () => {
+  const { url } = await mute();
+  expect(await Promise.all([noAnswerAt(url, null), noAnswerAt(url, 404)])).toEqual([null, null]);
+});
+
+test('a server that is gone does not, and its address is shown without secrets', async () => {
+  const { server, url } = await mute();
+  server.close();
+  await once(server, 'close');
+  expect(await noAnswerAt(url, null)).toBe(`no answer at http://127.0.0.1:${new URL(url).port}/agent: ECONNREFUSED`);
+});
+
+test('a tunnel to a server that is gone accepts connections, and answers for nobody', async () => {
+  const { server, url } = await mute();
+  server.on('connection', (socket) => socket.end());
+  expect(await noAnswerAt(url, null)).toMatch(/: it closes each connection$/);
+});
+
+test('a gateway whose server is gone does not answer for it', async () => {
+  const { url } = await mute();
+  expect(await noAnswerAt(url, 502)).toBe(
+    `no answer at http://127.0.0.1:${new URL(url).port}/agent: its gateway says 502`,
+  );
+});

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { type Outage, Reachability } from '@/lib/runner/host/reachability';
+
+const AT = Date.parse('2026-11-28T10:00:00Z');
+
+/** An agent's address that answers as the test says, looked at every five seconds of a clock that the test moves. */
+function watched(before: Outage | null = null) {
+  let [now, reason] = [AT, null as string | null];
+  const told: string[] = [];
+  const reach = new Reachability({
+    ask: async () => reason,
+    onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
+    onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
+    say: (line) => void told.push(`said: ${line}`),
+    before,
+    now: () => now,
+  });
+  return {
+    reach,
+    told,
+    async pass(ms: number, answer: string | null) {
+      reason = answer;
+      for (const end = now + ms; now < end; now += 5_000) await reach.look();
+    },
+  };
+}
+
+test('an agent that does not answer is lost within 25 s, since the first attempt in vain', async () => {
+  const { reach, told, pass } = watched();
+  await pass(60_000, null);
+  await pass(20_000, 'no answer');
+  expect([reach.outage, told]).toEqual([null, []]);
+  await pass(5_000, 'no answer');
+  expect(told).toEqual(['said: no answer; it is tried again by itself', 'lost since 60000: no answer']);
+  await pass(10 * 60_000, 'no answer');
+  expect(told).toHaveLength(2);
+  expect(reach.outage).toEqual({ since: AT + 60_000, reason: 'no answer' });
+});
+
+test('an agent that answers again is back, and its next outage is another one', async () => {
+  const { reach, told, pass } = watched();
+  await pass(5_000, null);
+  await pass(25_000, 'no answer');
+  await pass(5_000, null);
+  expect(reach.outage).toBeNull();
+  expect(told.slice(2)).toEqual(['said: the agent answers again', 'back, lost since 5000']);
+  await pass(25_000, 'still none');
+  expect(told.slice(4)).toEqual(['said: still none; it is tried again by itself', 'lost since 35000: still none']);
+});
+
+test('a short outage leaves no trace', async () => {
+  const { told, pass } = watched();
+  for (let times = 0; times < 10; times += 1) {
+    await pass(5_000, null);
+    await pass(20_000, 'no answer');
+  }
+  await pass(5_000, null);
+  expect(told).toEqual([]);
+});
+
+test('an address that is dead from the start is told to the terminal at once, and counts as lost in time', async () => {
+  const { told, pass } = watched();
+  await pass(5_000, 'ECONNREFUSED');
+  expect(told).toEqual(['said: ECONNREFUSED; it is tried again by itself']);
+  await pass(20_000, 'ECONNREFUSED');
+  expect(told.slice(1)).toEqual(['lost since 0: ECONNREFUSED']);
+});
+
+test('an attempt before a sleep of the machine and one after it are no outage', async () => {
+  let now = AT;
+  const lost: Outage[] = [];
+  const answers = [null, 'no answer', 'the network is not up yet', null];
+  const reach = new Reachability({
+    ask: async () => answers.shift() ?? null,
+    onLost: async (outage) => void lost.push(outage),
+    onBack: async () => {},
+    say: () => {},
+    now: () => now,
+  });
+  for (const sleptMs of [0, 5_000, 3_600_000, 5_000]) {
+    now += sleptMs;
+    await reach.look();
+  }
+  expect(lost).toEqual([]);
+});
+
+test('the outage that the runner was stopped in goes on with the next one, told to nobody twice', async () => {
+  const { reach, told, pass } = watched({ since: AT - 60_000, reason: 'no answer' });
+  expect(reach.outage?.since).toBe(AT - 60_000);
+  await pass(60_000, 'no answer');
+  await pass(5_000, null);
+  expect(told).toEqual([
+    'said: no answer; it is tried again by itself',
+    'said: the agent answers again',
+    'back, lost since -60000',
+  ]);
+});

@@ -1,0 +1,216 @@
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { ToolCaller } from '@/lib/runner/control-port/routes';
+import { byLsof, listenerAmong } from '@/lib/runner/host/listening-process';
+import { NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import { RunningCalls } from '@/lib/runner/host/running-calls';
+import type { SessionFacts } from '@/lib/runner/host/source';
+import { type CallerRule, ToolCallers } from '@/lib/runner/host/tool-callers';
+import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
+import { tempDir } from '../../support/temp-dir';
+
+const REPORT = { state: 'complete', summary: 'Done.' };
+const AGENT = 4711;
+const hasLsof = spawnSync('lsof', ['-v']).status === 0;
+
+/** The callers of a runner with these sessions, all of them in the process AGENT. */
+function callers(rule: CallerRule | undefined, sessionIds: string[], open: Partial<OpenWork> = {}) {
+  const calls = new RunningCalls();
+  const sessions = sessionIds.map(
+    (sessionId): SessionFacts => ({
+      ...{ sessionId, attachments: [] },
+      process: { state: 'running', pid: AGENT, exitCode: null },
+    }),
+  );
+  const tools = new Map(sessionIds.map((id) => [id, { id } as unknown as SessionTools]));
+  const own = new ToolCallers({
+    ...{ rule, calls, sessions: () => sessions },
+    openWork: () => ({ ...NOTHING_OPEN, ...open }),
+    caughtUp: async () => undefined,
+    toolsOf: (sessionId) => tools.get(sessionId) as SessionTools,
+  });
+  return {
+    own,
+    say: (sessionId: string, ...events: AgUiEvent[]) =>
+      calls.saw(
+        sessionId,
+        events.map((event) => ({ occurredAt: 1, event })),
+      ),
+    /** @returns the session, or why it is refused */
+    async ask(caller: Partial<ToolCaller> = {}) {
+      const about = { tool: 'report_status', input: REPORT, client: null, ids: [], ticketOf: null } as const;
+      const asked = own.ownerOf({ ...about, pids: [1, AGENT], ...caller });
+      await vi.runAllTimersAsync();
+      const owner = await asked;
+      return 'refusal' in owner ? owner.refusal : (owner.tools as unknown as { id: string }).id;
+    },
+  };
+}
+
+const start = (toolCallId: string, args: object, more: object = {}): AgUiEvent[] => [
+  { type: 'TOOL_CALL_START', toolCallId, toolCallName: 'mcp__interlude__report_status', ...more },
+  { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(args) },
+];
+const result = (toolCallId: string): AgUiEvent => ({ type: 'TOOL_CALL_RESULT', toolCallId, content: '' });
+
+const UNSEEN = 'no session that is followed here is making this call';
+const SEVERAL = 'two agents make this same call at this moment; call it again';
+const SUBAGENT = /^these tools are for the session’s own agent/;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a process with several sessions', () => {
+  const BY_CALL: CallerRule = { by: 'call' };
+
+  test('has a call told apart by its arguments', async () => {
+    const { say, ask } = callers(BY_CALL, ['a', 'b']);
+    say('a', ...start('c1', { state: 'working', summary: 'I build.' }));
+    say('b', ...start('c2', { state: 'complete', summary: ' Done. ' }));
+    expect(await ask()).toBe('b');
+  });
+
+  test('has a call told apart by its id, where two look the same', async () => {
+    const { say, ask } = callers(BY_CALL, ['a', 'b']);
+    for (const id of ['a', 'b']) say(id, ...start(`call-${id}`, REPORT));
+    expect(await ask({ ids: ['thread', 'call-b'] })).toBe('b');
+    expect(await ask()).toBe(SEVERAL);
+  });
+
+  test('has a call refused that another session makes a moment later too', async () => {
+    const { own, say } = callers(BY_CALL, ['a', 'b']);
+    say('a', ...start('c1', {}, { toolCallName: 'interlude_list_obligations' }));
+    const about = { input: {}, client: null, ids: [], ticketOf: null, pids: [AGENT] } as const;
+    const asked = own.ownerOf({ ...about, tool: 'list_obligations' });
+    await vi.advanceTimersByTimeAsync(40);
+    say('b', ...start('c2', {}, { toolCallName: 'interlude_list_obligations' }));
+    await vi.runAllTimersAsync();
+    expect(await asked).toEqual({ at: 0, refusal: SEVERAL });
+  });
+
+  test('has a call waited for that is heard of before its session shows it', async () => {
+    const { own, say } = callers(BY_CALL, ['a']);
+    const about = { tool: 'report_status', input: REPORT, client: null, ids: [], ticketOf: null } as const;
+    const asked = own.ownerOf({ ...about, pids: [AGENT] });
+    await vi.advanceTimersByTimeAsync(500);
+    say('a', ...start('c1', { state: 'complete', summary: 'Do' }));
+    await vi.advanceTimersByTimeAsync(500);
+    say('a', { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: JSON.stringify(REPORT), metadata: WHOLE });
+    await vi.runAllTimersAsync();
+    expect(await asked).toMatchObject({ at: 0, tools: { id: 'a' } });
+  });
+
+  const WHOLE = { interlude: { whole: true as const } };
+  const over: [string, AgUiEvent[]][] = [
+    ['has its result', [result('c1')]],
+    ['was in a turn that is over', [{ type: 'RUN_FINISHED', threadId: 'a', runId: 'r' }]],
+    ['was in a session that has ended', [{ type: 'CUSTOM', name: 'session:ended', value: {} }]],
+  ];
+  test.each(over)('has a call refused that nobody is making: it %s', async (_why, events) => {
+    const { say, ask } = callers(BY_CALL, ['a']);
+    say('a', ...start('c1', REPORT), ...events);
+    expect(await ask()).toBe(UNSEEN);
+  });
+
+  test('has its subagents refused, and its own agent’s same call as long as both make it', async () => {
+    const { say, ask } = callers(BY_CALL, ['a']);
+    say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
+    expect(await ask()).toMatch(SUBAGENT);
+    say('a', ...start('c2', REPORT));
+    expect(await ask()).toBe(SEVERAL);
+    expect(await ask({ ids: ['c1'] })).toMatch(SUBAGENT);
+    expect(await ask({ ids: ['c2'] })).toBe('a');
+    say('a', { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't', run_id: 'run-1' } });
+    expect(await ask()).toBe('a');
+  });
+
+  test('has calls of other processes refused, and of agents that it has started itself', async () => {
+    const { say, ask } = callers({ by: 'call', client: /^codex/ }, ['a']);
+    say('a', ...start('c1', REPORT));
+    expect(await ask({ pids: [1, 2] })).toBe('this agent has no session that is followed here');
+    expect(await ask({ client: 'gemini-cli-mcp-client' })).toBe(
+      'gemini-cli-mcp-client is not the agent that is followed here',
+    );
+    expect(await ask({ client: 'codex-mcp-client' })).toBe('a');
+  });
+});
+
+describe('a session with a process to itself', () => {
+  test('needs no other proof while nothing else can call', async () => {
+    const { ask } = callers(undefined, ['a']);
+    expect(await ask()).toBe('a');
+  });
+
+  test('has its subagents refused', async () => {
+    const { say, ask } = callers(undefined, ['a'], { tasks: [{ id: 't', runId: 'r', description: 'Look' }] });
+    expect(await ask()).toBe('a');
+    say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
+    expect(await ask()).toMatch(SUBAGENT);
+  });
+});
+
+describe('a ticket', () => {
+  const BY_TICKET: CallerRule = { by: 'ticket' };
+
+  test('opens one session, whatever else runs in its process', async () => {
+    const { own, ask } = callers(BY_TICKET, ['a', 'b']);
+    const [a, b] = [own.ticketOf('a'), own.ticketOf('b')];
+    expect([own.sessionOf(a), own.sessionOf(b), own.sessionOf('other'), own.ticketOf('a')]).toEqual([
+      'a',
+      'b',
+      null,
+      a,
+    ]);
+    expect(await ask({ ticketOf: 'a', pids: [] })).toBe('a');
+    expect(await ask()).toContain('by another server');
+  });
+
+  test('does not open it to a subagent that the agent does not show', async () => {
+    const { say, ask } = callers(BY_TICKET, ['a']);
+    say('a', ...start('c1', { prompt: 'Look.' }, { toolCallName: 'task' }));
+    expect(await ask({ ticketOf: 'a' })).toBe(UNSEEN);
+    say('a', { type: 'TOOL_CALL_START', toolCallId: 'c2', toolCallName: 'report_status (interlude MCP Server)' });
+    expect(await ask({ ticketOf: 'a' })).toBe('a');
+  });
+
+  test('opens it to an agent that calls by a wrapper', async () => {
+    const { say, ask } = callers(BY_TICKET, ['a']);
+    say('a', { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'ToolCall' });
+    expect(await ask({ ticketOf: 'a' })).toBe('a');
+  });
+});
+
+describe('the process behind an address', () => {
+  beforeEach(() => void vi.useRealTimers());
+
+  async function listening(at: { port: number; host: string } | { path: string }) {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(at, resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    return typeof address === 'string' ? address : `http://127.0.0.1:${address?.port}`;
+  }
+
+  test('is known by its port, and by its socket', async () => {
+    const address = await listening({ port: 0, host: '127.0.0.1' });
+    const path = await listening({ path: join(await tempDir(), 'agent.sock') });
+    for (const at of [address, path]) {
+      expect(await listenerAmong([process.ppid, process.pid], at)).toBe(1);
+      expect(await listenerAmong([process.ppid, 2_147_483_000], at)).toBeNull();
+    }
+    const elsewhere = address.replace('127.0.0.1', 'build-7.example');
+    expect(await listenerAmong([process.pid], elsewhere)).toBeNull();
+    expect(await listenerAmong([process.pid], `${path}-`)).toBeNull();
+  });
+
+  test.skipIf(!hasLsof)('is the same by lsof', async () => {
+    const port = Number(new URL(await listening({ port: 0, host: '127.0.0.1' })).port);
+    const path = await listening({ path: join(await tempDir(), 'agent.sock') });
+    const pids = [process.ppid, process.pid];
+    expect(await byLsof(pids, '', port)).toEqual(new Set([process.pid]));
+    expect(await byLsof(pids, path, undefined)).toEqual(new Set([process.pid]));
+  });
+});
