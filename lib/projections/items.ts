@@ -43,9 +43,16 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
 /**
  * The same, with the number of items that are not shown: at most MAX_TURN_ITEMS are, with at most MAX_TURN_TEXT, the
  * newest and older requests. A streamed text is shown up to MAX_ITEM_TEXT.
+ *
+ * @param isOver the turn had ended before these events
  */
-export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
-  const fold = new ShownFold(shown, outside);
+export function foldShown(
+  shown: ShownItems,
+  entries: readonly EventEntry[],
+  outside: boolean,
+  isOver = false,
+): ShownItems {
+  const fold = new ShownFold(shown, outside, isOver);
   for (const entry of entries) fold.take(entry);
   return fold.shown();
 }
@@ -54,17 +61,22 @@ export function foldShown(shown: ShownItems, entries: readonly EventEntry[], out
 export class ShownFold {
   readonly #draft: ItemDraft;
   readonly #outside: boolean;
+  /** The run has ended: what begins in it now repeats it. */
+  #isOver: boolean;
   readonly #callIds = new Set<string>();
 
-  constructor(shown: ShownItems, outside: boolean) {
+  constructor(shown: ShownItems, outside: boolean, isOver = false) {
     this.#draft = new ItemDraft(shown);
     this.#outside = outside;
+    this.#isOver = isOver;
   }
 
   take(entry: EventEntry): void {
     const { event } = entry;
     // A turn shows its own error; outside any turn it needs a line.
     if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
+    if (event.type === 'TOOL_CALL_START' && !this.#isOver) keepEarlierCall(this.#draft, entry);
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#isOver = !this.#outside;
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
@@ -200,8 +212,7 @@ const FOLD: Record<string, Fold | undefined> = {
   REASONING_MESSAGE_CONTENT: text('reasoning', false),
   REASONING_MESSAGE_CHUNK: text('reasoning', false),
   REASONING_MESSAGE_END: endOf('reasoning'),
-  TOOL_CALL_START: (draft, entry) => {
-    keepEarlierCall(draft, entry);
+  TOOL_CALL_START: (draft, entry) =>
     tool(draft, entry, ({ edits: _before, ...call }) => ({
       ...withCut(call, 0),
       name: textOf(entry.event.toolCallName) ?? call.name,
@@ -210,8 +221,7 @@ const FOLD: Record<string, Fold | undefined> = {
       result: null,
       status: 'running',
       endedAt: null,
-    }));
-  },
+    })),
   TOOL_CALL_ARGS: addArgs,
   TOOL_CALL_CHUNK: addArgs,
   TOOL_CALL_END: (draft, entry) =>

@@ -157,7 +157,8 @@ export class TranscriptDraft {
     if (entries === undefined || at === undefined) return;
     this.#pending.delete(turnId);
     const turn = this.#turns[at] as Turn;
-    const shown = foldShown(turn, entries, turn.kind === 'none');
+    const isOutside = turn.kind === 'none';
+    const shown = foldShown(turn, entries, isOutside, !isOutside && turn.state !== 'open');
     this.#turns[at] = settleTurn({ ...turn, ...shown, items: inOrder(shown.items) });
   }
 }
