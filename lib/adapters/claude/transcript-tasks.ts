@@ -203,7 +203,7 @@ export class TranscriptTasks {
 
   /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt < at).map(({ id }) => id));
+    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt <= at).map(({ id }) => id));
   }
 
   /** Nothing has reported how these ended, and something may do so yet. */

@@ -156,7 +156,7 @@ export class TranscriptAdapter {
   replaced(at: number, now: number): TimedEvent[] {
     const wasOpen = this.#openRunId;
     const isOver = this.#saidLastWord || this.stops.ownAt(at) !== null;
-    const last = wasOpen !== null && isOver && this.#openedAt < at ? this.stopped(now) : [];
+    const last = wasOpen !== null && isOver && this.#openedAt <= at ? this.stopped(now) : [];
     this.#tasks.processReplaced(at);
     // By now the hook of a turn that was over has had its say.
     this.stops.clearBefore(at);

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
+import { birthOf, bornAt } from '@/lib/runner/sources/hooks/terminal-process';
 import { PlayedTerminal } from '../../support/played-terminal';
 
 const [OLD, NEW] = [2_147_483_000, 2_147_483_001];
@@ -121,6 +123,14 @@ describe('a new process owns nothing old', () => {
     expect(ends(terminal)).toEqual(['cancelled', 'lost']);
   });
 
+  test('that begins in the very millisecond in which the old one wrote last', async () => {
+    const terminal = await PlayedTerminal.begin();
+    writeOpen(terminal);
+    terminal.mirror.began(terminal.claim());
+    await terminal.pass(2_000);
+    expect(ends(terminal)).toEqual(['cancelled', 'lost']);
+  });
+
   test('and a late hook of the old one changes nothing', async () => {
     const terminal = await leftOpen();
     const before = terminal.now - 10;
@@ -155,4 +165,18 @@ describe('a new process owns nothing old', () => {
     }
     expect(ends(terminal)).toEqual([]);
   });
+});
+
+test('a process was born when it was started, to a tenth of a second', async () => {
+  const since = Date.now();
+  const child = spawn('sleep', ['60']);
+  try {
+    const until = Date.now();
+    const at = bornAt(await birthOf(child.pid as number)) as number;
+    // `ps` tells whole seconds, where there is no /proc.
+    expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
+    expect(at).toBeLessThanOrEqual(until);
+  } finally {
+    child.kill();
+  }
 });

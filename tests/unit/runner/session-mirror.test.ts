@@ -241,6 +241,8 @@ describe('what no line says', () => {
     expect(mirror.hasEnded).toBe(true);
     expect(events.at(-1)).toMatchObject({ name: 'session:ended', value: { reason: 'the terminal session was left' } });
     mirror.began();
+    await mirror.step();
+    now += 5;
     writeLine({ file, text: JSON.stringify({ ...prompt, uuid: 'u2' }) });
     await mirror.step();
     expect(mirror.hasEnded).toBe(false);

@@ -430,7 +430,7 @@ export class SessionMirror {
       if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
       // The first line of the new process: what came before it is the old one's.
-      const replaced = this.#replacedAt !== null && madeAt >= this.#replacedAt ? this.#replacedAt : null;
+      const replaced = this.#replacedAt !== null && madeAt > this.#replacedAt ? this.#replacedAt : null;
       if (replaced !== null) this.#replacedAt = null;
       const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
       const events = [...ended, ...this.#adapter.read(fields, key, this.#now())];
