@@ -314,3 +314,13 @@ describe('a companion that is restarted tells nothing twice and loses nothing', 
     for (const at of steps.keys()) expect(await play(steps, at), `after step ${at + 1}`).toEqual(whole);
   });
 });
+
+describe('a second terminal on the same session', () => {
+  test('ends nothing of the first one, whose process is still there', async () => {
+    const terminal = await PlayedTerminal.begin();
+    const steps = [hookOf(process.ppid), typed('Go'), ...launch('b1'), pass(1_000), hookOf(process.pid), begins];
+    for (const step of [...steps, pass(6_000)]) await step(terminal);
+    const ends = ['RUN_FINISHED', 'RUN_ERROR', 'task:completed'];
+    expect(terminal.events.filter(({ type, name }) => ends.includes(String(name ?? type)))).toEqual([]);
+  });
+});

@@ -9,7 +9,7 @@ import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
-import { birthOf, bornAt, type TerminalProcess } from './terminal-process';
+import { birthOf, bornAt, isGone, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
 import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
@@ -64,6 +64,8 @@ export class SessionMirror {
   #ended: (SessionEnding & { at: number }) | null = null;
   /** Since when another process serves the session, until what its predecessor had open is closed. Epoch milliseconds. */
   #replacedAt: number | null = null;
+  /** The process of the hooks before the last ones is still there. */
+  #isShared = false;
   readonly #messages: MessagesUnderway;
   /** Of open requests: what they were told with. */
   readonly #requests = new Map<string, Fields>();
@@ -195,8 +197,10 @@ export class SessionMirror {
     if (isKnown) return;
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
+    // Two terminals may have the same session open: what the other one does goes on.
+    this.#isShared = before !== null && before.pid !== pid && !(await isGone(before));
     // A process that is new here owns nothing that was written before it was born, or while another one called.
-    if (!isSame) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
+    if (!isSame && !this.#isShared) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
     this.#tell([], true);
   }
 
@@ -210,7 +214,9 @@ export class SessionMirror {
     this.#ending = null;
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
-    this.#do(() => this.#beganAt(at));
+    this.#do(() => {
+      if (!this.#isShared) this.#beganAt(at);
+    });
     this.#report.heard('idle', at, this.#now());
   }
 
