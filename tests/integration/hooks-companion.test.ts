@@ -53,7 +53,7 @@ describe('a day in a terminal', () => {
     expect(tasks.map(({ status }) => status).sort()).toEqual(['completed', 'completed', 'failed']);
     // /clear began another session, and ended this one. They don't wait for each other.
     await eventually(async () => (await ended(first as string)) === 'exited');
-    expect(texts(await turnsOf(second as string))).toEqual(['A new beginning.', 'Hello again.']);
+    expect(texts(await turnsOf(second as string))).toEqual(['/clear', 'A new beginning.', 'Hello again.']);
   });
 });
 
