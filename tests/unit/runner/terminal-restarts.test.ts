@@ -318,6 +318,8 @@ describe('a companion that is restarted tells nothing twice and loses nothing', 
 describe('a second terminal on the same session', () => {
   test('ends nothing of the first one, whose process is still there', async () => {
     const terminal = await PlayedTerminal.begin();
+    // The births of real processes are compared with it.
+    terminal.now = Date.now();
     const steps = [hookOf(process.ppid), typed('Go'), ...launch('b1'), pass(1_000), hookOf(process.pid), begins];
     for (const step of [...steps, pass(6_000)]) await step(terminal);
     const ends = ['RUN_FINISHED', 'RUN_ERROR', 'task:completed'];
