@@ -72,6 +72,8 @@ const mirrorState = z.object({
   isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
+  /** The last command that was told though no line followed it. */
+  settled: textOrNull,
   /** The session was left, and why; what it still writes is waited for. */
   ending: orNull(ending),
   /** When the session was begun last, or resumed: what ran before ends nothing. */
