@@ -58,8 +58,9 @@ const mirrorState = z.object({
     .transform((places) =>
       Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
     ),
-  /** The line that was read last, by its name. */
+  /** The line of the session's own file that was read last, by its name; and those of its subagents' files. */
   last: textOrNull,
+  lastOf: z.record(z.string(), z.string()).catch({}),
   /** A run is open in what was told. */
   open: flag,
   /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
