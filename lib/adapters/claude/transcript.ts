@@ -318,6 +318,16 @@ export class TranscriptAdapter {
     return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
   }
 
+  /** The command that waits for what the next line says about it. */
+  get pendingCommand(): string | null {
+    return this.#command?.id ?? null;
+  }
+
+  /** Nothing follows the command that waits: the CLI answered it, without a word. */
+  commandSettled(): TimedEvent[] {
+    return this.#tell(this.#settleCommand(false));
+  }
+
   /** A turn is open, and nothing says that it is over. */
   #isAtWork(at: number): boolean {
     return this.#openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
