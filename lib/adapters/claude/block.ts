@@ -1,7 +1,7 @@
 /** One content block of an assistant message. Its lane's speaker knows how much of it was said. */
 export interface Block {
   kind: BlockKind;
-  /** messageId of text and reasoning, toolCallId of a tool call. */
+  /** messageId of text and reasoning, toolCallId of a tool call: the model's id, or one made of it for its second use. */
   id: string;
   /** Its index in the stream, once a stream tells it. */
   streamIndex: number | null;
@@ -9,12 +9,12 @@ export interface Block {
   stopped: boolean;
   /** The whole message has come, so the stream has nothing new to say. */
   whole: boolean;
-  /** The model's id of a tool call. One that it uses again within a turn is another call, with an id of our own. */
-  callId: string | null;
   /** The arguments of a whole tool call, as JSON. */
   input: string | null;
   /** Its result has come. */
   isAnswered: boolean;
+  /** The turn of a call is over. The same id is another call from then on. */
+  isOfEarlierTurn: boolean;
 }
 
 export type BlockKind = 'text' | 'thought' | 'tool';

@@ -1,11 +1,14 @@
 import { type Fields, fieldsOf, isJson, numberOf, textOf } from '@/lib/protocol/fields';
 import type { Emit } from '../emit';
+import { remember } from '../remember';
 import { type ResultAbout, Speaker, type TextAbout } from '../writer/speaker';
 import { BLOCK_KINDS, type Block, type BlockKind, matchWhole } from './block';
 import { rawIfSmall, standIn } from './stand-in';
 
 /** Most API messages of a lane whose blocks are remembered, so that a late whole message matches what was streamed. */
 const MAX_MESSAGES = 16;
+/** Most ids of calls that are recognised when the model uses them again, and most calls under one of them. */
+const MAX_CALLS = { ids: 512, each: 64 };
 
 interface ApiMessage {
   /** The prefix of its blocks' ids. */
@@ -26,6 +29,8 @@ export class Lane {
   readonly #speaker: Speaker;
   readonly #base: () => string;
   readonly #messages = new Map<string, ApiMessage>();
+  /** Calls by the model's id, oldest first. They outlive what is known of their messages, and their turns. */
+  readonly #calls = new Map<string, Block[]>();
   #current: ApiMessage | null = null;
   /** Counts on over the lane's whole life, so that no id is used twice. */
   #named = 0;
@@ -74,11 +79,12 @@ export class Lane {
   }
 
   /**
-   * The result of a call: of the oldest under the model's id that has none.
+   * The result of a call: of the oldest under the model's id that has none, in this turn if there is one.
    * @returns false if no such call is known
    */
   result(callId: string, content: string, about: ResultAbout): boolean {
-    const block = this.#calls(callId).find(({ isAnswered }) => !isAnswered);
+    const waiting = this.#calls.get(callId)?.filter(({ isAnswered }) => !isAnswered) ?? [];
+    const block = waiting.find(({ isOfEarlierTurn }) => !isOfEarlierTurn) ?? waiting.at(-1);
     if (block === undefined) return false;
     block.isAnswered = true;
     this.#speaker.result(block.id, content, about);
@@ -91,10 +97,12 @@ export class Lane {
     this.#current = null;
   }
 
-  /** Ends everything that is open; what comes next belongs to another run. */
+  /** Ends everything that is open; what comes next belongs to another run, where a model may use the same ids. */
   reset(): void {
     this.close();
     this.#messages.clear();
+    for (const calls of this.#calls.values())
+      for (const block of calls) Object.assign(block, { isOfEarlierTurn: true, input: null });
   }
 
   #streamStart(index: number, content: Fields): void {
@@ -160,13 +168,15 @@ export class Lane {
   #tool(message: ApiMessage, content: Fields, input: string | null): Block | null {
     const callId = textOf(content.id);
     if (callId === null) return null;
-    const known = this.#calls(callId);
+    const known = this.#calls.get(callId) ?? [];
     const last = known.at(-1);
-    const isOther = last?.isAnswered === true && !message.blocks.includes(last);
+    const isOther = last?.isOfEarlierTurn === true || (last?.isAnswered === true && !message.blocks.includes(last));
     const differs = last?.whole === true && input !== null && input !== last.input;
     if (last !== undefined && !isOther && !differs) return last;
-    const block = this.#add(message, 'tool', last === undefined ? callId : `${callId}~${this.#named++}`);
-    block.callId = callId;
+    const isNew = last === undefined && !this.#speaker.hasCall(callId);
+    const block = this.#add(message, 'tool', isNew ? callId : `${callId}~${this.#named++}`);
+    const waiting = known.filter(({ isAnswered }) => !isAnswered);
+    remember(this.#calls, callId, [...waiting, block].slice(-MAX_CALLS.each), MAX_CALLS.ids);
     const before = message.blocks.findLast(({ kind, id }) => kind === 'text' && this.#speaker.hasSaid('text', id));
     this.#speaker.call(block.id, textOf(content.name) ?? 'tool', before?.id ?? message.base);
     return block;
@@ -178,11 +188,6 @@ export class Lane {
     if (block.kind === 'tool') this.#speaker.addArgs(block.id, delta);
     else if (!this.#speaker.hasEnded(block.kind, block.id))
       this.#speaker.say(block.kind, block.id, delta, { staysOpen: true });
-  }
-
-  /** The calls under one id of the model's, oldest first. */
-  #calls(callId: string): Block[] {
-    return [...this.#messages.values()].flatMap(({ blocks }) => blocks.filter((block) => block.callId === callId));
   }
 
   #end({ kind, id }: Block): void {
@@ -201,9 +206,9 @@ export class Lane {
       streamIndex: null,
       stopped: false,
       whole: false,
-      callId: null,
       input: null,
       isAnswered: false,
+      isOfEarlierTurn: false,
     };
     message.blocks.push(block);
     return block;

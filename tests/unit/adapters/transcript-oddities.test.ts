@@ -40,6 +40,24 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
+  test('keeps both calls when much is said in between, and when the next turn begins', () => {
+    const between = Array.from({ length: 20 }, (_, at) => says(`Step ${at}`));
+    const lines = new ReadLines().read(
+      typed('Go'),
+      call(1),
+      returns('c1', 'a'),
+      ...between,
+      call(2),
+      returns('c1', 'b'),
+    );
+    lines.read(over, typed('Go on'), call(3), returns('c1', 'c'), says('Ok'), over);
+    expect(tools(lines)).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ]);
+  });
+
   test('is one call if a line is written twice', () => {
     const lines = new ReadLines().read(
       typed('Go'),
