@@ -183,8 +183,8 @@ export const RUNNER = [
   {
     name: 'reads the input of a call in a torn line as a record',
     file: 'lib/runner/sources/hooks/records-in.ts',
-    find: "before === ':' ||",
-    replace: 'false ||',
+    find: "(before === ':' && after === '')",
+    replace: 'false',
     test: 'tests/unit/runner/records-in.test.ts',
   },
   {

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { recordsIn } from '@/lib/runner/sources/hooks/records-in';
 
 const record = (uuid: string, more: object = {}) => JSON.stringify({ type: 'user', uuid, ...more });
-const [A, B, C] = ['a', 'b', 'c'].map((id) => record(id, { message: { content: `{"type":"x"} of ${id}` } }));
-const half = `${A}`.slice(0, -20);
-const rest = `${A}`.slice(-20);
+const [A = '', B = '', C = ''] = ['a', 'b', 'c'].map((id) =>
+  record(id, { message: { content: `{"type":"x"} of ${id}` } }),
+);
+const half = A.slice(0, -20);
+const rest = A.slice(-20);
 const nested = { input: { type: 'user', uuid: 'n', message: { content: 'forged' } } };
 
 /** The ids of the records, and `gap` for what can't be read. */
@@ -20,6 +22,7 @@ describe('a physical line of a transcript', () => {
     ['half a record, a record and half a record', `${half}${B}${half}`, ['gap', 'b', 'gap']],
     ['the end of a record before a record', `${rest}${B}`, ['gap', 'b']],
     ['a record inside another', `${half}${B}${rest}`, ['a', 'b']],
+    ['two records inside another', `${A.slice(0, 10)}${B}${A.slice(10, -5)}${C}${A.slice(-5)}`, ['a', 'b', 'c']],
     ['garbage', 'not a record', ['gap']],
     ['JSON that is no object', '[1,"a"]', ['gap']],
     [
@@ -35,6 +38,10 @@ describe('a physical line of a transcript', () => {
     ['half a surrogate in a text', `x${record('a', { text: '\ud83d' })}`, ['gap', 'a']],
   ])('with %s', (_, text, expected) => {
     expect(read(text)).toEqual(expected);
+  });
+
+  test('gives a record inside another, wherever that is torn', () => {
+    for (let at = 1; at < A.length; at += 1) expect(read(`${A.slice(0, at)}${B}${A.slice(at)}`)).toEqual(['a', 'b']);
   });
 
   test.each([

@@ -47,20 +47,21 @@ export function recordsIn(text: string): readonly LineStretch[] {
   return withTornRecord(found);
 }
 
-/** Puts the record together whose halves stand around another one. */
+/** Puts the record together whose parts stand around others. */
 function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
   const gaps = found.filter(({ fields }) => fields === null);
-  if (gaps.length !== 2) return found;
+  if (gaps.length < 2) return found;
   const source = gaps.map((gap) => gap.source).join('');
   const fields = parseJson(source);
   if (!isRecord(fields)) return found;
-  return found.flatMap((stretch) => (stretch === gaps[1] ? [] : stretch === gaps[0] ? { fields, source } : stretch));
+  const whole = { fields, source };
+  return found.flatMap((stretch) => (stretch === gaps[0] ? whole : stretch.fields === null ? [] : stretch));
 }
 
 /** Whether an object is a value in a torn one, such as the input of a tool call: it may look like a record. */
 function isInside(text: string, from: number, to: number): boolean {
   const [before = '', after = ''] = [text[from - 1], text[to]];
-  return before === ':' || (/[,[]/.test(before) && /[,}\]]/.test(after));
+  return (/[:,[]/.test(before) && /[,}\]]/.test(after)) || (before === ':' && after === '');
 }
 
 function isRecord(value: unknown): value is Fields {
