@@ -260,9 +260,10 @@ export class SessionWriter {
     const { task_id: id } = value;
     const runId = value.run_id ?? this.#runs.get(id) ?? null;
     const key = keyOf(id, runId);
-    // A loss is a guess: what is reported later counts.
-    const isGuess = value.status === 'lost' && this.#tasks.isOpen(key);
+    // A loss is a guess, also of a task whose start was not seen: what is reported later counts.
+    const isGuess = value.status === 'lost';
     const run = this.#tasks.about(key) ?? { id, runId, startedIn: null };
+    if (isGuess && this.#tasks.stateOf(key) === 'new') this.#tasks.take(key, 'start', run);
     if (this.#tasks.take(key, isGuess ? 'presume' : 'end', run) === 'repeats') return;
     this.#speakers.get(value.task_id)?.close();
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: runId })));

@@ -177,6 +177,17 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
+  test.each([true, false])('that is presumed lost, once, ends when its end is reported (started: %s)', (isStarted) => {
+    const writer = newWriter();
+    if (isStarted) writer.taskStarted({ task_id: 't1' });
+    writer.taskCompleted({ task_id: 't1', status: 'lost' });
+    writer.taskCompleted({ task_id: 't1', status: 'lost' });
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    writer.taskCompleted({ task_id: 't1', status: 'lost' });
+    const statuses = writer.take().map(({ event }) => (event.value as { status?: string }).status);
+    expect(statuses).toEqual([...(isStarted ? ['running'] : []), 'lost', 'completed']);
+  });
+
   test('whose start was never heard of ends as well', () => {
     const writer = newWriter();
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
