@@ -140,7 +140,7 @@ export const RUNNER = [
   },
   {
     name: 'opens a task for a workflow that does not compile',
-    file: 'lib/adapters/claude/transcript-tasks.ts',
+    file: 'lib/adapters/claude/launch-in.ts',
     find: 'return textOf(told.error) === null ? { id, type: launchedType(told, id) } : null;',
     replace: 'return { id, type: launchedType(told, id) };',
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
