@@ -11,7 +11,7 @@ const MAX_CALLS = 512;
 /** Most ends that are remembered, to recognise them when they are reported again. */
 const MAX_TOLD = 1_024;
 /** Most scheduled wake-ups that are remembered until they fire. */
-const MAX_TIMERS = 64;
+const MAX_TIMERS = 128;
 
 /** Longest text of a call's input that may be the id of a task. UTF-16 units. */
 const MAX_ID = 256;
