@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { newAdapter } from './play';
+import { tell } from './story';
 import { calls, launches, over, ReadLines, returns, says, typed, user } from './transcript-lines';
 
 /** B 7. */
@@ -48,6 +50,32 @@ describe('a call id that is used again in a turn', () => {
       over,
     );
     expect(tools(lines)).toEqual([[1, 'a']]);
+  });
+});
+
+describe('a call id that the SDK streams again in a turn', () => {
+  test.each([
+    ['with whole messages', true],
+    ['without', false],
+  ])('keeps each call with its own result, %s', (_, hasWhole) => {
+    const adapter = newAdapter();
+    const events = [{ type: 'system', subtype: 'init', user_message_uuids: ['u1'] }].flatMap((one) =>
+      adapter.read(one, 1),
+    );
+    const read = (message: object) => events.push(...adapter.read(message, 1));
+    for (const n of [1, 2, 3]) {
+      const content = { type: 'tool_use', id: 'c1', name: 'Read', input: {} };
+      read({ type: 'stream_event', event: { type: 'message_start', message: { id: `m${n}` } } });
+      read({ type: 'stream_event', event: { type: 'content_block_start', index: 0, content_block: content } });
+      const delta = { type: 'input_json_delta', partial_json: `{"n":${n}}` };
+      read({ type: 'stream_event', event: { type: 'content_block_delta', index: 0, delta } });
+      if (hasWhole) read({ type: 'assistant', message: { id: `m${n}`, content: [{ ...content, input: { n } }] } });
+      read({ type: 'stream_event', event: { type: 'content_block_stop', index: 0 } });
+      read({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', content: `r${n}` }] } });
+    }
+    read({ type: 'result', subtype: 'success', is_error: false, user_message_uuids: ['u1'] });
+    const [turn] = tell(events).turns;
+    expect(turn?.tools.map(({ args, result }) => [args, result])).toEqual([1, 2, 3].map((n) => [{ n }, `r${n}`]));
   });
 });
 

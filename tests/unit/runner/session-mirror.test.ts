@@ -216,6 +216,15 @@ describe('what no line says', () => {
     expect(events.at(-1)?.message).toContain('529 overloaded');
   });
 
+  test('a command that nothing follows is told, and its turn is over', async () => {
+    const terminal = await PlayedTerminal.begin();
+    terminal.line('user', { role: 'user', content: '<command-name>/clear</command-name>' });
+    await terminal.pass(100);
+    expect(terminal.told).toEqual([]);
+    await terminal.pass(1_500);
+    expect(terminal.told).toEqual(['/clear', 'RUN_STARTED', 'RUN_FINISHED']);
+  });
+
   test('a busy whose hook was killed is freed', async () => {
     const { mirror } = follow(firstSession());
     mirror.prompted();

@@ -186,6 +186,20 @@ const STORIES: [string, Step[]][] = [
     ],
   ],
   [
+    'a command that nothing follows',
+    [
+      typed('Go'),
+      says('Ok'),
+      over,
+      user('<command-name>/clear</command-name>'),
+      pass(2_000),
+      pass(2_000),
+      typed('And'),
+      says('Yes'),
+      over,
+    ],
+  ],
+  [
     'a command in mid-turn',
     [
       typed('Go'),

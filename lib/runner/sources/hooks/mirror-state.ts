@@ -58,8 +58,9 @@ const mirrorState = z.object({
     .transform((places) =>
       Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
     ),
-  /** The line that was read last, by its name. */
+  /** The line of the session's own file that was read last, by its name; and those of its subagents' files. */
   last: textOrNull,
+  lastOf: z.record(z.string(), z.string()).catch({}),
   /** A run is open in what was told. */
   open: flag,
   /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
@@ -72,6 +73,8 @@ const mirrorState = z.object({
   isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
+  /** The last command that was emitted though no line followed it. */
+  settled: textOrNull,
   /** The session was left, and why; what it still writes is waited for. */
   ending: orNull(ending),
   /** When the session was begun last, or resumed: what ran before ends nothing. */
@@ -90,7 +93,7 @@ const mirrorState = z.object({
   handed: list(text),
   /** The process whose hooks have called. Null before the first, and where it is not known. */
   process: orNull(terminal),
-  /** When the last of them ran. */
+  /** When the last hook of that process ran. */
   heardAt: time.catch(0),
   /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),

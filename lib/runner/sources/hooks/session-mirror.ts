@@ -11,7 +11,7 @@ import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
 import { birthOf, bornAt, isGone, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
+import { isCommandOver, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
@@ -377,6 +377,10 @@ export class SessionMirror {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
     }
+    if (this.#adapter.pendingCommand !== null && isCommandOver(still)) {
+      this.#state.settled = this.#adapter.pendingCommand;
+      this.#tell(this.#adapter.commandSettled(), true);
+    }
     if (this.#adapter.hasSaidLastWord && isStuck(still)) {
       this.#options.log('info', `session ${this.sessionId} has ended its turn, and its stop hook was not heard`);
       this.#report.concluded(now);
@@ -503,6 +507,7 @@ export class SessionMirror {
     }
     if (this.#replacedAt !== null) this.#adapter.replaced(this.#replacedAt, now);
     this.#replacedAt = null;
+    if (was.settled !== null && was.settled === this.#adapter.pendingCommand) this.#adapter.commandSettled();
     this.#adapter.recallUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);

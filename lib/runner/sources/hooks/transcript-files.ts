@@ -7,7 +7,7 @@ import { type LineStretch, recordsIn } from './records-in';
 import { readOn, type TailPlace, type TailRead } from './tail-file';
 
 /** How far a session's files have been told: the part of a mirror's state that is theirs. */
-export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last'>;
+export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last' | 'lastOf'>;
 
 export interface TranscriptFilesOptions {
   read: FilesRead;
@@ -40,8 +40,8 @@ export class TranscriptFiles {
   readonly #read: FilesRead;
   /** Keys of the lines read last; a transcript names each line, and bookkeeping that has no name is never told. */
   readonly #seen = new Map<string, true>();
-  /** The key of the record that was read last, by file. */
-  readonly #previous = new Map<string, string>();
+  /** The key of the record that was read last, by the subagent in whose file; null for the session's own. */
+  readonly #previous = new Map<string | null, string>();
 
   constructor(options: TranscriptFilesOptions) {
     this.#options = options;
@@ -65,9 +65,9 @@ export class TranscriptFiles {
 
   /** Reads again what was told before; `onLines` is called for it too. */
   async reread(was: FilesRead): Promise<void> {
-    this.#read.main = await this.#reread(was.file, was.main, was.last);
+    this.#read.main = await this.#reread(was.file, null, was.main, was.last);
     for (const [id, place] of Object.entries(was.subagents)) {
-      const again = await this.#reread(this.#subagentFile(id), place, was.last);
+      const again = await this.#reread(this.#file(id), id, place, was.lastOf[id] ?? was.last);
       if (again !== null) this.#read.subagents[id] = again;
     }
   }
@@ -79,15 +79,14 @@ export class TranscriptFiles {
     if (read !== null) {
       if (read.restarted) log('info', `the transcript ${this.#read.file} starts over`);
       this.#read.main = read.place;
-      this.#take(this.#read.file, read.lines);
+      this.#take(null, read.lines);
     }
     let more = read?.more === true;
     for (const id of this.#options.subagents()) {
-      const file = this.#subagentFile(id);
-      const its = await this.#gained(file, this.#read.subagents[id] ?? null);
+      const its = await this.#gained(this.#file(id), this.#read.subagents[id] ?? null);
       if (its === null || its.place.offset === this.#read.subagents[id]?.offset) continue;
       this.#read.subagents[id] = its.place;
-      this.#take(file, its.lines);
+      this.#take(id, its.lines);
       more ||= its.more;
     }
     return more;
@@ -105,27 +104,29 @@ export class TranscriptFiles {
     return { ...read, lines: [], place: { ino: read.place.ino, offset: behind }, more: true };
   }
 
-  #take(file: string, lines: readonly { text: string }[]): void {
+  #take(subagent: string | null, lines: readonly { text: string }[]): void {
     if (lines.length === 0) return;
-    this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(file, text)));
+    this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(subagent, text)));
   }
 
   /** Every record of a physical line that was not here before, with a line in place of what can't be read. */
-  #linesOf(file: string, text: string): TranscriptLine[] {
+  #linesOf(subagent: string | null, text: string): TranscriptLine[] {
     return recordsIn(text).flatMap(({ fields, source }) => {
       if (fields !== null) {
         const key = lineKey(fields, source);
-        this.#previous.set(file, key);
+        this.#previous.set(subagent, key);
         const line = this.#lineOf(fields, key);
-        if (line !== null) this.#read.last = key;
+        if (line !== null && subagent === null) this.#read.last = key;
+        else if (line !== null) this.#read.lastOf[subagent as string] = key;
         return line ?? [];
       }
       // Named after its place as well: damage may look the same twice.
-      const key = lineKey(null, `${this.#previous.get(file)}\n${source}`);
-      this.#previous.set(file, key);
+      const key = lineKey(null, `${this.#previous.get(subagent)}\n${source}`);
+      this.#previous.set(subagent, key);
       const reason = `${source.length.toLocaleString('en')} characters of the transcript can’t be read.`;
       const gap = this.#lineOf({ type: 'unreadable', reason }, key);
-      if (gap !== null) this.#options.log('warn', `${source.length} characters of ${file} can't be read`);
+      if (gap !== null)
+        this.#options.log('warn', `${source.length} characters of ${this.#file(subagent)} can't be read`);
       return gap ?? [];
     });
   }
@@ -141,7 +142,12 @@ export class TranscriptFiles {
   }
 
   /** @returns up to where the file has been told */
-  async #reread(file: string, place: TailPlace | null, last: string | null): Promise<TailPlace | null> {
+  async #reread(
+    file: string,
+    subagent: string | null,
+    place: TailPlace | null,
+    last: string | null,
+  ): Promise<TailPlace | null> {
     if (place === null) return null;
     let read = await readOn(file, null, place.offset);
     if (read === null) return place;
@@ -151,9 +157,9 @@ export class TranscriptFiles {
     if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
       for (const { text, offset } of read.lines) {
-        this.#take(file, [{ text }]);
+        this.#take(subagent, [{ text }]);
         const behind = offset + Buffer.byteLength(text) + 1;
-        if (!isSame && this.#read.last === last) return { ino: read.place.ino, offset: behind };
+        if (!isSame && this.#lastIn(subagent) === last) return { ino: read.place.ino, offset: behind };
       }
       if (!read.more) return isSame ? place : read.place;
       const next = await readOn(file, read.place, isSame ? place.offset : undefined);
@@ -162,9 +168,19 @@ export class TranscriptFiles {
     }
   }
 
-  #subagentFile(id: string): string {
+  #lastIn(subagent: string | null): string | null {
+    return subagent === null ? this.#read.last : (this.#read.lastOf[subagent] ?? null);
+  }
+
+  #file(subagent: string | null): string {
     const { file } = this.#read;
-    return join(dirname(file), basename(file, '.jsonl'), 'subagents', `agent-${id.replace(/[^\w-]/g, '_')}.jsonl`);
+    if (subagent === null) return file;
+    return join(
+      dirname(file),
+      basename(file, '.jsonl'),
+      'subagents',
+      `agent-${subagent.replace(/[^\w-]/g, '_')}.jsonl`,
+    );
   }
 }
 
