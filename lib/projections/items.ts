@@ -43,16 +43,9 @@ export function foldItems(items: readonly Item[], entries: readonly EventEntry[]
 /**
  * The same, with the number of items that are not shown: at most MAX_TURN_ITEMS are, with at most MAX_TURN_TEXT, the
  * newest and older requests. A streamed text is shown up to MAX_ITEM_TEXT.
- *
- * @param isOver the turn had ended before these events
  */
-export function foldShown(
-  shown: ShownItems,
-  entries: readonly EventEntry[],
-  outside: boolean,
-  isOver = false,
-): ShownItems {
-  const fold = new ShownFold(shown, outside, isOver);
+export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
+  const fold = new ShownFold(shown, outside);
   for (const entry of entries) fold.take(entry);
   return fold.shown();
 }
@@ -61,22 +54,18 @@ export function foldShown(
 export class ShownFold {
   readonly #draft: ItemDraft;
   readonly #outside: boolean;
-  /** The run has ended: what begins in it now repeats it. */
-  #isOver: boolean;
   readonly #callIds = new Set<string>();
 
-  constructor(shown: ShownItems, outside: boolean, isOver = false) {
+  constructor(shown: ShownItems, outside: boolean) {
     this.#draft = new ItemDraft(shown);
     this.#outside = outside;
-    this.#isOver = isOver;
   }
 
   take(entry: EventEntry): void {
     const { event } = entry;
     // A turn shows its own error; outside any turn it needs a line.
     if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
-    if (event.type === 'TOOL_CALL_START' && !this.#isOver) keepEarlierCall(this.#draft, entry);
-    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#isOver = !this.#outside;
+    if (event.type === 'TOOL_CALL_START') keepEarlierCall(this.#draft, entry);
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
@@ -186,12 +175,16 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   draft.put(change(call));
 }
 
-/** A model may use the id of a call that has ended for another one: the earlier call stays, under an id of its own. */
+/**
+ * A model may use the id of a call that has its result for another one: the earlier call stays, under an id of its own.
+ * A run that is told again, and a snapshot, repeat calls.
+ */
 function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
   const known = draft.find('tool-call', textOf(event.toolCallId));
+  const { ofSnapshot, again } = interludeOf(event);
   if (known === undefined || known.result === null || known.position === position) return;
-  if (interludeOf(event).ofSnapshot === undefined)
-    draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
+  if (ofSnapshot !== undefined || again === true) return;
+  draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
 }
 
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));

@@ -157,8 +157,7 @@ export class TranscriptDraft {
     if (entries === undefined || at === undefined) return;
     this.#pending.delete(turnId);
     const turn = this.#turns[at] as Turn;
-    const isOutside = turn.kind === 'none';
-    const shown = foldShown(turn, entries, isOutside, !isOutside && turn.state !== 'open');
+    const shown = foldShown(turn, entries, turn.kind === 'none');
     this.#turns[at] = settleTurn({ ...turn, ...shown, items: inOrder(shown.items) });
   }
 }

@@ -161,7 +161,7 @@ export const RUNNER = [
   },
   {
     name: 'opens a task for a workflow that does not compile',
-    file: 'lib/adapters/claude/transcript-tasks.ts',
+    file: 'lib/adapters/claude/launch-in.ts',
     find: 'return textOf(told.error) === null ? { id, type: launchedType(told, id) } : null;',
     replace: 'return { id, type: launchedType(told, id) };',
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
@@ -197,7 +197,7 @@ export const RUNNER = [
   {
     name: 'leaves open what an earlier process had, if only the pid tells of the new one',
     file: 'lib/runner/sources/hooks/session-mirror.ts',
-    find: 'if (!isSame) this.#beganAt(',
+    find: 'if (!isSame && !this.#isShared) this.#beganAt(',
     replace: 'if (false) this.#beganAt(',
     test: 'tests/unit/runner/new-process.test.ts',
   },

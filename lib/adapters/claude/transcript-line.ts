@@ -18,7 +18,7 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
  */
 export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** Fields of which the CLI sets at least one on each prompt since 2.1.329. */
+/** The CLI sets at least one of these fields on each prompt since 2.1.329. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**

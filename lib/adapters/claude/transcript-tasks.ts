@@ -1,5 +1,7 @@
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
+import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
+import type { Notification } from './notifications-in';
 import { contentText } from './stand-in';
 import type { TaskRef } from './task-ends';
 import { STATUSES } from './task-run';
@@ -9,29 +11,14 @@ const MAX_CALLS = 512;
 /** Most ends that are remembered, to recognise them when they are reported again. */
 const MAX_TOLD = 1_024;
 /** Most scheduled wake-ups that are remembered until they fire. */
-const MAX_TIMERS = 64;
+const MAX_TIMERS = 128;
 
-/** Names under which the CLI's tools give the id of background work. */
-const TASK_IDS = ['backgroundTaskId', 'taskId', 'task_id', 'agentId', 'shellId', 'shell_id', 'bash_id'] as const;
-/** Names of a subagent that a message has started again. */
-const RESUMED_IDS = ['resumedAgentId', 'revivedAgentId'] as const;
 /** Longest text of a call's input that may be the id of a task. UTF-16 units. */
 const MAX_ID = 256;
 /** A monitor reports its own expiry this early at most, in milliseconds. */
 const EXPIRY_MS = 1_000;
 
-/** Sentences with which the CLI's tools begin a result that names background work, where its fields are not written. */
-const LAUNCHES = [
-  { type: 'local_bash', text: /^Command running in background with ID: ([\w-]{1,256})\b/, asks: true },
-  { type: 'local_agent', text: /^Async agent launched successfully[\s\S]{0,500}?\bagentId: ([\w-]{1,256})\b/ },
-  { type: 'local_workflow', text: /^Workflow launched in background\. Task ID: ([\w-]{1,256})\b/ },
-  { type: 'monitor', text: /^Monitor started \(task ([\w-]{1,256})\b/ },
-] as const;
-
-interface Launch {
-  id: string;
-  /** Null if the result does not say, as of tools of a later CLI. */
-  type: string | null;
+interface Launch extends LaunchedWork {
   runId?: string | undefined;
   parentId: string | null;
   /** Epoch milliseconds. */
@@ -241,56 +228,12 @@ export class TranscriptTasks {
       if (key !== null) remember(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
-  /** Undefined for the first run: only later ones have to be told apart. */
+  /** Undefined for the first run: only later ones need a name. */
   #nextRun(id: string): string | undefined {
     const count = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, count);
     return count === 1 ? undefined : `${id}-${count}`;
   }
-}
-
-/** Background work that a result names: by the shape of its fields, whatever the tool. */
-function launchIn(line: Fields, result: Fields, call: Fields): Pick<Launch, 'id' | 'type'> | null {
-  const told = fieldsOf(line.toolUseResult);
-  const resumed = told.success === true ? named(told, RESUMED_IDS) : null;
-  if (resumed !== null) return { id: resumed, type: 'local_agent' };
-  const isLaunched =
-    told.isAsync === true ||
-    told.background === true ||
-    /launched$/.test(`${told.status}`) ||
-    typeof told.persistent === 'boolean';
-  const id = named(told, ['backgroundTaskId']) ?? (isLaunched ? launchedId(told) : null);
-  // A workflow that does not compile is launched in name only.
-  if (id !== null) return textOf(told.error) === null ? { id, type: launchedType(told, id) } : null;
-  if (line.toolUseResult !== undefined) return null;
-  const text = contentText(result.content).slice(0, 8_192);
-  for (const { type, text: sentence, ...more } of LAUNCHES) {
-    const named = sentence.exec(text)?.[1];
-    // What a command in the foreground prints is not the CLI's word.
-    if (named !== undefined && (!('asks' in more) || call.run_in_background === true)) return { id: named, type };
-  }
-  return null;
-}
-
-function named(told: Fields, names: readonly string[]): string | null {
-  return names.map((name) => textOf(told[name])).find((value) => value !== null) ?? null;
-}
-
-/** Tools of a later CLI may name the id in another way. */
-function launchedId(told: Fields): string | null {
-  const others = Object.keys(told).filter(
-    (name) => /(?:^id|Id|_id)$/.test(name) && !/tool_?use|parent|session|run/i.test(name),
-  );
-  return named(told, [...TASK_IDS, ...others]);
-}
-
-function launchedType(told: Fields, id: string): string | null {
-  const type = textOf(told.taskType) ?? textOf(told.task_type);
-  if (type !== null) return type;
-  if (told.agentId === id) return 'local_agent';
-  if (told.backgroundTaskId === id && told.stdout !== undefined) return 'local_bash';
-  if (typeof told.persistent === 'boolean') return 'monitor';
-  return told.sessionUrl === undefined ? null : 'remote_agent';
 }
 
 /** The fields of a result that only has its text: JSON, or an element for each. */
@@ -308,48 +251,4 @@ function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): strin
   if (/^\[Monitor stopped\b/.test(event)) return 'stopped';
   const isTime = expiresAt === undefined || at >= expiresAt - EXPIRY_MS;
   return isTime && /^\[Monitor (?:expired|timed out)\b/.test(event) ? 'completed' : null;
-}
-
-export interface Notification {
-  /** As in the transcript; the same text is the same notification. */
-  text: string;
-  fields: Fields;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&' };
-
-/** Ids in a notification that are markers of the CLI's own, not tasks. */
-const MARKER = /^__/;
-
-/**
- * The `<task-notification>` elements of a prompt; one that names several tasks counts for each of them. Inside, the CLI
- * writes `<`, `>` and `&` of others as entities.
- */
-export function notificationsIn(text: string): Notification[] {
-  return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].flatMap(([whole, body = '']) => {
-    const ids = [...body.matchAll(/<task-id>([^<]*)<\/task-id>/g)].map(([, id = '']) => id.trim());
-    const field = (name: string) => {
-      const value = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
-      return value?.replace(/&(lt|gt|amp);/g, (_, entity: string) => ENTITIES[entity] ?? '');
-    };
-    const number = (name: string) => numberOf(Number(field(name) ?? Number.NaN)) ?? undefined;
-    const usage = compact({
-      total_tokens: number('subagent_tokens') ?? number('total_tokens'),
-      tool_uses: number('tool_uses'),
-      duration_ms: number('duration_ms'),
-    });
-    const tasks = ids.filter((id) => id !== '' && !MARKER.test(id));
-    return tasks.map((id) => ({
-      text: tasks.length === 1 ? whole : `${id} ${whole}`,
-      fields: compact({
-        task_id: id,
-        tool_use_id: field('tool-use-id'),
-        status: field('status'),
-        summary: field('summary'),
-        event: field('event'),
-        output_file: field('output-file'),
-        usage: Object.keys(usage).length > 0 ? usage : undefined,
-      }),
-    }));
-  });
 }

@@ -7,11 +7,12 @@ import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
+import { type Notification, notificationsIn } from './notifications-in';
 import { readersOf } from './readers';
 import { contentText } from './stand-in';
 import { TranscriptAsks } from './transcript-asks';
 import { authorOf, commandIn, sdkMessage, stopFeedbackIn, textIn } from './transcript-line';
-import { type Notification, notificationsIn, TranscriptTasks } from './transcript-tasks';
+import { TranscriptTasks } from './transcript-tasks';
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
@@ -63,7 +64,7 @@ export class TranscriptAdapter {
   #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
   #openedAt = 0;
-  /** Outputs that have been through `#tell`: what one line gives may be told in steps. */
+  /** Outputs that have been through `#tell`: a line may give its outputs in steps. */
   readonly #isTold = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
@@ -163,7 +164,7 @@ export class TranscriptAdapter {
     const told = [...last, ...this.#tell(this.#adapter.replaced(at, now))];
     if (wasOpen !== null && this.#openRunId === null) {
       this.#asks.sessionEnded();
-      // What is written of it behind this opens no turn.
+      // A line that the old process made opens no turn when it comes.
       if (last.length === 0) this.#lastWords.leaves(at, null);
       this.#lastWords.given();
       this.#answers = [];
@@ -194,7 +195,7 @@ export class TranscriptAdapter {
     return { unlisted: this.#unlisted, lost: this.#presumedLost };
   }
 
-  /** As the reader before this one left it: the events of that have been told. */
+  /** As the reader before this one left it, which has emitted the events about these tasks. */
   recallUnlisted({ unlisted, lost }: TranscriptAdapter['unlistedState'], now: number): void {
     this.#unlisted = unlisted;
     this.#presumedLost = lost;
@@ -519,7 +520,7 @@ export class TranscriptAdapter {
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
     const ended = ends.flatMap(({ message }) => this.#adapter.read(message, at));
-    // Its own call told the agent; of a subagent's end a notification follows, which wakes it.
+    // The agent knows from its own call. A notification follows the end of a subagent, and wakes it.
     const heard = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
     if (heard.length > 0) this.#adapter.told(heard, 'heard');
     return [...launched, ...returned, ...ended];

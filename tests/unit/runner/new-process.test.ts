@@ -173,7 +173,7 @@ test('a process was born when it was started, to a tenth of a second', async () 
   try {
     const until = Date.now();
     const at = bornAt(await birthOf(child.pid as number)) as number;
-    // `ps` tells whole seconds, where there is no /proc.
+    // Without /proc, `ps` has whole seconds.
     expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
     expect(at).toBeLessThanOrEqual(until);
   } finally {

@@ -129,7 +129,7 @@ describe('of a transcript with damage', () => {
     writeFileSync(file, lines('4'), { flag: 'a' });
     change(file);
     const { told } = await read(home, state);
-    // Damage names no place of its own: behind the last record it is told again, if the file is another one.
+    // Damage behind the last record has no name: it may appear again if the file is another one.
     expect(told.filter((one) => one !== 'gap')).toEqual(['4']);
   });
 });

@@ -73,7 +73,7 @@ const mirrorState = z.object({
   isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
-  /** The last command that was told though no line followed it. */
+  /** The last command that was emitted though no line followed it. */
   settled: textOrNull,
   /** The session was left, and why; what it still writes is waited for. */
   ending: orNull(ending),
@@ -93,7 +93,7 @@ const mirrorState = z.object({
   handed: list(text),
   /** The process whose hooks have called. Null before the first, and where it is not known. */
   process: orNull(terminal),
-  /** When the last of them ran. */
+  /** When the last hook of that process ran. */
   heardAt: time.catch(0),
   /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),

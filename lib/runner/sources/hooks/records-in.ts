@@ -8,10 +8,10 @@ export interface LineStretch {
   source: string;
 }
 
-/** How a record begins inside a line: an object whose first name is one that a transcript's records begin with. */
+/** The beginning of a record inside a line: an object with one of the first fields of a transcript's records. */
 const BEGINNING =
   /\{"(?:type|uuid|parentUuid|logicalParentUuid|timestamp|sessionId|isSidechain|agentId|message|attachment|operation)":/g;
-/** Names by which a record says which one it is, or of which session. What a torn record holds inside has none. */
+/** Every record has one of these fields. The parts of a record, which a tear may lay bare, have none. */
 const NAMES = ['uuid', 'sessionId', 'messageId', 'leafUuid'] as const;
 /** Characters that are looked at, as a multiple of the line's length: a hostile line must not cost more. */
 const MOST_PASSES = 4;
