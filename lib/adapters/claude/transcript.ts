@@ -372,6 +372,9 @@ export class TranscriptAdapter {
       this.#tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
+    // What the CLI puts into the model's mouth so that a broken-off session can go on.
+    const isSynthetic = fieldsOf(line.message).model === SYNTHETIC && line.isApiErrorMessage !== true;
+    if (isMain && isSynthetic && this.#openRunId === null && this.#command === null) return [];
     const before = isMain ? this.#tell(this.#settleCommand(true)) : [];
     if (contentText(content) === '' && listOf(content).length === 0) return before;
     const { stop_reason } = fieldsOf(line.message);
@@ -608,6 +611,7 @@ export class TranscriptAdapter {
 
 /** The CLI answered a command itself: no model was asked and no stop hook runs. */
 const LOCAL = { terminal_reason: 'local_command' };
+const SYNTHETIC = '<synthetic>';
 const BY_TASK = { kind: 'task-notification' };
 /** Most tasks that are remembered as given up. */
 const MAX_LOST = 256;

@@ -112,6 +112,15 @@ describe('what the CLI says to the model', () => {
     expect(lines.turns).toEqual(['task b1: success', `${cause}: success`]);
   });
 
+  test('begins none for what the CLI itself answers when it resumes', () => {
+    const resumes = user('Continue from where you left off.', { isMeta: true });
+    const content = [{ type: 'text', text: 'No response requested.' }];
+    const message = { id: 's1', model: '<synthetic>', stop_reason: 'stop_sequence', content };
+    const lines = new ReadLines().read(resumes, { type: 'assistant', message }, typed('Go on'), says('Ok'), over);
+    expect(lines.turns).toEqual(['user "Go on": success']);
+    expect(lines.story.turns.map(({ texts }) => texts)).toEqual([['Ok']]);
+  });
+
   test('gives no cause to a turn that only the agent’s words open', () => {
     const scheduled = user('Look', { isMeta: true, promptSource: 'system', turnOrigin: 'scheduled' });
     const lines = new ReadLines().read(scheduled, says('Looked'), over, says('More'), over);
