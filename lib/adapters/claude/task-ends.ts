@@ -66,6 +66,9 @@ export class TaskEnds {
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
+    // An earlier turn has had the same end from a call. It is the cause of this one all the same.
+    const again = how === 'heard' ? [] : (ends ?? []).filter((end) => !this.#waiting.some((one) => isSame(one, end)));
+    for (const end of again) this.add({ ...end, startedInRun: null, quiet: false });
     for (const end of this.#waiting) if (ends === null || ends.some((told) => isSame(told, end))) end[how] = true;
   }
 

@@ -171,6 +171,22 @@ describe('a task ends by', () => {
     expect(lines.tasks).toEqual([`b1 ${status}`]);
   });
 
+  test('a notice of an end that a call has given before, which still is the cause of its turn', () => {
+    const task = { task_id: 'b1', status: 'completed', exitCode: 3 };
+    const lines = new ReadLines().read(
+      typed('Go'),
+      ...launches('b1'),
+      ...called('TaskOutput', { task_id: 'b1' }, 'x', { retrieval_status: 'success', task }),
+      says('It has ended'),
+      over,
+      ends('b1'),
+      says('I know'),
+      over,
+    );
+    expect(lines.tasks).toEqual(['b1 completed']);
+    expect(lines.turns).toEqual(['user "Go": success', 'task b1: success']);
+  });
+
   test('a notice to a subagent, wherever it is written', () => {
     const text = notice('b1', '<status>completed</status>');
     const queue = {
