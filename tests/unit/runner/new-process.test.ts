@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { uptime } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { birthOf, bornAt } from '@/lib/runner/sources/hooks/terminal-process';
 import { PlayedTerminal } from '../../support/played-terminal';
@@ -180,3 +181,11 @@ test('a process was born when it was started, to a tenth of a second', async () 
     child.kill();
   }
 });
+
+test.runIf(process.platform === 'linux')(
+  'a process has no known birth if the clock of a container puts it into the future',
+  () => {
+    const ticks = (uptime() + 3_600) * 100;
+    expect(bornAt(`boot/${ticks}`)).toBeNull();
+  },
+);

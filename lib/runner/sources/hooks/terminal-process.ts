@@ -52,7 +52,9 @@ export function bornAt(birth: string | null): number | null {
   if (process.platform !== 'linux') return Date.parse(birth) || null;
   const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
   if (!Number.isFinite(ticks)) return null;
-  return Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
+  const at = Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
+  // Some containers count their uptime from their own start, and the ticks from the machine's.
+  return at > Date.now() ? null : at;
 }
 
 export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {
