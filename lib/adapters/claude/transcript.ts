@@ -145,7 +145,7 @@ export class TranscriptAdapter {
     const own = textOf(line.sessionId);
     if (of === null || own === null || of === own || this.#forkOf !== null) return [];
     this.#forkOf = of;
-    const value = { text: 'A fork. Everything up to the fork was copied from the', tone: 'info', of_session_id: of };
+    const value = { text: 'This session is a fork of', tone: 'info', of_session_id: of };
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
 
