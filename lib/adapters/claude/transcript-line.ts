@@ -37,11 +37,12 @@ export function authorOf(line: Fields, text: string): LineAuthor {
   if (kind !== undefined) return PERSONS.has(kind) ? 'person' : 'other';
   if (line.promptSource === 'system') return 'harness';
   const isOld = PROVENANCE.every((name) => line[name] === undefined);
-  return isOld &&
-    /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+\s*$/.test(text)
-    ? 'task'
-    : 'person';
+  return isOld && OLD_NOTICE.test(text) ? 'task' : 'person';
 }
+
+/** Nothing but notifications. Some CLIs add a line that names the output file. */
+const OLD_NOTICE =
+  /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+(?:\s*Read the output file to retrieve the result: \S+)?\s*$/;
 
 /** A command that a person typed, as the CLI wraps it; `output` is what a command printed without asking the model. */
 export interface TypedCommand {

@@ -372,9 +372,8 @@ export class TranscriptAdapter {
       this.#tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
-    // What the CLI puts into the model's mouth so that a broken-off session can go on.
-    const isSynthetic = fieldsOf(line.message).model === SYNTHETIC && line.isApiErrorMessage !== true;
-    if (isMain && isSynthetic && this.#openRunId === null && this.#command === null) return [];
+    // The CLI's own "No response requested." bridges a turn that was broken off: the agent did not say it.
+    if (isMain && fieldsOf(line.message).model === SYNTHETIC && line.isApiErrorMessage !== true) return [];
     const before = isMain ? this.#tell(this.#settleCommand(true)) : [];
     if (contentText(content) === '' && listOf(content).length === 0) return before;
     const { stop_reason } = fieldsOf(line.message);

@@ -112,11 +112,24 @@ describe('what the CLI says to the model', () => {
     expect(lines.turns).toEqual(['task b1: success', `${cause}: success`]);
   });
 
+  test.each([
+    ['', 'task b1: success', 'completed'],
+    ['\nRead the output file to retrieve the result: /tmp/claude-1/p/tasks/b1.output', 'task b1: success', 'completed'],
+    ['\nRead the output file to retrieve the result: a\nAnd this?', undefined, 'running'],
+    ['\nWhat is this?', undefined, 'running'],
+  ])('is a notice of an older CLI, which signs nothing, only if nothing else follows: %j', (rest, turn, status) => {
+    const text = `${notice('b1', '<status>completed</status>')}${rest}`;
+    const lines = new ReadLines().read(user('Go'), ...launches('b1'), says('Runs'), over, user(text), says('Ok'), over);
+    expect(lines.turns.at(-1)).toBe(turn ?? `user ${JSON.stringify(text)}: success`);
+    expect(lines.tasks).toEqual([`b1 ${status}`]);
+  });
+
   test('begins none for what the CLI itself answers when it resumes', () => {
     const resumes = user('Continue from where you left off.', { isMeta: true });
     const content = [{ type: 'text', text: 'No response requested.' }];
     const message = { id: 's1', model: '<synthetic>', stop_reason: 'stop_sequence', content };
-    const lines = new ReadLines().read(resumes, { type: 'assistant', message }, typed('Go on'), says('Ok'), over);
+    const answers = { type: 'assistant', message };
+    const lines = new ReadLines().read(resumes, answers, typed('Go on'), answers, says('Ok'), over);
     expect(lines.turns).toEqual(['user "Go on": success']);
     expect(lines.story.turns.map(({ texts }) => texts)).toEqual([['Ok']]);
   });
