@@ -9,7 +9,7 @@ import { outcomeOf, resultSummary, type TurnOutcome } from './turn-outcome';
 type Step = 'open' | 'join' | 'close' | 'abandon' | 'swallow' | 'exit';
 
 /**
- * What Claude's messages do to a turn, by the input and what the grammar says of it. A turn goes from `init` to `result`
+ * Steps for each input and the grammar's verdict on it. A turn goes from `init` to `result`
  * (Agent SDK 0.3.332). A result that is empty, or names a cause other than the open turn's, ends nothing.
  */
 const STEPS: Partial<Record<TurnInput, Partial<Record<Verdict, readonly Step[]>>>> = {

@@ -67,7 +67,7 @@ export class SessionWriter {
   readonly #newRunId: () => string;
   readonly #isReplay: boolean;
   readonly #speakers = new Map<string, Speaker>();
-  /** What runs in the background, by id and run. */
+  /** Background tasks, by id and run. */
   readonly #tasks = new Entities<'task', TaskRun>('task', { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN });
   /** The newest run of each task, by the task's id. */
   readonly #runs = new Map<string, string | null>();

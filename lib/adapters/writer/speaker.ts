@@ -55,7 +55,7 @@ export class Speaker {
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
   /** Calls, with their arguments so far. */
   readonly #calls = new Entities<'call', string>('call', { mostOpen: MAX_REMEMBERED, mostEnded: MAX_REMEMBERED });
-  /** What is being said. */
+  /** The text or thought that goes on. */
   #open: Stretch | null = null;
   #named = 0;
 
@@ -69,7 +69,7 @@ export class Speaker {
     this.#mark = subagentRunId === null ? {} : { subagentRunId };
   }
 
-  /** What another process has begun to say: what it says at last replaces what was shown. */
+  /** Takes over what another process began: its final text replaces what was shown. */
   takeUp(said: { texts: readonly string[]; thoughts: readonly string[]; calls: readonly string[] }): void {
     const begun = (kind: Stretch['kind'], name: string) => {
       const stretch = { kind, name, id: name, shown: '', length: 0, staysOpen: false };
@@ -106,7 +106,7 @@ export class Speaker {
   }
 
   /**
-   * More of a text or thought that has ended with its turn. Told as a snapshot of it, which stands where the message does.
+   * Adds to a text or thought that has ended with its turn, by a snapshot, which stands where the message does.
    *
    * @returns false if the message is not known as a whole, or has not ended
    */
@@ -156,7 +156,7 @@ export class Speaker {
     this.#say({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, ...compact({ parentMessageId: parent }) });
   }
 
-  /** What was said of a text; null if that is not known, or too long to keep. */
+  /** The shown part of a text; null if that is not known, or too long to keep. */
   shownOf(kind: Stretch['kind'], name: string): string | null {
     return this.#texts.about(keyOf({ kind, name }))?.shown ?? null;
   }
@@ -245,7 +245,7 @@ export class Speaker {
     }
     const crowded = this.#texts.crowded;
     if (crowded !== null) this.#end(this.#texts.about(crowded) as Stretch);
-    // What was said before has ended: it goes on as another text.
+    // The earlier text has ended: it goes on as another one.
     const id = known === undefined ? given : `${given}~${this.#named++}`;
     const stretch: Stretch = { kind, name: given, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
     this.#texts.forget(key);

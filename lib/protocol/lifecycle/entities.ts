@@ -37,7 +37,7 @@ export class Entities<K extends Kind, About = undefined> {
     return [...this.#open.keys()];
   }
 
-  /** What is open, with what is kept about it, oldest first. */
+  /** Open things with what their owner keeps about them, oldest first. */
   entries(): [id: string, about: About][] {
     return [...this.#open].map(([id, { about }]) => [id, about]);
   }
@@ -72,7 +72,7 @@ export class Entities<K extends Kind, About = undefined> {
     return verdict;
   }
 
-  /** What would follow from an input, without moving anything. */
+  /** The verdict on an input, without moving anything. */
   verdict(id: string, input: InputOf<K>): Verdict {
     return this.#step(this.stateOf(id), input)[1];
   }
@@ -87,7 +87,7 @@ export class Entities<K extends Kind, About = undefined> {
     return [...this.#ended.keys()];
   }
 
-  /** Gives up all memory of it: its id is as good as new. */
+  /** Forgets a thing, so that its id is as good as new. */
   forget(id: string): void {
     this.#open.delete(id);
     this.#ended.delete(id);

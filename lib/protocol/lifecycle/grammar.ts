@@ -1,9 +1,9 @@
 /**
- * What can be open in a session, and what each event means for it: the one place where that is decided.
+ * The grammar of what is open in a session: turns, texts, calls, tasks and requests.
  *
  * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
- * type, so a new state or input does not compile until every pair is decided. Adapters, the runner, ingest, the AG-UI
- * server and tracing read the verdict and act on it; none of them keeps a state of its own.
+ * type, so a new state or input does not compile until every pair is decided. The session writer, Claude's adapter and
+ * ingest's derived requests and calls act on the verdict; they do not decide what is open themselves.
  *
  * ```
  *            start            end                     start              result
@@ -19,7 +19,7 @@
  * when its turn, speaker or process ends.
  */
 
-/** What an input means for a thing, given its state. */
+/** The meaning of an input for a thing in its state. */
 export type Verdict =
   /** It opens. */
   | 'begins'
@@ -89,7 +89,7 @@ export const TURN: Table<TurnState, TurnInput> = {
 
 /** A text or a thought. */
 export type TextState = 'new' | 'open' | 'ended';
-/** `whole`: all of it so far. `cut`: what holds it has ended. */
+/** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
 export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
 
 export const TEXT: Table<TextState, TextInput> = {
@@ -110,7 +110,7 @@ export const TEXT: Table<TextState, TextInput> = {
   ended: {
     start: ['ended', 'late'],
     delta: ['ended', 'late'],
-    // What it says at last replaces what was shown.
+    // The final text replaces the one that was shown.
     whole: ['ended', 'corrects'],
     end: ['ended', 'repeats'],
     cut: ['ended', 'repeats'],

@@ -58,7 +58,7 @@ function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
   return found.flatMap((stretch) => (stretch === gaps[0] ? whole : stretch.fields === null ? [] : stretch));
 }
 
-/** Whether an object is a value in a torn one, such as the input of a tool call: it may look like a record. */
+/** True for a value of a torn object, such as the input of a tool call, which may look like a record. */
 function isInside(text: string, from: number, to: number): boolean {
   const [before = '', after = ''] = [text[from - 1], text[to]];
   return (/[:,[]/.test(before) && /[,}\]]/.test(after)) || (before === ':' && after === '');

@@ -49,7 +49,7 @@ export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSin
   return hasSaid || now - leftAt >= LAST_WORDS_MS.most;
 }
 
-/** Whether what a command brings would have been written behind it by now. */
+/** A command is over once the transcript has been still for long enough to hold its output. */
 export function isCommandOver({ now, lastLineAt, reportedAt }: Stillness): boolean {
   return now - Math.max(lastLineAt, reportedAt) >= STILL_MS;
 }
