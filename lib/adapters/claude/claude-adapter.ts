@@ -120,7 +120,10 @@ export class ClaudeAdapter {
    * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` if the wait is limited
    */
   permissionAsked(request: unknown, now: number): TimedEvent[] {
-    return this.#collect(now, () => this.#requests.asked(fieldsOf(request)));
+    const fields = fieldsOf(request);
+    const callId = textOf(fields.toolUseID);
+    const shown = callId === null ? null : this.#lanes.shownCall(callId);
+    return this.#collect(now, () => this.#requests.asked(fields, shown));
   }
 
   /**
@@ -240,6 +243,7 @@ export class ClaudeAdapter {
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
     const { content } = fieldsOf(message.message);
+    for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
     if (isMain(message) && says) this.#turns.saidText();
     this.#heard(this.#lanes.assistant(message));

@@ -91,6 +91,11 @@ export class Lane {
     return true;
   }
 
+  /** The id of the newest call under an id of the model's; null if it is not this lane's. */
+  shownCall(callId: string): string | null {
+    return this.#calls.get(callId)?.at(-1)?.id ?? null;
+  }
+
   /** Ends everything that is open. */
   close(): void {
     this.#speaker.close();

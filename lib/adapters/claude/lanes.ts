@@ -58,6 +58,12 @@ export class Lanes {
       .filter((result) => result !== null);
   }
 
+  /** The id under which a call of the model's is shown: another one where the model used it before. */
+  shownCall(callId: string): string {
+    const lanes = [this.#main, ...[...this.#subagents.values()].map(({ lane }) => lane)];
+    return lanes.map((lane) => lane.shownCall(callId)).find((id) => id !== null) ?? callId;
+  }
+
   /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
   userMessage(message: Fields, messageId: string, name: string | null): void {
     const { content } = fieldsOf(message.message);

@@ -57,7 +57,13 @@ export class Requests {
     this.#emit = emit;
   }
 
-  asked(request: Fields): void {
+  /** A call begins: the result of an earlier one under its id does not answer a request about this one. */
+  called(id: string): void {
+    this.#results.delete(id);
+  }
+
+  /** @param callId the id under which the call is shown */
+  asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
     if (id === null || this.#requests.verdict(id, 'ask') !== 'begins') return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
@@ -68,7 +74,7 @@ export class Requests {
     const value: RequestOpenedValue = compact({
       request_id: id,
       kind: question ? ('question' as const) : ('permission' as const),
-      tool_use_id: textOf(request.toolUseID) ?? undefined,
+      tool_use_id: callId ?? undefined,
       tool_name: tool ?? undefined,
       title: titleOf(request, tool, question),
       input: request.input,

@@ -58,6 +58,25 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
+  test('waits for its own answer, though the earlier call has its result', () => {
+    const lines = new ReadLines().read(
+      typed('Go'),
+      call(1),
+      returns('c1', 'a'),
+      says('Ok'),
+      over,
+      typed('On'),
+      call(2),
+    );
+    lines.events.push(...lines.adapter.permissionAsked('Read', { n: 2 }, {}, 8_000));
+    const shown = lines.events.findLast(({ event }) => event.type === 'TOOL_CALL_START')?.event.toolCallId;
+    const opened = lines.events.find(({ event }) => event.name === 'request:opened')?.event.value;
+    expect(opened).toMatchObject({ request_id: 'c1', tool_use_id: shown });
+    expect(lines.story.requests).toEqual([{ id: 'c1', outcomes: [] }]);
+    lines.read(returns('c1', 'b'));
+    expect(lines.story.requests).toEqual([{ id: 'c1', outcomes: ['allowed'] }]);
+  });
+
   test('is one call if a line is written twice', () => {
     const lines = new ReadLines().read(
       typed('Go'),
