@@ -181,6 +181,20 @@ export const RUNNER = [
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
   },
   {
+    name: 'takes a call whose id an earlier turn used for the earlier call',
+    file: 'lib/adapters/claude/lane.ts',
+    find: 'last?.isOfEarlierTurn === true ||',
+    replace: 'false ||',
+    test: 'tests/unit/adapters/transcript-oddities.test.ts',
+  },
+  {
+    name: 'answers a request with the result of an earlier call',
+    file: 'lib/adapters/claude/requests.ts',
+    find: 'this.#results.delete(id);',
+    replace: '',
+    test: 'tests/unit/adapters/transcript-oddities.test.ts',
+  },
+  {
     name: 'reads the input of a call in a torn line as a record',
     file: 'lib/runner/sources/hooks/records-in.ts',
     find: "(before === ':' && after === '')",

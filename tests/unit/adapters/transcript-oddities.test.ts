@@ -58,6 +58,22 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
+  test('keeps both calls when the turn of the first one ended without its result', () => {
+    const lines = new ReadLines().read(
+      typed('Go'),
+      call(1),
+      says('Ok'),
+      over,
+      typed('On'),
+      call(1),
+      returns('c1', 'b'),
+    );
+    expect(tools(lines)).toEqual([
+      [1, null],
+      [1, 'b'],
+    ]);
+  });
+
   test('waits for its own answer, though the earlier call has its result', () => {
     const lines = new ReadLines().read(
       typed('Go'),
