@@ -107,6 +107,22 @@ describe('a call id that is used again in a turn', () => {
 });
 
 describe('a call id that the SDK streams again in a turn', () => {
+  test('begins another call in the next turn, though the first one has no result', () => {
+    const adapter = newAdapter();
+    const content = { type: 'tool_use', id: 'c1', name: 'Read', input: {} };
+    const events = [
+      { type: 'system', subtype: 'init', user_message_uuids: ['u1'] },
+      { type: 'stream_event', event: { type: 'message_start', message: { id: 'm1' } } },
+      { type: 'stream_event', event: { type: 'content_block_start', index: 0, content_block: content } },
+      { type: 'result', subtype: 'success', num_turns: 1, user_message_uuids: ['u1'] },
+      { type: 'system', subtype: 'init', user_message_uuids: ['u2'] },
+      { type: 'stream_event', event: { type: 'message_start', message: { id: 'm2' } } },
+      { type: 'stream_event', event: { type: 'content_block_start', index: 0, content_block: content } },
+    ].flatMap((message) => adapter.read(message, 1));
+    const begun = events.flatMap(({ event: { type, toolCallId } }) => (type === 'TOOL_CALL_START' ? [toolCallId] : []));
+    expect(new Set(begun).size).toBe(2);
+  });
+
   test.each([
     ['with whole messages', true],
     ['without', false],
