@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { CommandHub } from '@/lib/commands/command-hub';
+import { cutTerms } from '@/lib/commands/cut-terms';
 import { postMarks } from '@/lib/commands/mark-inbox';
 import { postMessage } from '@/lib/commands/send-message';
 import { undeliveredMs } from '@/lib/commands/undelivered-results';
@@ -134,6 +135,16 @@ describe('a task that ended while its agent was idle', () => {
     await passes(1);
     expect(await undelivered()).toHaveLength(1);
     expect((await tasks())[0]?.carriedBy).toBeUndefined();
+  });
+
+  it('waits no longer where the clock was put back, and something more is said of the task', async () => {
+    await leavesTask();
+    await ends();
+    now -= 3_600_000;
+    await target.database.writes.run((transaction) => cutTerms(transaction, now, -3_600_000));
+    await task('progress', { summary: 'It had failed before.' });
+    await passes(60);
+    expect(await undelivered()).toHaveLength(1);
   });
 
   it('is done once seen, and stays so', async () => {
