@@ -30,10 +30,10 @@ export function WakeHere(props: {
     queryFn: async ({ signal }) => {
       const session = `/sessions/${encodeURIComponent(sessionId)}`;
       const of = `${session}/tasks/${encodeURIComponent(task.id)}`;
-      const run = task.runId === null ? '' : `?runId=${encodeURIComponent(task.runId)}`;
+      const run = `?position=${task.position}`;
       const [told, written, here, agent] = await Promise.all([
         fetchJson<TaskDetail>(`${of}${run}`, signal),
-        fetchJson<TaskOutputDetail>(`${of}/output?position=${task.position}`, signal),
+        fetchJson<TaskOutputDetail>(`${of}/output${run}`, signal),
         fetchJson<SessionDetail>(session, signal),
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
@@ -70,7 +70,7 @@ export function WakeHere(props: {
       sessionId={sessionId}
       label="Send the result to the agent:"
       text={text}
-      results={[{ taskId: task.id, ...(task.runId === null ? {} : { runId: task.runId }) }]}
+      results={[{ taskId: task.id, position: task.position }]}
       warning={sending.reason}
       onSent={onSent}
     />

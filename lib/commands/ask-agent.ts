@@ -5,6 +5,7 @@ import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import type { CommandAnswer, EndSession, Interrupt, StopTask, WakeTask } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
+import { type Position, positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { TaskStatus } from '@/lib/protocol/read-models';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
@@ -66,7 +67,7 @@ export async function postTaskStop(
     clientId,
     ask: { type: 'task.stop', taskId, ...asked },
     prepare: async (transaction, session) => {
-      const { status, ...running } = await findTask(transaction, session.id, taskId, asked.runId ?? null);
+      const { status, position: _, ...running } = await findTask(transaction, session.id, taskId, asked);
       if (status !== 'running') {
         throw conflict('task_ended', `The task has ended (${status}): there is nothing to stop.`, { status });
       }
@@ -89,7 +90,8 @@ export async function postTaskWake(
     clientId,
     ask: { type: 'task.wake', taskId, ...asked },
     prepare: async (transaction, session) => {
-      const body = { taskId, ...(await findEnded(transaction, session.id, taskId, asked.runId)) };
+      const { position: _, ...ended } = await findEnded(transaction, session.id, taskId, asked);
+      const body = { taskId, ...ended };
       return { body, repeats: (earlier) => earlier.taskId === taskId && earlier.runId === body.runId };
     },
   });
@@ -103,28 +105,43 @@ export async function findEnded(
   transaction: WriteTransaction,
   sessionId: string,
   taskId: string,
-  runId: string | undefined,
-): Promise<{ runId?: string; description?: string }> {
-  const { status, ...ended } = await findTask(transaction, sessionId, taskId, runId ?? null);
+  run: Run,
+): Promise<Omit<FoundTask, 'status'>> {
+  const { status, ...ended } = await findTask(transaction, sessionId, taskId, run);
   if (status !== 'running') return ended;
   throw conflict('task_running', 'The task still runs: there is no result to wake the agent with.', { status });
 }
 
 /** As much of a description as one line of a transcript shows. */
 const MAX_DESCRIPTION = 200;
-const TASK = shapeOf(tasks, 'runId', 'status', 'body');
+const TASK = shapeOf(tasks, 'runId', 'status', 'position', 'body');
+
+/** Which run of a task; by default the newest. */
+interface Run {
+  runId?: string | undefined;
+  position?: Position | undefined;
+}
+
+interface FoundTask {
+  status: TaskStatus;
+  runId?: string;
+  description?: string;
+  position: Position;
+}
 
 /** @returns how it stands with the run that is meant, its name if the agent names its runs, and what the task is called */
 async function findTask(
   transaction: WriteTransaction,
   sessionId: string,
   taskId: string,
-  runId: string | null,
-): Promise<{ status: TaskStatus; runId?: string; description?: string }> {
+  run: Run,
+): Promise<FoundTask> {
+  const runId = run.runId ?? null;
+  const at = run.position === undefined ? null : positionToNumber(run.position);
   const found = await transaction.execute({
     sql: `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ? AND id = ? AND ifnull(run_id = ?, ? IS NULL)
-          ORDER BY position DESC LIMIT 1`,
-    args: [sessionId, columnText(taskId), runId, runId],
+          AND position = ifnull(?, position) ORDER BY position DESC LIMIT 1`,
+    args: [sessionId, columnText(taskId), runId, runId, at],
   });
   const task = TASK.first(found);
   if (task === undefined) {
@@ -133,6 +150,7 @@ async function findTask(
   const { status, body } = task;
   return {
     status,
+    position: positionFromNumber(task.position),
     ...(task.runId === null ? {} : { runId: task.runId }),
     ...(body.description ? { description: cutText(body.description, MAX_DESCRIPTION) } : {}),
   };

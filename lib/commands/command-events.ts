@@ -59,7 +59,8 @@ export function momentEvent(command: Command, moment: CommandMoment, reason: str
 function carrying(results: CommandBodies['message']['results']): Pick<InterludeMetadata, 'carries'> {
   if (results === undefined) return {};
   const taskRunIds = results.map(({ runId }) => runId ?? null);
-  return { carries: { taskIds: results.map(({ taskId }) => taskId), taskRunIds } };
+  const positions = results.map(({ position }) => position);
+  return { carries: { taskIds: results.map(({ taskId }) => taskId), taskRunIds, positions } };
 }
 
 const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: CUSTOM.commandFailed } as const;

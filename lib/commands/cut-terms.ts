@@ -53,7 +53,10 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       args: [ahead, now],
     },
     {
-      sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2) WHERE unanswered_since IS NOT NULL`,
+      // in the body, too: the next change of the task writes the column from there
+      sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2),
+              body = json_set(body, '$.unansweredSince', min(unanswered_since + ?1, ?2))
+            WHERE unanswered_since IS NOT NULL`,
       args: [ahead, now],
     },
     {

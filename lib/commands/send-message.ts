@@ -46,9 +46,9 @@ export async function postMessage(
       }
       const named = await nameAttachments(transaction, id, attachments);
       const carried: CommandBodies['message']['results'] = [];
-      for (const { taskId, runId } of results ?? []) {
-        const ended = await findEnded(transaction, id, taskId, runId);
-        carried.push({ taskId, ...(ended.runId === undefined ? {} : { runId: ended.runId }) });
+      for (const { taskId, ...run } of results ?? []) {
+        const { runId, position } = await findEnded(transaction, id, taskId, run);
+        carried.push({ taskId, ...(runId === undefined ? {} : { runId }), position });
       }
       const body = {
         messageId,

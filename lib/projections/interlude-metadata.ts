@@ -29,7 +29,8 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
   if (isObject(carries)) {
     const { taskIds, taskRunIds } = triggerOf(carries);
-    known.carries = { taskIds, ...(taskRunIds === undefined ? {} : { taskRunIds }) };
+    const positions = idList(carries.positions);
+    known.carries = { taskIds, ...(taskRunIds === undefined ? {} : { taskRunIds }), positions };
   }
   for (const key of FLAGS) if (said[key] === true) known[key] = true;
   if (isObject(ofSnapshot)) {

@@ -168,12 +168,12 @@ export class Observer {
   }
 
   /** Ends a silence: the agent or one of its commands has spoken. */
-  wasHeard(): void {
+  endSilence(): void {
     this.#drop('silence', 'cpu');
   }
 
   /** Notes the silence of a working agent. @param usualMs the 99th percentile of its kind's silences */
-  isSilent(at: number, usualMs: number): void {
+  noteSilence(at: number, usualMs: number): void {
     const call = this.#memory.calls.at(-1)?.name;
     const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
     const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);

@@ -126,7 +126,7 @@ export class SessionLedger {
   apply(placement: Placement): void {
     if (this.#heardAt !== null) {
       this.#next.summary.lastHeardAt = this.#heardAt;
-      this.#observer.wasHeard();
+      this.#observer.endSilence();
     }
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
@@ -200,7 +200,7 @@ export class SessionLedger {
     next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
     const { stateDueAt } = stateAt(next.summary, at);
     const isCue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
-    if (isCue) this.#observer.isSilent(at, usualSilenceMs);
+    if (isCue) this.#observer.noteSilence(at, usualSilenceMs);
     next.summary = stateAt(next.summary, at);
     return next;
   }

@@ -168,8 +168,8 @@ export class TaskLedger {
     const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
     if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
     const messageId = isFailure ? pickId(customValue(event), 'message_id') : idField(event, 'messageId');
-    for (const { id, runId } of messageId === null ? [] : tasksCarried(event)) {
-      const task = this.find(id, runId);
+    for (const position of interludeOf(event).carries?.positions ?? []) {
+      const task = this.#byPosition.get(position);
       if (task === undefined || messageId === null) continue;
       if (!isFailure) this.#put({ ...task, carriedBy: messageId });
       else if (task.carriedBy === messageId) {

@@ -38,9 +38,9 @@ export interface InterludeMetadata {
   foldedTaskIds?: string[];
   /**
    * On a user message that carries the results of ended tasks to the agent, and on its `message:delivery` if it never got
-   * there: these tasks. Written by the server.
+   * there: these tasks, with their `Task.position`. Written by the server.
    */
-  carries?: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'>;
+  carries?: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> & { positions: string[] };
   /** On a content event: `delta` is the whole text so far. Replace, don't append. */
   whole?: true;
   /** The run of the task that `subagentRunId` names, where the agent re-uses task ids. */

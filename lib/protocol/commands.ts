@@ -50,7 +50,7 @@ export interface CommandBodies {
     replyTo?: string;
     attachments?: Attachment[];
     /** The ended tasks whose results it carries. */
-    results?: { taskId: string; runId?: string }[];
+    results?: { taskId: string; runId?: string; position: Position }[];
   };
   /** `turnId`: the turn it ends, and no other. */
   interrupt: { turnId?: string };
@@ -152,9 +152,18 @@ export const sendMessageSchema = z.strictObject({
     )
     .max(MAX_MESSAGE_ATTACHMENTS)
     .optional(),
-  /** The ended tasks whose results it carries to the agent; without `runId` the newest run is meant. */
+  /**
+   * The ended tasks whose results it carries to the agent. Without `runId` and `position` (of the task, where neither id
+   * tells runs apart) the newest run is meant.
+   */
   results: z
-    .array(z.strictObject({ taskId: idSchema, runId: idSchema.optional() }))
+    .array(
+      z.strictObject({
+        taskId: idSchema,
+        runId: idSchema.optional(),
+        position: z.string().refine(isPosition, 'position is that of a task').optional(),
+      }),
+    )
     .min(1)
     .max(MAX_MESSAGE_RESULTS)
     .optional(),

@@ -114,9 +114,6 @@ export const turnAtQuery = z.strictObject({
 
 export const taskQuery = z.object({
   runId: means('Which run, where the agent re-uses task ids; the newest unless named.', text),
-});
-
-export const taskOutputQuery = taskQuery.extend({
   position: means('`Task.position` of the run, where neither id tells runs apart.', orNull(position)),
 });
 

@@ -94,13 +94,10 @@ export function getTasks(asked: Asked<'sessionId'>, server: ServerContext) {
   return inTurn(asked, server, () => found('session', sessionId, readTasks(seen(asked, server), sessionId)));
 }
 
-export function getTask(
-  asked: Asked<'sessionId' | 'taskId', { query: { runId: string | null } }>,
-  server: ServerContext,
-) {
+export function getTask(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
-    found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query.runId)),
+    found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query)),
   );
 }
 

@@ -10,6 +10,7 @@ import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Item, Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 import { markRedacted } from '@/lib/redaction/redact-model';
+import type { RunAsked } from './read-task-output';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { ShownEntries, withoutSecrets } from './shown-entries';
 import { ENTRY_COLUMNS } from './turn-row';
@@ -90,7 +91,7 @@ export async function readTask(
   sight: Sight,
   sessionId: string,
   taskId: string,
-  runId: string | null = null,
+  { runId, position: askedAt }: RunAsked = { runId: null, position: null },
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
   const { position, found } = await readTogether(sight, [
@@ -105,7 +106,9 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const at = runId === null ? runs.length - 1 : runs.findIndex((run) => run.runId === runId);
+  const isAsked = (run: Task) =>
+    (runId === null || run.runId === runId) && (askedAt === null || run.position === String(askedAt));
+  const at = runId === null && askedAt === null ? runs.length - 1 : runs.findIndex(isAsked);
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();

@@ -1,7 +1,9 @@
 import { columnText } from '@/db/column-text';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { InboxMarks } from '@/lib/protocol/inbox';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { findCut, type Limit } from './find-cut';
 import { noteRemoved } from './note-removed';
@@ -27,10 +29,11 @@ export async function removeOldTurns(
   const { agentId, upTo } = cut;
   const args = [sessionId, upTo];
   const turns = cut.turnsBefore + cut.turns;
-  const [going, last, losing] = await transaction.batch([
+  const [going, last, losing, results] = await transaction.batch([
     { sql: WITHOUT_PLACE, args },
     { sql: LAST_SAID, args },
     { sql: LOSING_TURNS, args },
+    { sql: UNDELIVERED, args },
   ]);
   const lastId = last?.rows[0]?.entity_id ?? cut.lastId;
   const removed = { upTo: positionFromNumber(upTo), turns, ...(lastId === null ? {} : { lastId: String(lastId) }) };
@@ -43,11 +46,15 @@ export async function removeOldTurns(
       value: { task_id: id, ...(runId === null ? {} : { run_id: runId }) },
     }),
   );
-  await appendFacts(
-    transaction,
-    now,
-    [event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),
-  );
+  const marks = new Map<string, InboxMarks>();
+  for (const row of results?.rows ?? []) {
+    const { id, seenAt, snoozedUntil, claim } = inboxItemFromRow(row);
+    marks.set(id, { seenAt, snoozedUntil, claim, doneAt: now });
+  }
+  await appendFacts(transaction, now, [
+    ...[event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),
+    ...(marks.size === 0 ? [] : [{ kind: 'inbox-marked' as const, agentId, marks }]),
+  ]);
   const told = await transaction.position();
   const kept = (losing?.rows ?? []).map(({ position }) => Number(position));
   const places = Object.fromEntries(kept.map((position, at) => [position, at + 1]));
@@ -82,6 +89,10 @@ const HAS_GONE = `NOT ${MAY_RUN} AND (${IS_AS_IT_WAS} OR EXISTS (
   SELECT 1 FROM turns WHERE session_id = ?1 AND id = tasks.body->>'$.answeredInTurnId' AND position <= ?2))`;
 
 const OLD_TASKS = `session_id = ?1 AND position <= ?2 AND ${HAS_GONE}`;
+/** The inbox items of those, which are done: no result is left to wake an agent with. */
+const UNDELIVERED = `SELECT ${INBOX_ROW.columns('i')} FROM inbox AS i
+  WHERE i.kind = 'undelivered' AND i.done_at IS NULL AND i.session_id = ?1
+    AND i.body->>'$.task.position' IN (SELECT CAST(position AS TEXT) FROM tasks WHERE ${OLD_TASKS})`;
 const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_AS_IT_WAS}`;
 
 /** What retention tells in a session's log, as its index has it. */

@@ -146,7 +146,7 @@ export const ROUTES: readonly Route[] = [
   reads('GET', '/sessions/:sessionId/turn-at', read.getTurnAt, { query: query.turnAtQuery }),
   reads('GET', '/sessions/:sessionId/tasks', read.getTasks),
   reads('GET', '/sessions/:sessionId/tasks/:taskId', read.getTask, { query: query.taskQuery }),
-  reads('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskOutputQuery }),
+  reads('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskQuery }),
   reads('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
   reads('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
   reads('GET', '/activity', read.getActivity, { query: query.activityQuery }),

@@ -144,7 +144,7 @@ describe('a result that was not delivered', () => {
     expect(text.value).toBe(said);
     press('Send');
     expect(await screen.findByText('Sent to builder.')).toBeDefined();
-    const results = [{ taskId: 'b1' }];
+    const results = [{ taskId: 'b1', position: '10' }];
     expect(posted).toEqual([
       { path: '/sessions/s1/messages', body: { text: said, results, clientId: expect.any(String) } },
     ]);

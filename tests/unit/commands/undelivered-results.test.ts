@@ -2,13 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { acknowledge } from '@/lib/commands/acknowledge';
 import { CommandHub } from '@/lib/commands/command-hub';
+import { cutTerms } from '@/lib/commands/cut-terms';
 import { postMarks } from '@/lib/commands/mark-inbox';
 import { postMessage } from '@/lib/commands/send-message';
 import { undeliveredMs } from '@/lib/commands/undelivered-results';
 import type { SendMessage } from '@/lib/protocol/commands';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { readInbox } from '@/lib/queries/read-inbox';
-import { readTasks } from '@/lib/queries/read-tasks';
+import { readTask, readTasks } from '@/lib/queries/read-tasks';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -136,6 +137,16 @@ describe('a task that ended while its agent was idle', () => {
     expect((await tasks())[0]?.carriedBy).toBeUndefined();
   });
 
+  it('waits no longer where the clock was put back, and something more is said of the task', async () => {
+    await leavesTask();
+    await ends();
+    now -= 3_600_000;
+    await target.database.writes.run((transaction) => cutTerms(transaction, now, -3_600_000));
+    await task('progress', { summary: 'It had failed before.' });
+    await passes(60);
+    expect(await undelivered()).toHaveLength(1);
+  });
+
   it('is done once seen, and stays so', async () => {
     await leavesTask();
     await ends();
@@ -177,6 +188,22 @@ describe('no wake is offered for a task', () => {
 });
 
 describe('a message that carries results', () => {
+  it('carries that of the run which is meant, where the agent uses an id again and names no runs', async () => {
+    await leavesTask();
+    await ends();
+    await starts('r2', { turn: 'user' });
+    await task('started', { description: 'again' });
+    await finishes('r2');
+    await passes(60);
+    const [position = ''] = (await undelivered()).map((item) => item.task?.position);
+    await send({ clientId: 'c1', results: [{ taskId: 'b1', position }] });
+    expect(await undelivered()).toEqual([]);
+    expect((await tasks()).map(({ carriedBy }) => carriedBy !== undefined)).toEqual([true, false]);
+    const run = { runId: null, position: Number(position) };
+    const told = await readTask(wholeSight(target.database), 's1', 'b1', run);
+    expect(told?.task).toMatchObject({ description: 'npm test', status: 'failed' });
+  });
+
   it('is refused for a task that runs, and for one that is not there', async () => {
     await leavesTask();
     await expect(send({ clientId: 'c1', results: [{ taskId: 'b1' }] })).rejects.toMatchObject({ code: 'conflict' });

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { acknowledge } from '@/lib/commands/acknowledge';
+import { tellUndelivered } from '@/lib/commands/undelivered-results';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { InboxList } from '@/lib/protocol/inbox';
+import { UNDELIVERED_MS } from '@/lib/protocol/limits';
 import { hashOf } from '../../support/attachments';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { userTurn } from '../../support/turn-events';
@@ -274,5 +276,30 @@ describe('inbox items', () => {
     // and it comes up again
     await server.write([{ type: 'RUN_ERROR', message: 'Again' }], 's2');
     expect((await server.ask('GET', '/inbox')).answer.items).toMatchObject([{ kind: 'failure' }]);
+  });
+
+  test('of a result that was not delivered are done once its task is removed', async () => {
+    const task = (name: string, value = {}): AgUiEvent => ({
+      type: 'CUSTOM',
+      name,
+      value: { task_id: 'b1', ...value },
+    });
+    const [begins, ends] = ['RUN_STARTED', 'RUN_FINISHED'].map((type) => ({ type, threadId: 's1', runId: 'r1' }));
+    await server.write([begins as AgUiEvent, task(CUSTOM.taskStarted), ends as AgUiEvent]);
+    await server.write([task('task:completed', { status: 'failed' })]);
+    server.now += UNDELIVERED_MS;
+    await server.target.database.writes.run((transaction) =>
+      tellUndelivered(transaction, { now: server.now, waitsMs: UNDELIVERED_MS }),
+    );
+    const open = async () => ((await server.ask('GET', '/inbox')).answer as InboxList).items.map(({ kind }) => kind);
+    expect(await open()).toEqual(['undelivered']);
+    await later(6);
+    await server.write(userTurn('r2', 'u2', 'Go on'));
+    await later(6);
+    await server.retain();
+    expect(await open()).toEqual([]);
+    await later(11);
+    await server.retain();
+    expect(await kinds()).toEqual([]);
   });
 });
