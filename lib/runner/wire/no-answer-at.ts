@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { connectionMessage } from '@/lib/runner/server-request';
+import { patientRequest } from './patient-request';
 import { shownUrl } from './shown-url';
 
 /** A machine that is gone refuses nothing: no answer within this time counts as one. */
@@ -18,6 +19,28 @@ const GATEWAY: ReadonlySet<number | null> = new Set([502, 503, 504]);
 export async function noAnswerAt(url: string, lastStatus: number | null): Promise<string | null> {
   const why = GATEWAY.has(lastStatus) ? `its gateway says ${lastStatus}` : await refusalAt(new URL(url));
   return why === null ? null : `no answer at ${shownUrl(url)}: ${why}`;
+}
+
+/**
+ * Asks at a second address, where a gateway has refused the first: it may refuse a single path (a stream that is open for
+ * too long) while the agent answers at others.
+ *
+ * @param lastStatus of the newest answer at the first address
+ * @returns the status for `noAnswerAt`
+ */
+export async function statusBehindGateway(
+  url: string,
+  headers: Record<string, string>,
+  lastStatus: number | null,
+): Promise<number | null> {
+  if (!GATEWAY.has(lastStatus)) return lastStatus;
+  try {
+    const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(WITHIN_MS) });
+    await answer.body?.cancel();
+    return answer.status;
+  } catch {
+    return lastStatus;
+  }
 }
 
 function refusalAt({ protocol, hostname, port }: URL): Promise<string | null> {
