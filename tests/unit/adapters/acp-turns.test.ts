@@ -147,11 +147,12 @@ describe('the rest of a message that comes behind its turn', () => {
     ends();
   });
 
-  test('is a message of the next turn where the agent counts its messages anew', () => {
+  const counted = ['1', 'assistant-message-1', 'message-000000000001', 'thisPromptsMessage2'];
+  test.each(counted)('is a message of the next turn where the agent counts its messages anew (%s)', (id) => {
     const { prompt, say, answer, lines, turns, ends } = acpFrames();
     for (const text of ['m1', 'm2']) {
       prompt(text);
-      say(`Reply to ${text}.`, '1');
+      say(`Reply to ${text}.`, id);
       answer(text);
     }
     expect(snapshots(lines())).toEqual([]);
