@@ -128,9 +128,11 @@ export class ToolCallers {
       const refusal = refusalOf(matches);
       return refusal === null ? { at, tools: toolsOf(sessionId) } : { at, refusal };
     }
-    // ACP agents have subagents that they don't show. While its agent waits for another call, it is one of those.
+    // While its agent waits for another call, it is a subagent that ACP does not show, or an agent that a command has
+    // started. A call within this process has come after the events that show it, or its agent shows none.
     const isBusy = calls.in(sessionId).some(({ subagentRunId, name }) => subagentRunId === null && !WRAPPER.test(name));
-    return by === 'ticket' && isBusy ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
+    const isWithin = caller.ticketOf !== null && by !== 'ticket';
+    return isBusy && !isWithin ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
   }
 
   /** One of many sessions: the one that is making this very call. */

@@ -150,6 +150,14 @@ describe('a session with a process to itself', () => {
     say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
     expect(await ask()).toMatch(SUBAGENT);
   });
+
+  test('has an agent refused that it has started in a command', async () => {
+    const { say, ask } = callers(undefined, ['a']);
+    say('a', { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' });
+    expect(await ask()).toBe(UNSEEN);
+    say('a', ...start('c2', REPORT));
+    expect(await ask()).toBe('a');
+  });
 });
 
 describe('a ticket', () => {
