@@ -31,8 +31,11 @@ export interface CallerRule {
   by: 'ticket' | 'process' | 'call';
   /** Of a server that the runner has not started: an http address, or the path of a socket. */
   listensAt?: string;
-  /** What the agent's MCP client calls itself. Another one is an agent that this agent has started. */
-  client?: RegExp;
+  /**
+   * What the agent's MCP client calls itself, perhaps by the provider that its session names. Another one is an agent that
+   * this agent has started.
+   */
+  client?: RegExp | ((provider: string) => RegExp);
 }
 
 interface ToolCallersOptions {
@@ -91,17 +94,24 @@ export class ToolCallers {
   }
 
   async ownerOf(caller: ToolCaller): Promise<ToolOwner> {
-    const { by, client } = this.#options.rule ?? { by: 'process' as const };
+    const { by } = this.#options.rule ?? { by: 'process' as const };
     if (caller.ticketOf !== null) return await this.#alone(caller.ticketOf, 0, caller, by);
     const found = await this.#processAmong(caller.pids);
     if (found === null) return { at: null, refusal: NOT_FOLLOWED };
     const { at, sessionId } = found;
     if (by === 'ticket') return { at, refusal: NO_TICKET };
-    if (client !== undefined && caller.client !== null && !client.test(caller.client)) {
+    if (caller.client !== null && !this.#isClient(caller.client, sessionId)) {
       return { at, refusal: `${caller.client} is not the agent that is followed here` };
     }
     if (by === 'process') return await this.#alone(sessionId, at, caller, by);
     return await this.#among(caller, at);
+  }
+
+  #isClient(name: string, sessionId: string): boolean {
+    const { rule, sessions } = this.#options;
+    const session = sessions().find((one) => one.sessionId === sessionId);
+    const client = typeof rule?.client === 'function' ? rule.client(session?.provider ?? '') : rule?.client;
+    return client?.test(name) !== false;
   }
 
   /** The nearest process that is an agent of this runner. Of two sessions that it has carried, the later one's. */
