@@ -295,11 +295,21 @@ export class AgUiThread {
       return;
     }
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-      if (postedId !== null) this.#early.delete(postedId);
+      if (postedId !== null) for (const runs of [this.#early, this.#cut]) runs.delete(postedId);
       if (this.#floor === 'run') this.#finish(event);
       return;
     }
-    if (!this.#copies.isCopy('run', event)) this.#tell(event);
+    if (this.#copies.isCopy('run', event)) return;
+    if (postedId !== null && this.#cut.has(postedId) && isOfTurn(event) && this.#floor === null) {
+      this.#continue(postedId, postedId, 'run');
+    }
+    this.#tell(event);
+  }
+
+  /** The rest of a turn that was taken for ended, or whose beginning was not heard. */
+  #continue(runId: string, parentRunId: string | null, stream: StreamName): void {
+    this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId }, runId);
+    this.#floor = stream;
   }
 
   #betweenEvent(event: Fields): void {
@@ -336,10 +346,8 @@ export class AgUiThread {
     const isKnown = about !== null && this.#over.has(about);
     if (isEnd || (isKnown && !this.#cut.has(about)) || this.#copies.isCopy('events', event)) return;
     if (this.#replay.isOf(about) && this.#replay.repeats(event)) return;
-    // The middle of a turn whose beginning was not heard, or that was taken for ended.
     if (about !== null && isOfTurn(event) && this.#floor === null) {
-      this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId: isKnown ? about : null }, about);
-      this.#floor = 'events';
+      this.#continue(about, isKnown ? about : null, 'events');
     }
     this.#tell(event);
   }

@@ -249,6 +249,31 @@ describe('a posted run that the stream of events tells first', () => {
   });
 });
 
+test.each([false, true])(
+  'a posted run whose server was unreachable goes on in another turn (heard twice: %s)',
+  (isTwice) => {
+    const { adapter, post, accept, run, between, told, lines, close } = wire();
+    const both = (...events: object[]) => {
+      for (const event of events) {
+        run('r1', event);
+        if (isTwice) between(event);
+      }
+    };
+    post('r1', 'Go');
+    accept('r1');
+    both({ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...text('a', 'one '));
+    told.push(...adapter.ended({ reason: 'no answer', goesOn: 'It is tried again.' }, 0));
+    both(...text('a', 'two').slice(1), { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'x' });
+    both({ type: 'RUN_FINISHED', threadId: 't', runId: 'r1' }, ...text('b', ' behind'));
+    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual([
+      ...['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED'],
+    ]);
+    expect(saidIn(told)).toBe('one two behind');
+    expect(lines().split('TOOL_CALL_START')).toHaveLength(2);
+    close();
+  },
+);
+
 describe('a stream of events that breaks in the middle of a turn', () => {
   const began = { type: 'RUN_STARTED', ...S };
   const ended = { type: 'RUN_FINISHED', ...S };
