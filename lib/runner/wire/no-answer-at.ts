@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
 import { connectionMessage } from '@/lib/runner/server-request';
-import { patientRequest } from './patient-request';
 import { shownUrl } from './shown-url';
 
 /** A machine that is gone refuses nothing: no answer within this time counts as one. */
@@ -26,18 +25,16 @@ export async function noAnswerAt(url: string, lastStatus: number | null): Promis
  * too long) while the agent answers at others.
  *
  * @param lastStatus of the newest answer at the first address
+ * @param ask at the second, within so many milliseconds
  * @returns the status for `noAnswerAt`
  */
 export async function statusBehindGateway(
-  url: string,
-  headers: Record<string, string>,
   lastStatus: number | null,
+  ask: (withinMs: number) => Promise<{ status: number }>,
 ): Promise<number | null> {
   if (!GATEWAY.has(lastStatus)) return lastStatus;
   try {
-    const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(WITHIN_MS) });
-    await answer.body?.cancel();
-    return answer.status;
+    return (await ask(WITHIN_MS)).status;
   } catch {
     return lastStatus;
   }

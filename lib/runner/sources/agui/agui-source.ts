@@ -13,6 +13,7 @@ import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/
 import { retryMs } from '@/lib/runner/retry';
 import { isLoopback } from '@/lib/runner/wire/loopback';
 import { noAnswerAt, statusBehindGateway } from '@/lib/runner/wire/no-answer-at';
+import { patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { addressesOf } from './agui-addresses';
@@ -199,7 +200,12 @@ export class AgUiSource implements Source {
 
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
-    const refusal = await noAnswerAt(url, await statusBehindGateway(url, headers, this.#between.lastStatus));
+    const status = await statusBehindGateway(this.#between.lastStatus, async (withinMs) => {
+      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      await answer.body?.cancel();
+      return answer;
+    });
+    const refusal = await noAnswerAt(url, status);
     // A server that is being stopped takes no connections and finishes its runs.
     const why = this.#hasSpoken === true ? null : refusal;
     this.#hasSpoken = refusal === null ? null : false;
