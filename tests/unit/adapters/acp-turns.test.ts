@@ -292,10 +292,13 @@ describe('a prompt that the agent refuses because it has lost its session', () =
     ends();
   });
 
-  test('fails like any other if something else is not found', () => {
+  test.each([
+    { ...lost, data: { uri: 'file:///gone.txt' } },
+    { code: -32_603, message: 'Internal error', data: { details: 'MCP server "docs": Session not found' } },
+  ])('fails like any other if something else is not found', (error) => {
     const { prompt, fail, turns, ends } = acpFrames();
     prompt('m1');
-    fail('m1', { ...lost, data: { uri: 'file:///gone.txt' } });
+    fail('m1', error);
     expect(turns().at(-1)).toMatch(/^RUN_ERROR/);
     ends();
   });
