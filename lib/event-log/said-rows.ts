@@ -40,7 +40,7 @@ const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
 /** For all sessions of a batch together. Sessions beyond the hundredth are not searched. */
 const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
 
-/** A run's input has the whole conversation, of which its newest messages are wanted. */
+/** A run's input repeats the whole conversation. Longer ones are not searched for their newest messages. */
 const MOST_INPUT_BYTES = 256 * 1024;
 
 /** Selects the newest rows of each session, with the inputs of its runs. @param length as in `SaidScope`, of the longest part of the session */

@@ -127,7 +127,7 @@ export class ToolCallers {
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 
-  /** A session that is known already: beside its own agent, only subagents of it may be calling. */
+  /** A session that is known already: its own agent calls, a subagent, or an agent that a command has started. */
   async #alone(sessionId: string, at: number, caller: ToolCaller, by: CallerRule['by']): Promise<ToolOwner> {
     const { calls, toolsOf, openWork, caughtUp } = this.#options;
     await caughtUp(sessionId);
