@@ -215,6 +215,23 @@ describe('a posted run that the stream of events tells first', () => {
     expect(seen(stage)).toEqual(once);
   });
 
+  test.each([
+    ['late, is one turn', all, 1],
+    ['which somebody asked for again, is another turn', [began, ...text('z', 'other'), ended], 2],
+  ])('that the server names otherwise on the stream of events, %s', (_, events, turns) => {
+    const stage = wire();
+    const input = { messages: [{ id: 'm-r1', role: 'user', content: 'Go' }] };
+    stage.post('r1', 'Go');
+    stage.accept('r1');
+    stage.run('r1', ...all);
+    stage.ended('run', 'r1');
+    const named = events.map((event) => ('runId' in event ? { ...event, runId: 'own-name' } : event));
+    stage.between({ ...named[0], input }, ...named.slice(1));
+    stage.close();
+    expect(turnsIn(stage.lines()).filter((line) => line.startsWith('RUN_STARTED'))).toHaveLength(turns);
+    expect(saidIn(stage.told)).toBe(turns === 1 ? 'one two two ' : 'one two two other');
+  });
+
   test('goes on with its own stream where the stream of events breaks', () => {
     const stage = wire();
     stage.post('r1', 'Go');
