@@ -40,7 +40,10 @@ const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
 /** For all sessions of a batch together. Sessions beyond the hundredth are not searched. */
 const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
 
-/** Selects the newest rows of each session. @param length as in `SaidScope`, of the longest part of the session */
+/** A run's input repeats the whole conversation. Longer ones are not searched for their newest messages. */
+const MOST_INPUT_BYTES = 256 * 1024;
+
+/** Selects the newest rows of each session, with the inputs of its runs. @param length as in `SaidScope`, of the longest part of the session */
 export function selectRecentlySaid(
   sessions: readonly Pick<SaidScope, 'sessionId' | 'length'>[],
 ): Iterable<InStatement> {
@@ -50,9 +53,10 @@ export function selectRecentlySaid(
     some,
     (json) => ({
       sql: `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
-              iif(octet_length(e.payload) <= wanted.value->>1, e.payload, NULL) AS payload
+              iif(octet_length(e.payload) <= iif(e.type = 'RUN_STARTED', ${MOST_INPUT_BYTES}, wanted.value->>1),
+                e.payload, NULL) AS payload
             FROM json_each(?) AS wanted CROSS JOIN events AS e
-            WHERE e.entity_id IS NOT NULL AND e.type <> 'CUSTOM' AND e.position IN
+            WHERE (e.entity_id IS NOT NULL OR e.type = 'RUN_STARTED') AND e.type <> 'CUSTOM' AND e.position IN
               (SELECT position FROM
                 (SELECT position, sum(bytes) OVER (ORDER BY position DESC) AS bytes FROM
                   (SELECT position, octet_length(payload) AS bytes FROM events INDEXED BY events_by_session

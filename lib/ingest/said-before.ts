@@ -72,6 +72,7 @@ export class SaidBefore {
       const isAll = (counts.get(entityId) ?? 0) < MOST_SAID_ROWS;
       const event: AgUiEvent = payload === null ? { type } : JSON.parse(payload);
       before.#tell(entityId, event, turnId, position, isAll ? '' : null);
+      before.#seeInput(event, turnId, position);
       if (payload === null) before.#forgetText(entityId, type);
     });
     return before;
@@ -84,11 +85,7 @@ export class SaidBefore {
     }
     const position = positionToNumber(at);
     if (entityId !== null) this.#tell(entityId, event, turnId, position, '');
-    if (event.type !== 'RUN_STARTED') return;
-    for (const { id, text } of inputUserMessages(event)) {
-      if (this.#said.has(`text ${id}`)) continue;
-      this.#said.set(`text ${id}`, { turnId, text, result: null, position, by: 'user' });
-    }
+    this.#seeInput(event, turnId, position);
   }
 
   /**
@@ -201,6 +198,14 @@ export class SaidBefore {
     }
     if (event.type === 'TOOL_CALL_RESULT') said.result = contentText(event.content);
     else if (event.type === 'TOOL_CALL_END' && event.result !== undefined) said.result = contentText(event.result);
+  }
+
+  #seeInput(event: AgUiEvent, turnId: string | null, position: number): void {
+    if (event.type !== 'RUN_STARTED') return;
+    for (const { id, text } of inputUserMessages(event)) {
+      if (this.#said.has(`text ${id}`)) continue;
+      this.#said.set(`text ${id}`, { turnId, text, result: null, position, by: 'user' });
+    }
   }
 
   #forgetText(id: string, type: string): void {

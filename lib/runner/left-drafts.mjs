@@ -18,7 +18,7 @@ export function removeLeftDrafts(path, ending = /^(\d+)$/) {
     try {
       rmSync(join(folder, entry), { recursive: true, force: true });
     } catch {
-      // somebody else's, who may need it
+      // owned by another user
     }
   }
 }

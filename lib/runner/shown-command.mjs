@@ -10,7 +10,7 @@ import { shellWord } from '../protocol/shell-word.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[/\\]$/, '');
 
-/** Our program by its whole path, for those who start it elsewhere. */
+/** Absolute path of our program, for agents that start it from other folders. */
 export const ownProgram = join(root, 'lib', 'launch', 'interlude.mjs');
 
 /**
@@ -65,14 +65,14 @@ export function agentCommand(args) {
   return `${setting}node ${[ownProgram, ...args].map(shellWord).join(' ')}`;
 }
 
-/** How Claude Code is told of the MCP server. */
+/** Registers the MCP server with Claude Code. */
 export function mcpAddCommand() {
   return mcpLines()['Claude Code'];
 }
 
 /**
- * The line that tells an agent of the MCP server, once, by what people call the agent. It starts the server itself, so
- * the program is named by its whole path.
+ * Commands that register the MCP server, by the agent's usual name. The agent starts the server itself, so the program has
+ * its whole path.
  *
  * @param {string | undefined} [dataDir]
  * @returns {Record<'Claude Code' | 'Codex' | 'OpenCode' | 'Gemini CLI' | 'Qwen Code', string>}

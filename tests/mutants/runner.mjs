@@ -293,6 +293,20 @@ export const RUNNER = [
     test: 'tests/unit/runner/tool-callers.test.ts',
   },
   {
+    name: 'lets an agent that a command has started report for its session',
+    file: 'lib/runner/host/tool-callers.ts',
+    find: 'return isBusy && !isWithin ?',
+    replace: 'return isBusy && !isWithin && false ?',
+    test: 'tests/unit/runner/tool-callers.test.ts',
+  },
+  {
+    name: 'takes an agent for dead of which a gateway refuses a single path',
+    file: 'lib/runner/wire/no-answer-at.ts',
+    find: 'return (await ask(WITHIN_MS)).status;',
+    replace: 'return lastStatus;',
+    test: 'tests/unit/runner/opencode-source.test.ts',
+  },
+  {
     name: 'opens the whole control port to the ticket of one session',
     file: 'lib/runner/control-port/routes.ts',
     find: 'if (request.ticketOf !== null) return TICKETS_PLACE;',

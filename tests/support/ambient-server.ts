@@ -69,6 +69,8 @@ export class AmbientServer {
   acceptance: { status: number; body: string; isHeld?: boolean } | null = null;
   /** Which of its streams of events it has. */
   streams: 'thread' | 'all' | 'none' = 'thread';
+  /** A gateway's answer in the place of a stream of events. */
+  gatewayStatus: { events: number; others?: number } | null = null;
   tasks: object[] | null = [];
   canInterrupt = true;
   interrupts = 0;
@@ -132,6 +134,11 @@ export class AmbientServer {
     for (const listener of this.#listeners) listener.destroy();
   }
 
+  /** Takes no more connections, and goes on with those that it has. */
+  drain(): void {
+    this.#server.close();
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
@@ -148,6 +155,8 @@ export class AmbientServer {
     const body = await bodyOf(request);
     this.asked.push(`${request.method} ${path}`);
     const [, kind = '', id, verb] = path.split('/');
+    const gatewayStatus = kind === 'events' ? this.gatewayStatus?.events : this.gatewayStatus?.others;
+    if (gatewayStatus !== undefined) return json(response, {}, gatewayStatus);
     if (request.method === 'POST' && path === '/') return this.#post(body, response);
     if (request.method === 'GET' && kind === 'events') return this.#listen(id, response);
     if (request.method === 'GET' && path === '/tasks' && this.tasks !== null)

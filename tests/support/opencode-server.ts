@@ -29,6 +29,8 @@ export class OpencodeStandIn {
   readonly questions = new Map<string, Fields>();
   /** Accepts requests and answers none. */
   isMute = false;
+  /** What a gateway answers for its stream of events. */
+  streamStatus: number | null = null;
   /** Has no history, as servers before 1.18. */
   hasHistory = true;
   password: string | null = null;
@@ -197,6 +199,10 @@ export class OpencodeStandIn {
     const basic = `Basic ${Buffer.from(`opencode:${this.password}`).toString('base64')}`;
     if (this.password !== null && request.headers.authorization !== basic) {
       response.writeHead(401).end();
+      return;
+    }
+    if (path === '/global/event' && this.streamStatus !== null) {
+      response.writeHead(this.streamStatus).end();
       return;
     }
     if (path === '/global/event') {

@@ -21,8 +21,9 @@ import { Settings } from './settings';
 const MAX_REQUESTS = 256;
 /** Most messages that are remembered for what is told of them behind their turns. */
 const MAX_MESSAGES = 256;
-/** Ids of this length are never used again. */
-const UNIQUE_ID = 16;
+const UNIQUE_ID_LENGTH = 16;
+/** Random letters and digits, or a time: a counter has its digits at the end of words, and begins with small numbers. */
+const UNIQUE_ID = /\d[a-z].*\d[a-z]|[1-9]\d{9}/i;
 
 const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
 
@@ -311,14 +312,15 @@ export class AcpSession {
   }
 
   /**
-   * More of a message whose turn is over. An agent that counts its messages anew in each turn has short ids: while it is at
-   * another turn, such an id is a new message.
+   * More of a message whose turn is over. Some agents count their messages anew in each turn: during another turn, an id
+   * that may be such a number is a new message.
    */
   #isTail(messageId: string): boolean {
     const saidIn = this.#saidIn.get(messageId);
     const runId = this.#writer.turn?.runId ?? null;
     if (saidIn === undefined || saidIn === runId) return false;
-    return messageId.length >= UNIQUE_ID || (runId === null && !this.#turns.isAwaited);
+    const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
+    return isUnique || (runId === null && !this.#turns.isAwaited);
   }
 
   /** The echo of what was sent, or of what somebody sent beside us. */

@@ -2,6 +2,7 @@ import type { FileEdit } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
+import { withCut } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
 import type { Speaker } from '../writer/speaker';
 import { callContent, outputText } from './content';
@@ -20,6 +21,8 @@ export interface ToolCall {
   rawInput: unknown;
   /** The output of its command so far, where the agent tells it piece by piece. */
   output: string;
+  /** Characters of the output beyond MAX_OUTPUT. */
+  cutOutput: number;
   /** Why it was not let run. */
   refusal: string | null;
 }
@@ -81,7 +84,7 @@ export class Calls {
     const { text, edits } = callContent(content);
     if (edits.length > 0) call.edits = edits;
     if (call.state === 'ended') return null;
-    call.output = (call.output + terminalOutput(_meta)).slice(0, MAX_OUTPUT);
+    addOutput(call, terminalOutput(_meta));
     if (status === 'in_progress') call.refusal = null;
     const speaker = this.speaker(call);
     speaker.call(call.id, call.name);
@@ -91,7 +94,7 @@ export class Calls {
       speaker.args(call.id, { title: call.title });
     if (!isOver) return null;
     const plain = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
-    const said = call.output === '' ? plain : call.output;
+    const said = call.output === '' ? plain : withCut(call.output, call.cutOutput);
     const { is_background, run_in_background } = fieldsOf(call.rawInput);
     const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
     const { exit_code: exitCode } = { ...fieldsOf(rawOutput), ...fieldsOf(fieldsOf(_meta).terminal_exit) };
@@ -103,7 +106,7 @@ export class Calls {
     call.state = 'ended';
     this.speaker(call).result(call.id, text, { isError, edits: call.edits });
     call.edits = [];
-    call.output = '';
+    [call.output, call.cutOutput] = ['', 0];
     call.rawInput = undefined;
   }
 
@@ -131,6 +134,7 @@ export class Calls {
       edits: [],
       rawInput: undefined,
       output: '',
+      cutOutput: 0,
       refusal: null,
     };
     remember(this.#calls, id, call, MAX_CALLS);
@@ -141,6 +145,14 @@ export class Calls {
 /** Some models count their calls anew, and an id of before is that of another call. */
 function isAnother({ state }: ToolCall, { sessionUpdate, status }: Fields): boolean {
   return state === 'ended' && sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
+}
+
+/** What follows a cut is cut, too. */
+function addOutput(call: ToolCall, more: string): void {
+  const all = call.output + more;
+  const kept = call.cutOutput > 0 ? call.output : cutText(all, MAX_OUTPUT);
+  call.cutOutput += all.length - kept.length;
+  call.output = kept;
 }
 
 /** More output of a command, for clients that declare `terminal_output_delta`. */

@@ -18,7 +18,8 @@ const RESOURCE_NOT_FOUND = -32_002;
 
 /** Whether the agent does not know the session any more. The same code about something else is about that. */
 export function isSessionLost({ code, about, message }: RpcError, nativeId: string | null): boolean {
-  if (/\bsession (\S+ )?not found\b/i.test(message)) return true;
+  // Behind other words it is another session, such as that of an MCP server.
+  if (/^(error: )?session (\S+ )?not found\b/i.test(message)) return true;
   return code === RESOURCE_NOT_FOUND && (about === undefined || about === nativeId);
 }
 

@@ -65,6 +65,8 @@ export class AgUiThread {
   /** Turns that were ended before their agent had said so. */
   readonly #cut = new Map<string, true>();
   readonly #copies = new Copies();
+  /** Digest of the first event in the stream of the last posted run. */
+  #firstPosted: string | null = null;
   readonly #replay = new Replay();
   /** Posted runs that the stream of events announced before their POST was answered. */
   readonly #early = new Map<string, true>();
@@ -80,8 +82,8 @@ export class AgUiThread {
   /** The stream of events broke in the middle of its turn and is being reopened. */
   #broken: { reason: string | null; dueAt: number } | null = null;
   /**
-   * A RUN_STARTED that reuses the name of an ended run: the next event shows whether it is a replay. Task events wait
-   * until then.
+   * A RUN_STARTED that reuses the name of an ended run, or answers the message of the last one under another name: the next
+   * event shows whether it is a replay. Task events wait until then.
    */
   #restarted: { started: Fields; aboutTasks: Fields[] } | null = null;
   #now = 0;
@@ -264,6 +266,7 @@ export class AgUiThread {
   }
 
   #beginAsked(runId: string, input: RunInput): void {
+    this.#firstPosted = null;
     const asked = this.#posted.newlyAsked(input);
     for (const { id, content } of asked) this.#writer.dashboardMessage(id, fittingText(contentText(content)));
     this.#tasks.userTurnBegins();
@@ -295,11 +298,22 @@ export class AgUiThread {
       return;
     }
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-      if (postedId !== null) this.#early.delete(postedId);
+      if (postedId !== null) for (const runs of [this.#early, this.#cut]) runs.delete(postedId);
       if (this.#floor === 'run') this.#finish(event);
       return;
     }
-    if (!this.#copies.isCopy('run', event)) this.#tell(event);
+    this.#firstPosted ??= digestOf(event);
+    if (this.#copies.isCopy('run', event)) return;
+    if (postedId !== null && this.#cut.has(postedId) && isOfTurn(event) && this.#floor === null) {
+      this.#continue(postedId, postedId, 'run');
+    }
+    this.#tell(event);
+  }
+
+  /** The rest of a turn that was taken for ended, or whose beginning was not heard. */
+  #continue(runId: string, parentRunId: string | null, stream: StreamName): void {
+    this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId }, runId);
+    this.#floor = stream;
   }
 
   #betweenEvent(event: Fields): void {
@@ -336,10 +350,8 @@ export class AgUiThread {
     const isKnown = about !== null && this.#over.has(about);
     if (isEnd || (isKnown && !this.#cut.has(about)) || this.#copies.isCopy('events', event)) return;
     if (this.#replay.isOf(about) && this.#replay.repeats(event)) return;
-    // The middle of a turn whose beginning was not heard, or that was taken for ended.
     if (about !== null && isOfTurn(event) && this.#floor === null) {
-      this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId: isKnown ? about : null }, about);
-      this.#floor = 'events';
+      this.#continue(about, isKnown ? about : null, 'events');
     }
     this.#tell(event);
   }
@@ -355,8 +367,9 @@ export class AgUiThread {
     else if (posted !== null) {
       this.#beginEarly(posted, run);
       this.#replay.begin(run);
+    } else if (run !== null && (this.#firsts.has(run) || (!this.#over.has(run) && this.#posted.isLast(event)))) {
+      this.#restarted = { started: event, aboutTasks: [] };
     } else if (run === null || !this.#over.has(run)) this.#beginOwn(event, run);
-    else if (this.#firsts.has(run)) this.#restarted = { started: event, aboutTasks: [] };
   }
 
   #beginOwn(event: Fields, run: string | null): void {
@@ -371,7 +384,9 @@ export class AgUiThread {
     if (restarted === null) return;
     this.#restarted = null;
     const run = runOf(restarted.started);
-    const isReplay = event === null || run === null || this.#firsts.get(run) === digestOf(event);
+    const first = this.#posted.isLast(restarted.started) ? this.#firstPosted : null;
+    const isReplay = event === null || run === null || [first, this.#firsts.get(run)].includes(digestOf(event));
+    if (isReplay && run !== null) remember(this.#over, run, true, MAX_RUNS);
     if (!isReplay) this.#beginOwn(restarted.started, run);
     for (const one of restarted.aboutTasks) this.#tell(one);
   }

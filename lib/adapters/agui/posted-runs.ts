@@ -14,6 +14,8 @@ export class PostedRuns {
   readonly #inputs = new Map<string, RunInput>();
   /** Messages that a turn has named. */
   readonly #asked = new Map<string, true>();
+  /** Id of the last message of the run that was taken last. */
+  #lastAsked: string | null = null;
 
   add(input: RunInput): void {
     remember(this.#inputs, input.runId, input, MAX_POSTED);
@@ -27,6 +29,7 @@ export class PostedRuns {
   take(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
+    if (input !== undefined) this.#lastAsked = textOf(input.messages.at(-1)?.id);
     return input;
   }
 
@@ -40,6 +43,12 @@ export class PostedRuns {
       if (last !== null && ids.has(last)) return runId;
     }
     return null;
+  }
+
+  /** Whether a RUN_STARTED answers the message that the run taken last has answered. */
+  isLast(started: Fields): boolean {
+    const last = textOf(fieldsOf(listOf(fieldsOf(started.input).messages).at(-1)).id);
+    return last !== null && last === this.#lastAsked;
   }
 
   /** Messages of people that no turn has answered yet. Earlier failed attempts count as answered. */

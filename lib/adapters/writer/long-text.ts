@@ -27,7 +27,12 @@ export function fittingText(text: string, maxBytes = 768 * 1024): string {
     kept = cutText(kept, Math.floor(kept.length * 0.75));
   }
   if (kept.length === text.length) return text;
-  return `${kept}\n… [${(text.length - kept.length).toLocaleString('en')} characters cut]`;
+  return withCut(kept, text.length - kept.length);
+}
+
+/** The beginning of a text, with a note of how many characters it lacks. */
+export function withCut(kept: string, cut: number): string {
+  return cut === 0 ? kept : `${kept}\n… [${cut.toLocaleString('en')} characters cut]`;
 }
 
 /** Bytes of a text as JSON in UTF-8. */

@@ -17,10 +17,10 @@ An MCP server on stdin and stdout, which an agent starts for itself. It has thre
   list_obligations   lists the messages that wait for a reply from the agent
   reply              answers one of them
 
-It passes each call on to the runner on this machine that follows the agent, and finds its session by what can be proven:
-the processes above it, and the call as the runner sees it. Where no session is certain, the call is refused.
-An agent has the tools without this where Interlude starts it: ${interludeCommand(['runner', 'claude'])}, or runner acp.
-Others are told of it once, by a line of their own:
+It passes each call on to the runner on this machine that follows the agent. The session is found by the processes above
+this one and by the call as the runner sees it. If no session is certain, the call is refused.
+Agents that Interlude starts have the tools already: ${interludeCommand(['runner', 'claude'])}, or runner acp.
+For the others, run one of these commands once:
 
 ${Object.entries(mcpLines())
   .map(([agent, line]) => `  ${agent}\n    ${line}\n`)

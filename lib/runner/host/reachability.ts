@@ -41,7 +41,7 @@ export class Reachability {
   #outage: Outage | null;
   #isSaid = false;
   #hasAnswered = false;
-  /** What is being told of an answer; a question that nobody waits for any more is left alone. */
+  /** The `onLost` or `onBack` in progress: `stop` waits for it, and not for an unanswered question. */
   #telling: Promise<void> = Promise.resolve();
 
   constructor(options: ReachabilityOptions) {

@@ -31,8 +31,11 @@ export interface CallerRule {
   by: 'ticket' | 'process' | 'call';
   /** Of a server that the runner has not started: an http address, or the path of a socket. */
   listensAt?: string;
-  /** What the agent's MCP client calls itself. Another one is an agent that this agent has started. */
-  client?: RegExp;
+  /**
+   * What the agent's MCP client calls itself, perhaps by the provider that its session names. Another one is an agent that
+   * this agent has started.
+   */
+  client?: RegExp | ((provider: string) => RegExp);
 }
 
 interface ToolCallersOptions {
@@ -91,17 +94,24 @@ export class ToolCallers {
   }
 
   async ownerOf(caller: ToolCaller): Promise<ToolOwner> {
-    const { by, client } = this.#options.rule ?? { by: 'process' as const };
+    const { by } = this.#options.rule ?? { by: 'process' as const };
     if (caller.ticketOf !== null) return await this.#alone(caller.ticketOf, 0, caller, by);
     const found = await this.#processAmong(caller.pids);
     if (found === null) return { at: null, refusal: NOT_FOLLOWED };
     const { at, sessionId } = found;
     if (by === 'ticket') return { at, refusal: NO_TICKET };
-    if (client !== undefined && caller.client !== null && !client.test(caller.client)) {
+    if (caller.client !== null && !this.#isClient(caller.client, sessionId)) {
       return { at, refusal: `${caller.client} is not the agent that is followed here` };
     }
     if (by === 'process') return await this.#alone(sessionId, at, caller, by);
     return await this.#among(caller, at);
+  }
+
+  #isClient(name: string, sessionId: string): boolean {
+    const { rule, sessions } = this.#options;
+    const session = sessions().find((one) => one.sessionId === sessionId);
+    const client = typeof rule?.client === 'function' ? rule.client(session?.provider ?? '') : rule?.client;
+    return client?.test(name) !== false;
   }
 
   /** The nearest process that is an agent of this runner. Of two sessions that it has carried, the later one's. */
@@ -117,7 +127,7 @@ export class ToolCallers {
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 
-  /** A session that is known already: beside its own agent, only subagents of it may be calling. */
+  /** A session that is known already: its own agent calls, a subagent, or an agent that a command has started. */
   async #alone(sessionId: string, at: number, caller: ToolCaller, by: CallerRule['by']): Promise<ToolOwner> {
     const { calls, toolsOf, openWork, caughtUp } = this.#options;
     await caughtUp(sessionId);
@@ -128,9 +138,11 @@ export class ToolCallers {
       const refusal = refusalOf(matches);
       return refusal === null ? { at, tools: toolsOf(sessionId) } : { at, refusal };
     }
-    // ACP agents have subagents that they don't show. While its agent waits for another call, it is one of those.
+    // While its agent waits for another call, it is a subagent that ACP does not show, or an agent that a command has
+    // started. A call within this process has come after the events that show it, or its agent shows none.
     const isBusy = calls.in(sessionId).some(({ subagentRunId, name }) => subagentRunId === null && !WRAPPER.test(name));
-    return by === 'ticket' && isBusy ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
+    const isWithin = caller.ticketOf !== null && by !== 'ticket';
+    return isBusy && !isWithin ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
   }
 
   /** One of many sessions: the one that is making this very call. */

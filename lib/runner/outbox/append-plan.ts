@@ -40,7 +40,7 @@ export interface AppendPlan {
   changes: Map<number, NewRow>;
   /** Records that no request can hold, by the number their `lost` record got. */
   poisoned: { seq: number; body: string }[];
-  /** Without the outbox's own lines, of which nothing is told. */
+  /** Excludes the outbox's own log lines, which are dropped without a notice. */
   dropped: number;
   after: QueueEnd & { openLosts: Map<string, OpenLost> };
 }

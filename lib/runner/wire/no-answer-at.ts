@@ -20,6 +20,26 @@ export async function noAnswerAt(url: string, lastStatus: number | null): Promis
   return why === null ? null : `no answer at ${shownUrl(url)}: ${why}`;
 }
 
+/**
+ * Asks at a second address, where a gateway has refused the first: it may refuse a single path (a stream that is open for
+ * too long) while the agent answers at others.
+ *
+ * @param lastStatus of the newest answer at the first address
+ * @param ask at the second, within so many milliseconds
+ * @returns the status for `noAnswerAt`
+ */
+export async function statusBehindGateway(
+  lastStatus: number | null,
+  ask: (withinMs: number) => Promise<{ status: number }>,
+): Promise<number | null> {
+  if (!GATEWAY.has(lastStatus)) return lastStatus;
+  try {
+    return (await ask(WITHIN_MS)).status;
+  } catch {
+    return lastStatus;
+  }
+}
+
 function refusalAt({ protocol, hostname, port }: URL): Promise<string | null> {
   const at = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
   return new Promise((resolve) => {

@@ -189,6 +189,17 @@ describe('tool calls', () => {
   });
 });
 
+test('output that comes in pieces is cut between characters, and says how much is cut', () => {
+  const { update, call, told, ends } = session('@agentclientprotocol/codex-acp');
+  const prints = (data: string) => call('c', { _meta: { terminal_output_delta: { data } } });
+  update({ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'cat', kind: 'execute', status: 'in_progress' });
+  for (const data of ['x'.repeat(256 * 1024 - 1), '😀', 'yy']) prints(data);
+  call('c', { status: 'completed' });
+  const result = told.find(({ event }) => event.type === 'TOOL_CALL_RESULT')?.event;
+  expect(String(result?.content).replaceAll('x', '')).toBe('\n… [4 characters cut]');
+  ends();
+});
+
 test('a plan takes the place of the one before it in its turn', () => {
   const { prompt, update, lines, ends } = session();
   prompt('m1');

@@ -147,11 +147,12 @@ describe('the rest of a message that comes behind its turn', () => {
     ends();
   });
 
-  test('is a message of the next turn where the agent counts its messages anew', () => {
+  const counted = ['1', 'assistant-message-1', 'message-000000000001', 'thisPromptsMessage2'];
+  test.each(counted)('is a message of the next turn where the agent counts its messages anew (%s)', (id) => {
     const { prompt, say, answer, lines, turns, ends } = acpFrames();
     for (const text of ['m1', 'm2']) {
       prompt(text);
-      say(`Reply to ${text}.`, '1');
+      say(`Reply to ${text}.`, id);
       answer(text);
     }
     expect(snapshots(lines())).toEqual([]);
@@ -291,10 +292,13 @@ describe('a prompt that the agent refuses because it has lost its session', () =
     ends();
   });
 
-  test('fails like any other if something else is not found', () => {
+  test.each([
+    { ...lost, data: { uri: 'file:///gone.txt' } },
+    { code: -32_603, message: 'Internal error', data: { details: 'MCP server "docs": Session not found' } },
+  ])('fails like any other if something else is not found', (error) => {
     const { prompt, fail, turns, ends } = acpFrames();
     prompt('m1');
-    fail('m1', { ...lost, data: { uri: 'file:///gone.txt' } });
+    fail('m1', error);
     expect(turns().at(-1)).toMatch(/^RUN_ERROR/);
     ends();
   });

@@ -215,6 +215,23 @@ describe('a posted run that the stream of events tells first', () => {
     expect(seen(stage)).toEqual(once);
   });
 
+  test.each([
+    ['late, is one turn', all, 1],
+    ['which somebody asked for again, is another turn', [began, ...text('z', 'other'), ended], 2],
+  ])('that the server names otherwise on the stream of events, %s', (_, events, turns) => {
+    const stage = wire();
+    const input = { messages: [{ id: 'm-r1', role: 'user', content: 'Go' }] };
+    stage.post('r1', 'Go');
+    stage.accept('r1');
+    stage.run('r1', ...all);
+    stage.ended('run', 'r1');
+    const named = events.map((event) => ('runId' in event ? { ...event, runId: 'own-name' } : event));
+    stage.between({ ...named[0], input }, ...named.slice(1));
+    stage.close();
+    expect(turnsIn(stage.lines()).filter((line) => line.startsWith('RUN_STARTED'))).toHaveLength(turns);
+    expect(saidIn(stage.told)).toBe(turns === 1 ? 'one two two ' : 'one two two other');
+  });
+
   test('goes on with its own stream where the stream of events breaks', () => {
     const stage = wire();
     stage.post('r1', 'Go');
@@ -248,6 +265,31 @@ describe('a posted run that the stream of events tells first', () => {
     expect(saidIn(told)).toHaveLength(20_000);
   });
 });
+
+test.each([false, true])(
+  'a posted run whose server was unreachable goes on in another turn (heard twice: %s)',
+  (isTwice) => {
+    const { adapter, post, accept, run, between, told, lines, close } = wire();
+    const both = (...events: object[]) => {
+      for (const event of events) {
+        run('r1', event);
+        if (isTwice) between(event);
+      }
+    };
+    post('r1', 'Go');
+    accept('r1');
+    both({ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...text('a', 'one '));
+    told.push(...adapter.ended({ reason: 'no answer', goesOn: 'It is tried again.' }, 0));
+    both(...text('a', 'two').slice(1), { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'x' });
+    both({ type: 'RUN_FINISHED', threadId: 't', runId: 'r1' }, ...text('b', ' behind'));
+    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual([
+      ...['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED'],
+    ]);
+    expect(saidIn(told)).toBe('one two behind');
+    expect(lines().split('TOOL_CALL_START')).toHaveLength(2);
+    close();
+  },
+);
 
 describe('a stream of events that breaks in the middle of a turn', () => {
   const began = { type: 'RUN_STARTED', ...S };

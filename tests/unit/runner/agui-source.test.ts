@@ -365,6 +365,28 @@ describe('between runs', () => {
     expect(server.listeners).toBe(1);
   });
 
+  test('a gateway that refuses the stream alone is no dead agent, and one that refuses all is', async () => {
+    const { server, source, say, trouble } = await listening();
+    server.gatewayStatus = { events: 503 };
+    server.cutListeners();
+    await settled(trouble).toContain('answered 503');
+    expect(await source.reach()).toBeNull();
+    expect(await say('one')).toEqual({ state: 'delivered' });
+    server.gatewayStatus = { events: 503, others: 502 };
+    expect(await source.reach()).toMatch(/its gateway says 502$/);
+  });
+
+  test('a server that takes no connections and still speaks is not dead, until it falls silent', async () => {
+    const { server, source, say, turns } = await listening();
+    expect(await say('one')).toEqual({ state: 'delivered' });
+    server.drain();
+    expect(await source.reach()).toMatch(/ECONNREFUSED$/);
+    server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, ...said('m', 'Still here.', server.run.ids));
+    await settled(() => turns()[0]?.said).toEqual(['Still here.']);
+    expect(await source.reach()).toBeNull();
+    expect(await source.reach()).toMatch(/ECONNREFUSED$/);
+  });
+
   test('what a server replays to the next runner is not told again', async () => {
     const { server, around, source } = await listening();
     const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];

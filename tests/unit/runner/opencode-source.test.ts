@@ -265,6 +265,20 @@ describe('a server that does not answer', () => {
     await poll(() => around.sessionIds).toContain(session);
   });
 
+  test('for its stream alone, by its gateway, is not unreachable', async () => {
+    const server = new OpencodeStandIn();
+    await server.start();
+    onTestFinished(() => server.kill());
+    server.streamStatus = 504;
+    const around = new MemorySurroundings();
+    const lines: string[] = [];
+    const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
+    await source.start();
+    onTestFinished(() => source.close());
+    await poll(() => lines.join('\n')).toContain('answered 504');
+    expect(await source.reach()).toBeNull();
+  });
+
   test('without its password is told so', async () => {
     const server = new OpencodeStandIn();
     await server.start();

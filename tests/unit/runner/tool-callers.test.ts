@@ -10,6 +10,7 @@ import { RunningCalls } from '@/lib/runner/host/running-calls';
 import type { SessionFacts } from '@/lib/runner/host/source';
 import { type CallerRule, ToolCallers } from '@/lib/runner/host/tool-callers';
 import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
+import { clientOf } from '@/lib/runner/sources/agentapi/kind';
 import { tempDir } from '../../support/temp-dir';
 
 const REPORT = { state: 'complete', summary: 'Done.' };
@@ -17,7 +18,12 @@ const AGENT = 4711;
 const hasLsof = spawnSync('lsof', ['-v']).status === 0;
 
 /** The callers of a runner with these sessions, all of them in the process AGENT. */
-function callers(rule: CallerRule | undefined, sessionIds: string[], open: Partial<OpenWork> = {}) {
+function callers(
+  rule: CallerRule | undefined,
+  sessionIds: string[],
+  open: Partial<OpenWork> = {},
+  provider?: { value: string },
+) {
   const calls = new RunningCalls();
   const sessions = sessionIds.map(
     (sessionId): SessionFacts => ({
@@ -27,7 +33,7 @@ function callers(rule: CallerRule | undefined, sessionIds: string[], open: Parti
   );
   const tools = new Map(sessionIds.map((id) => [id, { id } as unknown as SessionTools]));
   const own = new ToolCallers({
-    ...{ rule, calls, sessions: () => sessions },
+    ...{ rule, calls, sessions: () => sessions.map((one) => (provider ? { ...one, provider: provider.value } : one)) },
     openWork: () => ({ ...NOTHING_OPEN, ...open }),
     caughtUp: async () => undefined,
     toolsOf: (sessionId) => tools.get(sessionId) as SessionTools,
@@ -150,6 +156,25 @@ describe('a session with a process to itself', () => {
     say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
     expect(await ask()).toMatch(SUBAGENT);
   });
+
+  test('has an agent refused that it has started in a command', async () => {
+    const { say, ask } = callers(undefined, ['a']);
+    say('a', { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' });
+    expect(await ask()).toBe(UNSEEN);
+    say('a', ...start('c2', REPORT));
+    expect(await ask()).toBe('a');
+  });
+});
+
+test('an agent behind AgentAPI has another one refused that it has started', async () => {
+  const provider = { value: 'gemini (AgentAPI)' };
+  const { ask } = callers({ by: 'process', client: clientOf }, ['a'], {}, provider);
+  const asked = ['gemini-cli-mcp-client', 'qwen-code', 'codex-mcp-client', 'claude-code'];
+  const seen = async () => await Promise.all(asked.map(async (client) => (await ask({ client })) === 'a'));
+  expect(await seen()).toEqual([true, true, false, false]);
+  provider.value = 'codex (AgentAPI)';
+  expect(await seen()).toEqual([true, true, true, false]);
+  for (provider.value of ['custom (AgentAPI)', '']) expect(await seen()).toEqual([true, true, true, true]);
 });
 
 describe('a ticket', () => {

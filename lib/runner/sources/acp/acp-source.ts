@@ -382,7 +382,7 @@ export class AcpSource implements Source {
     this.#around.log('warn', 'the agent has lost its session: it is loaded again');
     this.#permissions.cancelAll();
     const failed = this.#reload === null ? GONE.error : await this.#reload();
-    // What it tells of it was told.
+    // The replay repeats events that are recorded already.
     this.#past.over();
     if (failed === null) this.#notice('The agent had lost its session, and has loaded it again.', 'warning');
     return failed;

@@ -82,7 +82,7 @@ export const kind: RunnerKind = {
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
-      callers: { by: 'process', listensAt: url },
+      callers: { by: 'process', listensAt: url, client: clientOf },
       endWithinMs: 0,
       async open({ outbox, logger, record, workspaceNote }) {
         logger.redactor.learn(authorization);
@@ -98,6 +98,15 @@ export const kind: RunnerKind = {
     };
   },
 };
+
+/** Agents whose clients are certain to have their names. Others borrow the type of one, as Qwen Code that of Gemini CLI. */
+const NAMED = ['claude', 'codex', 'opencode'];
+
+/** @param provider `gemini (AgentAPI)` */
+export function clientOf(provider: string): RegExp {
+  const others = NAMED.filter((name) => !provider.startsWith(name));
+  return provider === '' || provider.startsWith('custom') ? /^/ : new RegExp(`^(?!${others.join('|')})`, 'i');
+}
 
 /** Two machines, or two servers, are two agents. */
 function agentIdOf(url: string): string {

@@ -12,7 +12,8 @@ import { endsOf } from '@/lib/runner/host/open-work';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { retryMs } from '@/lib/runner/retry';
 import { isLoopback } from '@/lib/runner/wire/loopback';
-import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
+import { noAnswerAt, statusBehindGateway } from '@/lib/runner/wire/no-answer-at';
+import { patientRequest } from '@/lib/runner/wire/patient-request';
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { addressesOf } from './agui-addresses';
@@ -105,6 +106,8 @@ export class AgUiSource implements Source {
    * the first time.
    */
   #wasLost: boolean | null = null;
+  /** Whether an event has come since the address was last asked in vain; null: it answers. */
+  #hasSpoken: boolean | null = null;
   #note: string | null;
 
   constructor(options: AgUiSourceOptions) {
@@ -196,7 +199,16 @@ export class AgUiSource implements Source {
   }
 
   async reach(): Promise<string | null> {
-    const why = await noAnswerAt(this.#options.url, this.#between.lastStatus);
+    const { url, headers } = this.#options;
+    const status = await statusBehindGateway(this.#between.lastStatus, async (withinMs) => {
+      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      await answer.body?.cancel();
+      return answer;
+    });
+    const refusal = await noAnswerAt(url, status);
+    // A server that is being stopped takes no connections and finishes its runs.
+    const why = this.#hasSpoken === true ? null : refusal;
+    this.#hasSpoken = refusal === null ? null : false;
     if (why === null && this.#wasLost) await this.#askTasks();
     // Dead as the runner starts, it may be so since the one before: that had tasks, too.
     this.#wasLost ??= why !== null;
@@ -415,6 +427,7 @@ export class AgUiSource implements Source {
   }
 
   #pass(dir: 'in' | 'out', msg: object): Promise<void> {
+    if (this.#hasSpoken === false && 'event' in msg) this.#hasSpoken = true;
     return this.#feed.pass({ dir, msg });
   }
 

@@ -3,7 +3,7 @@ import type { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
 import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
-import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
+import { noAnswerAt, statusBehindGateway } from '@/lib/runner/wire/no-answer-at';
 import type { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { Carried } from './carried';
 import { CatchUp } from './catch-up';
@@ -68,8 +68,10 @@ export class Following {
     return this.#isReady;
   }
 
-  reach(): Promise<string | null> {
-    return noAnswerAt(this.#options.shownUrl, this.#lastStatus);
+  async reach(): Promise<string | null> {
+    const { server, shownUrl } = this.#options;
+    const ask = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
+    return await noAnswerAt(shownUrl, await statusBehindGateway(this.#lastStatus, ask));
   }
 
   async lost(reason: string): Promise<void> {
