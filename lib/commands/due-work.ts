@@ -15,15 +15,15 @@ export interface DueServer {
   database: Database;
   rows: RowSweep;
   replyOverdueMs: number;
-  /** Whether a process lives on between two requests. */
-  lasts: boolean;
+  /** Since when a runner that lost its server would have been heard of here. */
+  hearsSince: number;
 }
 
 /**
  * All that time alone changes, in the order in which it is done: who is gone, and which commands, requests and log levels
  * are over. When each is due follows from times that were recorded, so it is the same however late it is done.
  */
-export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: DueServer, hour: Hour): RowWork[] {
+export function dueWork({ database, rows, replyOverdueMs: overdueMs, hearsSince }: DueServer, hour: Hour): RowWork[] {
   const { now, isSure } = hour;
   const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
     return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
@@ -85,7 +85,7 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, lasts }: Du
     {
       kind: 'the silent runner of',
       due: silentRunners(now),
-      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, lasts)),
+      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, hearsSince)),
     },
     told('the missed runner of', missedRunners(now), tellAbsence),
     told('the silent agent', silentAgents(now), tellSilence),
