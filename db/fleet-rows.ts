@@ -89,8 +89,9 @@ export function taskFromRow(row: Row): Task {
 
 export function taskToRow(task: Task, updatedPosition: number) {
   const { sessionId, agentId, status, startedAt, endedAt, position, ...body } = task;
-  const { id, runId, presumed = null } = task;
-  const columns = { sessionId, agentId, status, startedAt, endedAt, id, runId, presumed };
+  const { id, runId, presumed = null, unansweredSince = null } = task;
+  const awaited = { unansweredSince: task.isUndelivered ? null : unansweredSince };
+  const columns = { sessionId, agentId, status, startedAt, endedAt, id, runId, presumed, ...awaited };
   return { ...columns, body, position: Number(position), updatedPosition };
 }
 
@@ -101,7 +102,7 @@ export function obligationFromRow(row: Row): Obligation {
 
 export function obligationToRow(obligation: Obligation, updatedPosition: number) {
   const { sessionId, agentId, state, owedSince, isOverdue, position, ...body } = obligation;
-  const columns = { sessionId, agentId, state, owedSince, isOverdue, messageId: body.messageId };
+  const columns = { sessionId, agentId, state, owedSince, isOverdue, isJudged: isOverdue, messageId: body.messageId };
   return { ...columns, body, position: Number(position), updatedPosition };
 }
 

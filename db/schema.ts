@@ -167,6 +167,8 @@ export const tasks = sqliteTable(
     endedAt: integer('ended_at'),
     /** Why it is taken to be lost, although nobody said so; null if somebody did, or it is not. */
     presumed: text('presumed').$type<NonNullable<Task['presumed']>>(),
+    /** Since when its result waits for a turn; null once that is overdue, or no longer so. */
+    unansweredSince: integer('unanswered_since'),
     /** The rest of Task. */
     body: json<TaskBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -185,6 +187,8 @@ export const tasks = sqliteTable(
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
     // those that may turn out to run
     index('tasks_presumed').on(table.sessionId, table.position).where(sql`presumed IS NOT NULL`),
+    // results that wait for a turn, oldest first
+    index('tasks_unanswered').on(table.unansweredSince).where(sql`unanswered_since IS NOT NULL`),
     // which tasks ran at a time: covers the query, so that no row is read
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
@@ -545,6 +549,8 @@ export const obligations = sqliteTable(
     state: text('state').$type<Obligation['state']>().notNull(),
     owedSince: integer('owed_since').notNull().default(0),
     isOverdue: boolean('is_overdue').notNull().default(false),
+    /** `is_overdue` is decided; cleared when the session becomes able or unable to reply. */
+    isJudged: boolean('is_judged').notNull().default(false),
     /** The rest of Obligation. */
     body: json<ObligationBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -554,8 +560,8 @@ export const obligations = sqliteTable(
     // few replies are owed, however many messages there were
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
-    // what may become overdue, the longest owed first
-    index('obligations_awaited').on(table.owedSince).where(sql`state = 'owed' AND is_overdue = 0`),
+    // owed replies to be judged overdue or not, oldest first
+    index('obligations_unjudged').on(table.owedSince).where(sql`state = 'owed' AND is_judged = 0`),
     // how long the last replies took
     index('obligations_answered').on(table.updatedPosition).where(sql`state = 'answered'`),
     // what was settled last
@@ -597,6 +603,7 @@ export const inbox = sqliteTable(
     index('inbox_done')
       .on(table.updatedPosition)
       .where(sql`done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`),
+    index('inbox_delivered').on(table.updatedPosition).where(sql`done_at IS NOT NULL AND kind = 'undelivered'`),
   ],
 );
 

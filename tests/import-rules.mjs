@@ -182,7 +182,7 @@ const MAY_BESIDES = {
   'lib/runner/sources/codex/codex-socket.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
-  'components/inbox': ['components/sessions', 'components/requests', 'components/obligations'],
+  'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions'],
 };

@@ -9,7 +9,8 @@ import { Glyph } from '@/components/ui/glyph';
 import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText } from '@/components/ui/verbatim';
-import { type InboxItem, placeOf } from '@/lib/protocol/inbox';
+import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
+import type { Sending } from '@/lib/protocol/sending';
 import { itemTitle, KIND_GLYPH } from './inbox-words';
 import { ItemActions, type Mark } from './item-actions';
 import { ItemOwner } from './item-owner';
@@ -17,6 +18,7 @@ import { asksSomething, type RequestedItem } from './use-request';
 import { useRowFocus } from './use-row-focus';
 
 const owedCode = new CodeOnDemand(async () => (await import('./owed-here')).OwedHere);
+const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
 /** What a row asks of its page. The same object as long as the page is there. */
@@ -44,6 +46,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const { row, handlers } = useRowFocus();
   const mayAct = useMayAct();
   const unfolds = unfoldingOf(item, mayAct);
+  const onSent = ({ reason }: Sending) => acts.say(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`);
   return (
     <li
       ref={row}
@@ -120,15 +123,14 @@ export const InboxRow = memo(function InboxRow(props: {
                 updatedPosition: item.updatedPosition,
               }}
             />
-          ) : (
+          ) : item.task !== undefined ? (
             <OnDemand
-              code={retryCode}
-              name="Retrying"
-              props={{
-                sessionId: sessionId ?? '',
-                onSent: ({ reason }) => acts.say(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`),
-              }}
+              code={wakeCode}
+              name="The result"
+              props={{ agentId: item.agentId, sessionId: sessionId ?? '', task: item.task, onSent }}
             />
+          ) : (
+            <OnDemand code={retryCode} name="Retrying" props={{ sessionId: sessionId ?? '', onSent }} />
           )}
         </div>
       )}
@@ -140,5 +142,11 @@ export const InboxRow = memo(function InboxRow(props: {
 function unfoldingOf(item: InboxItem, mayAct: boolean): string | null {
   if (asksSomething(item)) return mayAct ? 'Answer' : 'Show';
   if (item.sessionId === null || !mayAct) return null;
-  return item.kind === 'failure' ? 'Retry' : item.kind === 'overdue-reply' ? 'Settle' : null;
+  return UNFOLDING[item.kind] ?? null;
 }
+
+const UNFOLDING: Partial<Record<InboxKind, string>> = {
+  failure: 'Retry',
+  undelivered: 'Wake the agent',
+  'overdue-reply': 'Settle',
+};

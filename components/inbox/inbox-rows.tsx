@@ -135,7 +135,15 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
 
 /** Which letters act on the row that has the focus, while one has. */
 function KeysOfRows() {
-  const keys = { j: 'next', k: 'previous', o: 'answer or retry', s: 'seen', c: 'claim', z: 'snooze', x: 'select' };
+  const keys = {
+    j: 'next',
+    k: 'previous',
+    o: 'answer, retry or wake',
+    s: 'seen',
+    c: 'claim',
+    z: 'snooze',
+    x: 'select',
+  };
   return (
     <span className="hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
       {Object.entries(keys).map(([key, what]) => (

@@ -9,6 +9,7 @@ export const KIND_WORD: Record<InboxKind, string> = {
   question: 'Questions',
   'overdue-reply': 'Overdue replies',
   failure: 'Failures',
+  undelivered: 'Results not delivered',
   'lost-contact': 'Lost contact',
   'hook-failure': 'Failed hooks',
   'delivery-gap': 'Missing records',
@@ -20,6 +21,7 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
   question: 'waiting',
   'overdue-reply': 'waiting',
   failure: 'failed',
+  undelivered: 'waiting',
   'lost-contact': 'lost',
   'hook-failure': 'failed',
   'delivery-gap': 'lost',
@@ -48,5 +50,6 @@ const NOTHING_SAID = {
   question: 'The agent asks',
   'overdue-reply': 'A message without words',
   failure: 'It failed without saying why',
+  undelivered: 'A task has ended, and its agent does not know',
   'lost-contact': 'Nothing is heard of it any more',
 } as const;

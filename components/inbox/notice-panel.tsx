@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { Words } from '@/components/ui/name';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { canNotify, noteRefusal, REFUSAL_KEY } from './notice-refusal';
-import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY } from './notices';
+import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY, storedNotices } from './notices';
 
 const NIGHT = { from: '22:00', to: '07:00' };
 
@@ -14,7 +14,7 @@ export function NoticePanel() {
   const [refusal, setRefusal] = useStoredAnywhere(REFUSAL_KEY);
   const settings = noticeSettings(stored);
   const [permission, setPermission] = useState(() => (canNotify() ? Notification.permission : null));
-  const keep = (change: Partial<NoticeSettings>) => store(JSON.stringify({ ...settings, ...change }));
+  const keep = (change: Partial<NoticeSettings>) => store(storedNotices({ ...settings, ...change }));
   if (permission === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">

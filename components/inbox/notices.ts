@@ -9,11 +9,18 @@ import { itemTitle, KIND_WORD } from './inbox-words';
 /** What a browser is told of them is kept under this name. */
 export const SETTINGS_KEY = 'interlude-notices';
 
-/** What desktop notifications are of: items of the inbox, and sessions that have done what they were at. */
-export const NOTICE_KINDS = [...INBOX_KINDS, 'finished'] as const;
+/** Off by default: these need no action. */
+const OPTIONAL_KINDS = ['finished', 'task-failed'] as const;
+const OPTIONAL: ReadonlySet<string> = new Set(OPTIONAL_KINDS);
+/** Kinds of desktop notifications: inbox items, sessions that have finished, and failed tasks. */
+export const NOTICE_KINDS = [...INBOX_KINDS, ...OPTIONAL_KINDS] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-export const NOTICE_WORD: Record<NoticeKind, string> = { ...KIND_WORD, finished: 'Finished sessions' };
+export const NOTICE_WORD: Record<NoticeKind, string> = {
+  ...KIND_WORD,
+  finished: 'Finished, nothing running',
+  'task-failed': 'Failed tasks',
+};
 
 export interface NoticeSettings {
   isOn: boolean;
@@ -23,16 +30,23 @@ export interface NoticeSettings {
   quiet: { from: string; to: string } | null;
 }
 
-export const NO_NOTICES: NoticeSettings = { isOn: false, off: ['finished'], quiet: null };
+export const NO_NOTICES: NoticeSettings = { isOn: false, off: OPTIONAL_KINDS, quiet: null };
 
-/** @param stored as `JSON.stringify` wrote it; anything else counts as nothing */
+/** The stored form. `on` lists the optional kinds that are enabled; earlier versions stored only `off`. */
+export function storedNotices({ isOn, off, quiet }: NoticeSettings): string {
+  return JSON.stringify({ isOn, off, on: OPTIONAL_KINDS.filter((kind) => !off.includes(kind)), quiet });
+}
+
+/** @param stored as `storedNotices` wrote it; anything else counts as nothing */
 export function noticeSettings(stored: string | null): NoticeSettings {
   try {
-    const { isOn, off, quiet } = JSON.parse(stored ?? '') as Partial<NoticeSettings>;
+    const { isOn, off, on, quiet } = JSON.parse(stored ?? '') as Partial<NoticeSettings & { on: NoticeKind[] }>;
+    const wanted: readonly NoticeKind[] = on ?? (off?.includes('finished') ? [] : ['finished']);
+    const isOff = (kind: NoticeKind) => (OPTIONAL.has(kind) ? !wanted.includes(kind) : off?.includes(kind));
     const isTime = (text: unknown) => typeof text === 'string' && /^\d\d:\d\d$/.test(text);
     return {
       isOn: isOn === true,
-      off: NOTICE_KINDS.filter((kind) => off?.includes(kind)),
+      off: NOTICE_KINDS.filter(isOff),
       quiet: quiet != null && isTime(quiet.from) && isTime(quiet.to) ? quiet : null,
     };
   } catch {
@@ -85,12 +99,22 @@ export function standingNotices(
       href: placeOf(item),
     });
   }
-  if (settings.off.includes('finished')) return found;
+  const isWanted = (kind: NoticeKind) => !settings.off.includes(kind);
+  if (!OPTIONAL_KINDS.some(isWanted)) return found;
   for (const session of rows.sessions) {
-    const { id, agentId, state, stateSince, runningTaskCount, turnCount, lastText, arrangement } = session;
-    const isDone = (state === 'idle' || state === 'complete') && runningTaskCount === 0 && turnCount > 0;
-    if (!isDone || now - stateSince < SETTLE_MS || arrangement.archivedAt !== null) continue;
-    found.push({
+    if (session.arrangement.archivedAt !== null) continue;
+    if (isWanted('finished')) found.push(...finishedNotice(session, now));
+    if (isWanted('task-failed')) found.push(...failedTaskNotice(session, now));
+  }
+  return found;
+}
+
+function finishedNotice(session: SessionSummary, now: number): Notice[] {
+  const { id, agentId, state, stateSince, runningTaskCount, turnCount, lastText } = session;
+  const isDone = (state === 'idle' || state === 'complete') && runningTaskCount === 0 && turnCount > 0;
+  if (!isDone || now - stateSince < SETTLE_MS) return [];
+  return [
+    {
       key: `finished ${id} ${stateSince}`,
       at: stateSince,
       // `updatedPosition` moves with every change of the row, long after the session finished
@@ -98,7 +122,23 @@ export function standingNotices(
       title: `${nameText(agentId)}: ${plainWords(sessionTitle(session))}`,
       body: lastText === null ? 'It has finished.' : plainWords(lastText),
       href: `/sessions/${encodeURIComponent(id)}`,
-    });
-  }
-  return found;
+    },
+  ];
+}
+
+/** Only the last failure of a session: tasks that fail together raise one notification. */
+function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: number): Notice[] {
+  if (failedTask === undefined || now - failedTask.at < SETTLE_MS) return [];
+  const { description, exitCode, position, at } = failedTask;
+  const code = exitCode === null ? '' : ` (exit code ${exitCode})`;
+  return [
+    {
+      key: `task-failed ${id} ${position}`,
+      at,
+      position: null,
+      title: `${nameText(agentId)}: a task failed`,
+      body: `${plainWords(description)}${code}`,
+      href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
+    },
+  ];
 }

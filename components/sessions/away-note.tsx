@@ -15,14 +15,14 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   const { away } = session;
   const setting = useCommandSetting();
   if (away === null) return null;
-  const command = commandOf(session, away, agent, setting);
+  const command = commandOf(session, agent, setting);
   return (
     <div role="status" className="shrink-0 border-waiting border-t bg-waiting-soft">
       <div className="mx-auto max-w-[960px] px-4 py-2 text-xs sm:pr-6 sm:pl-[86px]">
         <p className="flex items-baseline gap-2">
           <Glyph name="lost" className="relative top-[1.5px]" />
           <span className="min-w-0">
-            <span className="font-medium text-ink">{titleOf(away)}</span> <Evidence away={away} />.{' '}
+            <span className="font-medium text-ink">{titleOf(away, agent)}</span> <Evidence away={away} />.{' '}
             <span className="text-ink-2 [overflow-wrap:anywhere]">
               {away.isUnreachable && away.reason !== undefined && (
                 <>
@@ -47,9 +47,14 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
+/** Hooks only: their runner watches terminals and needs no arguments to be started again. */
+function isInTerminal(agent: AgentSummary | null): boolean {
+  return agent?.kind === 'hooks';
+}
+
+function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway, agent: AgentSummary | null): string {
   if (isUnreachable) return 'Agent unreachable';
-  if (agentGoesOn) return 'Nobody watches its terminal';
+  if (agentGoesOn && isInTerminal(agent)) return 'Its terminal is not watched';
   return isSilent ? 'Its agent is silent' : 'Its runner has gone';
 }
 
@@ -59,7 +64,7 @@ function meaningOf(session: SessionSummary, away: SessionAway): string {
     const closed = isLost(session) ? 'What was running has been closed. ' : '';
     return `${closed}Restart the agent where it runs. The session continues once it answers.`;
   }
-  if (agentGoesOn) return 'The agent goes on there; what it does is told here once it is watched again.';
+  if (agentGoesOn) return 'The agent goes on unseen. Start its runner again to see what it does.';
   if (isUnderWay(session)) {
     return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
   }
@@ -67,14 +72,9 @@ function meaningOf(session: SessionSummary, away: SessionAway): string {
 }
 
 /** How our own runners are started again; of others only their people know. */
-function commandOf(
-  session: SessionSummary,
-  away: SessionAway,
-  agent: AgentSummary | null,
-  setting: string,
-): string | null {
+function commandOf(session: SessionSummary, agent: AgentSummary | null, setting: string): string | null {
   const program = `${setting}npm run -s interlude --`;
-  if (away.agentGoesOn) return `${program} runner hooks`;
+  if (isInTerminal(agent)) return `${program} runner hooks`;
   // A demo agent goes on with the demo, or not at all.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;
   // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.

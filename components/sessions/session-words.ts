@@ -71,7 +71,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   resumed: 'resumed after it was complete',
   compacting: 'compacting',
   restarting: 'restarting',
-  'no-progress': 'no progress for 10 minutes',
+  'no-progress': 'no sign of progress',
   'no-output': 'no output',
   inferred: null,
 };

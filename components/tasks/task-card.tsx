@@ -3,6 +3,8 @@
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
+import { useActions } from '@/components/live/actions';
+import { useIsTaken } from '@/components/live/refusals';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
@@ -22,6 +24,7 @@ import { TaskSummary } from './task-summary';
 import { TaskWake } from './task-wake';
 import { isBoilerplate, taskAnchor } from './task-words';
 
+const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
 
 const RULE: Record<TaskStatus, string> = {
@@ -44,6 +47,10 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   const { open, id: stepsId, button } = useDisclosure();
   // What still runs is watched, and what failed says why in its last lines.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
+  const waking = useDisclosure();
+  // TaskWake covers runners that can begin a turn with the result
+  const isWoken = useIsTaken('task.wake') && task.kind !== 'subagent';
+  const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
@@ -92,7 +99,14 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         <TaskFacts task={task} />
         <TaskOrigin task={task} />
         <TaskStop task={task} />
-        <TaskWake task={task} />
+        {task.isUndelivered && <span className="text-waiting">Result not delivered</span>}
+        {mayWake && <FoldWords words="Wake the agent" isOpen={waking.open} button={waking.button} />}
+        {!mayWake && <TaskWake task={task} />}
+        {task.carriedBy !== undefined && (
+          <JumpLink anchor={`message-${task.carriedBy}`} className="text-accent hover:underline">
+            Result sent
+          </JumpLink>
+        )}
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (
           <JumpLink
             anchor={`turn-${task.answeredInTurnId}`}
@@ -103,6 +117,15 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
           </JumpLink>
         )}
       </div>
+      {mayWake && waking.open && (
+        <div id={waking.id}>
+          <OnDemand
+            code={wakeCode}
+            name="The result"
+            props={{ agentId: task.agentId, sessionId: task.sessionId, task, onSent: () => {} }}
+          />
+        </div>
+      )}
       {task.hasOutput && output.open && (
         <div id={output.id}>
           <OnDemand code={outputCode} name="What it writes" props={{ task }} />

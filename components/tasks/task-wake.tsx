@@ -18,7 +18,7 @@ export function TaskWake({ task }: { task: Task }) {
   const key = wakeKey(task);
   const state = useActionState(key);
   const hasEnded = task.status !== 'running' && task.presumed === undefined;
-  const isUntold = task.answeredInTurnId === null && task.toldElsewhere === null;
+  const isUntold = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
   // A subagent tells its result by itself.
   if (actions === null || !isTaken || stopped !== null || !hasEnded || !isUntold || task.kind === 'subagent')
     return null;

@@ -31,6 +31,8 @@ export interface ServerContext extends AccessSettings {
   sessionIdleMs?: number;
   /** How long a reply may be owed before it is overdue. */
   replyOverdueMs?: number;
+  /** Milliseconds that the result of a task may wait for a turn. */
+  undeliveredMs?: number;
   /** Who is told what comes up in the inbox; none unless set. */
   webhook?: WebhookSettings | null;
   /** Why the webhook that is set is not used. */

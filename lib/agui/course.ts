@@ -4,6 +4,7 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { comparePositions } from '@/lib/protocol/position';
+import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
 import type { CourseOptions } from './course-options';
 import { HeldBack } from './held-back';
@@ -166,19 +167,14 @@ export class Course {
   }
 
   /** The client's own run, or one more. */
-  #beginShown(
-    turn: OpenTurn,
-    interlude: Record<string, unknown>,
-    { parentRunId }: { parentRunId: string | null },
-    at: number,
-  ): void {
+  #beginShown(turn: OpenTurn, interlude: ServedRun, { parentRunId }: { parentRunId: string | null }, at: number): void {
     turn.runs += 1;
     const runId = turn.runs === 1 ? turn.id : `${turn.id}/${turn.runs}`;
     if (turn.answers !== 'no' && !this.#isOwnRunTold) this.#beginOwn(at, interlude, parentRunId);
     else this.#stream.begin({ runId, parentRunId, at, interlude });
   }
 
-  #beginOwn(at: number | undefined, interlude: Record<string, unknown>, parentRunId: string | null = null): void {
+  #beginOwn(at: number | undefined, interlude: ServedRun, parentRunId: string | null = null): void {
     this.#isOwnRunTold = true;
     this.#stream.begin({ runId: this.#options.runId, parentRunId, at, interlude });
     for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);

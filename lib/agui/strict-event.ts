@@ -1,12 +1,7 @@
-/**
- * An event as strict clients take it: only fields that the schema of its type knows, each of the type it says.
- *
- * @see `@ag-ui/core` 0.0.59 and 1.0.0
- */
-export interface StrictEvent {
-  type: string;
-  [field: string]: unknown;
-}
+import type { ServedEvent } from '@/lib/protocol/served-event';
+
+/** An event as strict clients take it. */
+export type StrictEvent = ServedEvent;
 
 /** Which of the clients' vocabularies is spoken: 1.0 says so in its input, and those before it say nothing. */
 export type Dialect = '1.0' | '0.0.59';

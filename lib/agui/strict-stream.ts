@@ -4,6 +4,7 @@ import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/
 import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { isObject, textOf } from '@/lib/protocol/fields';
+import type { ServedPart, ServedRun } from '@/lib/protocol/served-event';
 import type { Chunked } from '@/lib/protocol/turn-places';
 import type { ClientParts, Part } from './client-parts';
 import { otherEvent } from './other-events';
@@ -15,7 +16,7 @@ export interface NewRun {
   runId: string;
   parentRunId?: string | null;
   at?: number;
-  interlude?: Record<string, unknown>;
+  interlude?: ServedRun;
 }
 
 /** Most messages, thoughts and calls that are open at once: beyond them, the oldest is closed. */
@@ -274,7 +275,7 @@ export class StrictStream {
     this.#chunks = undefined;
   }
 
-  #write(type: string, fields: Record<string, unknown>, at?: number): void {
+  #write(type: string, fields: Omit<StrictEvent, 'type'>, at?: number): void {
     const timestamp = at !== undefined && Number.isSafeInteger(at) ? at : undefined;
     const said = Object.entries({ ...fields, type, timestamp }).filter(([, value]) => value !== undefined);
     this.#out.push(Object.fromEntries(said) as StrictEvent);
@@ -293,11 +294,14 @@ function nameOf({ kind, id }: Part): Record<string, string> {
   return kind === 'tool' ? { toolCallId: id } : { messageId: id };
 }
 
-/** What stays on the client's message; `whole` would only be about the event. */
-function metadataOf(event: AgUiEvent): Record<string, unknown> | undefined {
+/** What stays on the client’s message; the rest is about the event, or is not for clients. */
+function metadataOf(event: AgUiEvent): StrictEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
-  const { interlude, ...others } = event.metadata;
-  if (!isObject(interlude)) return Object.keys(others).length === 0 ? undefined : others;
-  const { whole: _, ...said } = interlude as Record<string, unknown>;
-  return { ...others, interlude: said };
+  const { interlude: _, ...others } = event.metadata;
+  const known = interludeOf(event);
+  const said = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
+  if (Object.keys(said).length > 0) return { ...others, interlude: said };
+  return Object.keys(others).length === 0 ? undefined : others;
 }
+
+const PART = ['attachments', 'clientId', 'delivery', 'from', 'replyTo'] as const satisfies (keyof ServedPart)[];

@@ -89,14 +89,25 @@ export async function postTaskWake(
     clientId,
     ask: { type: 'task.wake', taskId, ...asked },
     prepare: async (transaction, session) => {
-      const { status, ...ended } = await findTask(transaction, session.id, taskId, asked.runId ?? null);
-      if (status === 'running') {
-        throw conflict('task_running', 'The task still runs: there is no result to wake the agent with.', { status });
-      }
-      const body = { taskId, ...ended };
+      const body = { taskId, ...(await findEnded(transaction, session.id, taskId, asked.runId)) };
       return { body, repeats: (earlier) => earlier.taskId === taskId && earlier.runId === body.runId };
     },
   });
+}
+
+/**
+ * A task whose result the agent can be woken with.
+ * @throws AppError `not_found`; `conflict`: `task_running`
+ */
+export async function findEnded(
+  transaction: WriteTransaction,
+  sessionId: string,
+  taskId: string,
+  runId: string | undefined,
+): Promise<{ runId?: string; description?: string }> {
+  const { status, ...ended } = await findTask(transaction, sessionId, taskId, runId ?? null);
+  if (status !== 'running') return ended;
+  throw conflict('task_running', 'The task still runs: there is no result to wake the agent with.', { status });
 }
 
 /** As much of a description as one line of a transcript shows. */

@@ -71,7 +71,8 @@ export async function askAndSay<Type extends CommandType>(
         await noteAsk(transaction, named, pending.command.id, said);
         return { agentId, answer: answerOf(pending.command, pending.state, said) };
       }
-      const fields = { id, agentId, sessionId: session.id, clientId, now };
+      const waits = !session.hasRunner;
+      const fields = { id, agentId, sessionId: session.id, clientId, waits, now };
       const command = await queueCommand(transaction, { ...fields, type: ask.type, body });
       await noteAsk(transaction, named, command.id, said);
       return { agentId, answer: answerOf(command, 'queued', said) };

@@ -1,19 +1,35 @@
-import { type AgUiEvent, type CommandEventValue, CUSTOM, type MessageDeliveryValue } from '@/lib/protocol/ag-ui';
-import type { AnsweredRequest, Command } from '@/lib/protocol/commands';
+import {
+  type AgUiEvent,
+  type CommandEventValue,
+  CUSTOM,
+  type InterludeMetadata,
+  type MessageDeliveryValue,
+} from '@/lib/protocol/ag-ui';
+import type { AnsweredRequest, Command, CommandBodies } from '@/lib/protocol/commands';
 
 /** What a command leaves in its session's transcript. */
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';
 
-/** The message itself, as if the agent's own runner had told of it, and that it waits. */
-export function messageEvents({ body }: Command & { type: 'message' }, clientId: string | null): AgUiEvent[] {
-  const { messageId, text, from, replyTo, attachments } = body;
+/**
+ * The message itself, in the form in which a runner reports one, marked as queued.
+ *
+ * @param waits no runner is connected
+ */
+export function messageEvents(
+  { body }: Command & { type: 'message' },
+  clientId: string | null,
+  waits: boolean,
+): AgUiEvent[] {
+  const { messageId, text, from, replyTo, attachments, results } = body;
   const interlude = {
     origin: 'interlude' as const,
     delivery: 'queued' as const,
+    ...(waits ? { waits } : {}),
     from,
     ...(clientId === null ? {} : { clientId }),
     ...(replyTo === undefined ? {} : { replyTo: [replyTo] }),
     ...(attachments === undefined ? {} : { attachments }),
+    ...carrying(results),
   };
   return [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: from.id, metadata: { interlude } },
@@ -29,12 +45,21 @@ export function momentEvent(command: Command, moment: CommandMoment, reason: str
     // A message is done when a turn names it, and that is an event of its own.
     const delivery = moment === 'done' ? 'delivered' : moment;
     const value: MessageDeliveryValue = { message_id: command.body.messageId, delivery, ...why };
-    return { type: 'CUSTOM', name: CUSTOM.messageDelivery, value };
+    const { results } = command.body;
+    const isLost = moment === 'failed' && results !== undefined;
+    const about = isLost ? { metadata: { interlude: carrying(results) } } : {};
+    return { type: 'CUSTOM', name: CUSTOM.messageDelivery, value, ...about };
   }
   // It was on its way before: nothing new to tell.
   if (moment === 'delivered') return null;
   const value: CommandEventValue = { command_id: command.id, type: command.type, ...aboutOf(command), ...why };
   return { type: 'CUSTOM', name: NAME[moment], value };
+}
+
+function carrying(results: CommandBodies['message']['results']): Pick<InterludeMetadata, 'carries'> {
+  if (results === undefined) return {};
+  const taskRunIds = results.map(({ runId }) => runId ?? null);
+  return { carries: { taskIds: results.map(({ taskId }) => taskId), taskRunIds } };
 }
 
 const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: CUSTOM.commandFailed } as const;

@@ -11,7 +11,7 @@ import type { OpenStreams } from '@/lib/access/open-streams';
 import type { ServerContext } from '@/lib/access/server-context';
 import type { Opener } from '@/lib/access/stream-answer';
 import { AppError, inShort } from '@/lib/protocol/errors';
-import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
+import { HEARTBEAT_MS, RUNNER_AWAY_MS, UNDELIVERED_MS } from '@/lib/protocol/limits';
 import type { Scope } from '@/lib/protocol/scope';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { claimCommands } from './claim-commands';
@@ -57,6 +57,7 @@ export class CommandHub {
   readonly #clock: ClockWatch;
   readonly #steady: () => number;
   readonly #replyOverdueMs: number;
+  readonly #undeliveredMs: number;
   /** Whether this process lives on between two requests. */
   readonly #lasts: boolean;
   readonly #openStreams: OpenStreams | undefined;
@@ -82,11 +83,18 @@ export class CommandHub {
   readonly #failing = new Set<Work>();
   #isClosed = false;
 
-  constructor(context: Pick<ServerContext, 'database' | 'now' | 'steady' | 'replyOverdueMs' | 'kind' | 'streams'>) {
-    const { database, now, steady, replyOverdueMs = REPLY_OVERDUE_MS, kind = 'shared', streams } = context;
+  constructor(
+    context: Pick<
+      ServerContext,
+      'database' | 'now' | 'steady' | 'replyOverdueMs' | 'undeliveredMs' | 'kind' | 'streams'
+    >,
+  ) {
+    const { database, now, steady, kind = 'shared', streams } = context;
+    const { replyOverdueMs = REPLY_OVERDUE_MS, undeliveredMs = UNDELIVERED_MS } = context;
     this.#lasts = kind === 'shared';
     this.#openStreams = streams;
     this.#replyOverdueMs = replyOverdueMs;
+    this.#undeliveredMs = undeliveredMs;
     this.#database = database;
     this.#lease = database.lease('sweep');
     this.#rows = new RowSweep(database.reader);
@@ -230,7 +238,8 @@ export class CommandHub {
     // where no process lasts, any request is answered by somebody
     const hearsSince = this.#lasts ? Math.ceil(hour.now - (this.#looked.at - this.#looked.since)) : 0;
     const server = { database: this.#database, rows: this.#rows, hearsSince };
-    return dueWork({ ...server, replyOverdueMs: this.#replyOverdueMs }, hour);
+    const terms = { replyOverdueMs: this.#replyOverdueMs, undeliveredMs: this.#undeliveredMs };
+    return dueWork({ ...server, ...terms }, hour);
   }
 
   /** The time is read first: a clock moved before or after the check is not trusted. */

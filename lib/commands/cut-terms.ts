@@ -29,6 +29,7 @@ import { writeDesired } from './desired-level';
  * | commands.expires_at | that of its type | the same | the same |
  * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
  * | obligations.owed_since | the set time for replies is counted from it | now at the latest | later by as much, now at the latest |
+ * | tasks.unanswered_since | the set time for results is counted from it | the same | the same |
  * | attachments.sent_at | ATTACHMENT_KEPT_MS is counted from it, until a message names it | the same | the same |
  * | webhook_deliveries.due_at | WEBHOOK_SETTLE_MS, then WEBHOOK_RETRY_MS, the longest | at most now and its term | later by as much, at most now and its term |
  * | webhook_deliveries.lease_until | WEBHOOK_LEASE_MS | the same | the same |
@@ -49,6 +50,10 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
     },
     {
       sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed'`,
+      args: [ahead, now],
+    },
+    {
+      sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2) WHERE unanswered_since IS NOT NULL`,
       args: [ahead, now],
     },
     {

@@ -6,15 +6,17 @@ import { expiredLevels, expireLevels } from './desire-level';
 import { dueStates, resolveDueStates } from './due-states';
 import { expireCommands, expiredCommands, type Hour } from './expire-commands';
 import { expireRequests, forsakenSessions, giveUpRequests, overdueSessions } from './expire-requests';
-import { overdueReplies, tellOverdue } from './overdue-replies';
+import { judgeReplies, overdueReplies } from './overdue-replies';
 import { oldActivity, removeActivity } from './remove-activity';
 import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
 import { disconnectSilent, silentRunners } from './runner-connection';
+import { tellUndelivered, undeliveredResults } from './undelivered-results';
 
 export interface DueServer {
   database: Database;
   rows: RowSweep;
   replyOverdueMs: number;
+  undeliveredMs: number;
   /** Since when a runner that lost its server would have been heard of here. */
   hearsSince: number;
 }
@@ -23,7 +25,8 @@ export interface DueServer {
  * All that time alone changes, in the order in which it is done: who is gone, and which commands, requests and log levels
  * are over. When each is due follows from times that were recorded, so it is the same however late it is done.
  */
-export function dueWork({ database, rows, replyOverdueMs: overdueMs, hearsSince }: DueServer, hour: Hour): RowWork[] {
+export function dueWork(server: DueServer, hour: Hour): RowWork[] {
+  const { database, rows, replyOverdueMs: overdueMs, undeliveredMs: waitsMs, hearsSince } = server;
   const { now, isSure } = hour;
   const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
     return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
@@ -107,7 +110,12 @@ export function dueWork({ database, rows, replyOverdueMs: overdueMs, hearsSince 
     {
       kind: 'the overdue reply',
       due: overdueReplies(now, overdueMs),
-      work: written((transaction, choice) => tellOverdue(transaction, { now, overdueMs }, choice)),
+      work: written((transaction, choice) => judgeReplies(transaction, { now, overdueMs }, choice)),
+    },
+    {
+      kind: 'the result of the task',
+      due: undeliveredResults(now, waitsMs),
+      work: written((transaction, choice) => tellUndelivered(transaction, { now, waitsMs }, choice)),
     },
   ];
 }

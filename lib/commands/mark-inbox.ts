@@ -7,7 +7,7 @@ import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
-import type { InboxItem, InboxMarked, InboxMarks } from '@/lib/protocol/inbox';
+import { DONE_ONCE_SEEN, type InboxItem, type InboxMarked, type InboxMarks } from '@/lib/protocol/inbox';
 import { comparePositions, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { Scope } from '@/lib/protocol/scope';
 import { standsSince } from '@/lib/protocol/session-standing';
@@ -99,7 +99,9 @@ function marked(item: InboxItem, { mark, until, by, takeOver }: MarkInbox, now: 
     case 'seen':
       // it follows from other rows, which the same transaction has changed
       if (item.kind === 'failure' || item.kind === 'hook-failure') return null;
-      return seenAt === null ? { ...marks, seenAt: now, doneAt: item.kind === 'delivery-gap' ? now : null } : null;
+      return seenAt === null
+        ? { ...marks, seenAt: now, doneAt: DONE_ONCE_SEEN.includes(item.kind) ? now : null }
+        : null;
     case 'unseen':
       return seenAt === null ? null : { ...marks, seenAt: null };
     case 'snoozed':

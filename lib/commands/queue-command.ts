@@ -17,6 +17,8 @@ export interface NewCommand<Type extends CommandType> {
   body: CommandBodies[Type];
   /** The `clientId` of a message, which carries it. */
   clientId?: string;
+  /** Of a message: no runner listens for it now. */
+  waits?: boolean;
   now: number;
   /** When it is given up, if sooner than other commands of its type. */
   expiresAt?: number | null;
@@ -34,13 +36,14 @@ export async function queueCommand<Type extends CommandType>(
   transaction: WriteTransaction,
   fields: NewCommand<Type>,
 ): Promise<Command> {
-  const { id, agentId, sessionId, type, body, clientId = null, now } = fields;
+  const { id, agentId, sessionId, type, body, clientId = null, waits = false, now } = fields;
   const latest = now + expiryMs(type);
   const expiresAt = Math.min(latest, fields.expiresAt ?? latest);
   const command = { id, type, sessionId, createdAt: now, expiresAt, body } as unknown as Command;
   if (sessionId !== null) {
     const queued = momentEvent(command, 'queued', null);
-    const events = command.type === 'message' ? messageEvents(command, clientId) : queued === null ? [] : [queued];
+    const events =
+      command.type === 'message' ? messageEvents(command, clientId, waits) : queued === null ? [] : [queued];
     await appendFacts(
       transaction,
       now,

@@ -105,25 +105,30 @@ export function openSessions(agentId: string): DueRows {
   return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
 }
 
+/** The agent promised a report interval, and not through a runner that is over. */
+const HAS_PROMISED = `(reports_every_ms IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by))`;
+/** Sessions whose end is still to be reported: as `isUnderWay`, or at work by another rule. */
+const IS_AT_WORK = `(state IN ('working', 'needs-input', 'waiting-on-background') OR body->>'$.openTurnId' IS NOT NULL
+  OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
+
 /**
- * Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once. What a
- * runner promised that has gone binds nobody else.
+ * Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once.
  */
 export function silentAgents(now: number): DueRows {
   return {
     table: 'agents',
     key: 'id',
-    where: `NOT is_silent AND last_seen_at <= ?1 AND last_seen_at + iif(
-      reports_every_ms IS NULL OR EXISTS (
-        SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by
-      ), ${SILENT_MS}, max(?3, ${MISSED_REPORTS} * reports_every_ms)) <= ?2`,
+    where: `NOT is_silent AND last_seen_at <= ?1
+      AND last_seen_at + iif(${HAS_PROMISED}, max(?3, ${MISSED_REPORTS} * reports_every_ms), ${SILENT_MS}) <= ?2`,
     args: [now - LEAST_SILENCE_MS, now, LEAST_SILENCE_MS],
     order: 'last_seen_at',
   };
 }
 
 /**
- * Tells the sessions of one silent agent that nothing is heard of it. With a runner it is not silent as long as the
+ * Tells the sessions of one silent agent that nothing is heard of it. Without a promised interval, silence is normal for an
+ * idle session, which keeps its state. With a runner it is not silent as long as the
  * runner's stream lasts, whose end is told by `tellAbsence`.
  *
  * @param whose of which agents
@@ -136,15 +141,17 @@ export async function tellSilence(
   whose: RowChoice = EVERY_ROW,
   which: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const due = await transaction.execute(selectDue(silentAgents(now), whose, 'id, last_seen_at', 1));
+  const due = await transaction.execute(
+    selectDue(silentAgents(now), whose, `id, last_seen_at, ${HAS_PROMISED} AS has_promised`, 1),
+  );
   const [agent] = due.rows;
   if (agent === undefined) return 0;
   const agentId = String(agent.id);
   transaction.touch(`agent:${agentId}`);
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
-            AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_TOLD}`,
-    args: [agentId, ...choiceArgs(which)],
+            AND (?4 OR ${IS_AT_WORK}) AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_TOLD}`,
+    args: [agentId, ...choiceArgs(which), agent.has_promised ?? 0],
   });
   const about = { since: Number(agent.last_seen_at), agent_goes_on: false, is_silent: true };
   await appendFacts(

@@ -2,9 +2,10 @@ import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/access/asked';
 import { personOf } from '@/lib/access/person-of';
-import type { MessageAnswer, SendMessage } from '@/lib/protocol/commands';
+import type { CommandBodies, MessageAnswer, SendMessage } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
 import type { Sending } from '@/lib/protocol/sending';
+import { findEnded } from './ask-agent';
 import { askAndSay } from './ask-session';
 import { nameAttachments } from './attachment-rows';
 import type { CommandServer } from './command-hub';
@@ -13,12 +14,12 @@ import type { CommandServer } from './command-hub';
  * `POST /sessions/:id/messages`: a person writes to the agent.
  *
  * @returns once the message is on disk; the same again under the same `clientId` is answered the same and sent once
- * @throws AppError `not_found`, `conflict`; `invalid_argument` for an attachment that the session does not have
+ * @throws AppError `not_found`, also for a task of `results`, `conflict`, also while that runs; `invalid_argument` for an attachment that the session does not have
  */
 export async function postMessage(
   {
     ids: { sessionId },
-    body: { text, clientId, replyTo, attachments = [] },
+    body: { text, clientId, replyTo, attachments = [], results },
     principal,
   }: Asked<'sessionId', { body: SendMessage }>,
   server: CommandServer,
@@ -27,8 +28,14 @@ export async function postMessage(
   const { commandId, state, said } = await askAndSay(server, {
     sessionId,
     clientId,
-    // without any, as a message was digested before there were attachments
-    ask: { type: 'message', text, replyTo, ...(attachments.length === 0 ? {} : { attachments }) },
+    // without any, as a message was digested before there were attachments, and before it could carry results
+    ask: {
+      type: 'message',
+      text,
+      replyTo,
+      ...(attachments.length === 0 ? {} : { attachments }),
+      ...(results === undefined ? {} : { results }),
+    },
     bytes: text.length * 4,
     prepare: async (transaction, { id, sending }, messageId) => {
       if (isReplyToNothing) {
@@ -38,12 +45,18 @@ export async function postMessage(
         );
       }
       const named = await nameAttachments(transaction, id, attachments);
+      const carried: CommandBodies['message']['results'] = [];
+      for (const { taskId, runId } of results ?? []) {
+        const ended = await findEnded(transaction, id, taskId, runId);
+        carried.push({ taskId, ...(ended.runId === undefined ? {} : { runId: ended.runId }) });
+      }
       const body = {
         messageId,
         text,
         from: { kind: 'person' as const, id: personOf(principal) },
         ...(replyTo === undefined ? {} : { replyTo }),
         ...(named.length === 0 ? {} : { attachments: named }),
+        ...(carried.length === 0 ? {} : { results: carried }),
       };
       return { body, said: sending };
     },

@@ -15,6 +15,8 @@ export interface WritableSession {
   pendingRequests: readonly AnswerableRequest[];
   /** What becomes of a message that is sent to it now. */
   sending: Sending;
+  /** A runner listens for its agent. */
+  hasRunner: boolean;
   /** Whether more may be open, which only its events tell. */
   hasMorePending: boolean;
 }
@@ -43,6 +45,7 @@ export async function writableSession(
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
   const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
+  const hasRunner = agent?.connection === 'connected';
   transaction.touch(`agent:${agentId}`);
-  return { id: session.id, agentId, openTurnId, sending, pendingRequests, hasMorePending };
+  return { id: session.id, agentId, openTurnId, sending, hasRunner, pendingRequests, hasMorePending };
 }

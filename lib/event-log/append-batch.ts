@@ -263,6 +263,15 @@ function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   yield* OBLIGATIONS.rows(batch.obligations, ({ obligation, updatedPosition }) =>
     obligationToRow(obligation, updatedPosition),
   );
+  yield* inPieces(
+    batch.unjudgedSessionIds,
+    (json) => ({
+      sql: `UPDATE obligations SET is_judged = 0
+            WHERE session_id IN (SELECT value FROM json_each(?)) AND state = 'owed' AND is_judged = 1`,
+      args: [json],
+    }),
+    columnText,
+  );
 }
 
 /** The cells with texts that any column can hold. */

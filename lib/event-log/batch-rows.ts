@@ -30,6 +30,8 @@ export interface BatchRows {
   /** Agents that were seen, without news for any reader. */
   stillThereAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
+  /** Sessions that became able or unable to reply: their owed replies are judged again. */
+  unjudgedSessionIds: string[];
   /** In the order of their positions. */
   inbox: readonly InboxChange[];
   /** Messages that a turn has named: their commands are done. */

@@ -1,7 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
-import { COUNTED_KINDS } from '@/lib/protocol/inbox';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@/lib/protocol/inbox';
 import { inboxText } from '@/lib/protocol/list-search';
 import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import type { InboxChange } from './batch-rows';
@@ -39,7 +39,8 @@ function opened({ attention, agentId, sessionId, at, position }: Change<'open'>)
   return [columnText(id), kind, ...of, version, at, stringifyWellFormed(body), columnText(words), position];
 }
 
-const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
+const quoted = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
+const COUNTED = quoted(COUNTED_KINDS);
 /**
  * Whether it comes up again: then nobody has seen it yet. What was only out of sight, as what is missing of an archived
  * session is, comes back as it was; so does a failure whose session was something else meanwhile, and what is counted
@@ -47,7 +48,7 @@ const COUNTED = COUNTED_KINDS.map((kind) => `'${kind}'`).join(', ');
  */
 const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
 /** A gap that was seen is done, though as much is missing as before. */
-const IS_SEEN = `inbox.kind = 'delivery-gap' AND inbox.seen_at IS NOT NULL`;
+const IS_SEEN = `inbox.kind IN (${quoted(DONE_ONCE_SEEN)}) AND inbox.seen_at IS NOT NULL`;
 const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
 const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
 

@@ -28,7 +28,7 @@ import {
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
 import type { BatchScope, SpokenTask } from './batch-scope';
-import { selectSaid } from './said-rows';
+import { type SaidScope, saidKey, selectRecentlySaid, selectSaid } from './said-rows';
 
 /** What a batch may touch, as it was before the batch. */
 export interface BatchState {
@@ -45,7 +45,10 @@ export interface BatchState {
   obligations: Map<string, Obligation[]>;
   /** By session: what was asked by the requests that were given up, where a status record may list them. */
   givenUp: Map<string, OpeningRow[]>;
-  /** By session: the newest rows of the messages and calls in its snapshots, in order. */
+  /**
+   * By session: the newest rows of the messages and calls in its snapshots, in order; where one of them has none, what
+   * was told last in the session, too.
+   */
   said: Map<string, SaidRow[]>;
   /** Which of those were looked up, by `saidKey`. */
   lookedUp: ReadonlySet<string>;
@@ -148,10 +151,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     obligations: await bySession(await pace.map([...messages, ...owed], obligationFromRow), pace),
     givenUp: await bySession(await pace.map(openings, OPENING.read), pace),
     lookedUp: new Set(scope.saidKeys),
-    said: await bySession(
-      (await pace.map(said, saidFromRow)).sort((a, b) => a.position - b.position),
-      pace,
-    ),
+    said: await saidBySession(transaction, scope.said, await pace.map(said, saidFromRow), pace),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
@@ -240,6 +240,32 @@ async function readElsewhere(
   });
   const tasks = await pace.map(await readRows(transaction, selectTasks([...found.values()])), taskFromRow);
   state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], pace);
+}
+
+async function saidBySession(
+  transaction: WriteTransaction,
+  wanted: readonly SaidScope[],
+  said: readonly SaidRow[],
+  pace: Pace,
+): Promise<Map<string, SaidRow[]>> {
+  const byPosition = new Map<number, SaidRow>();
+  await pace.each(said, (row) => byPosition.set(row.position, row));
+  const known = new Set(said.map(({ sessionId, entityId }) => saidKey(sessionId, entityId)));
+  const unknown = new Map<string, Pick<SaidScope, 'sessionId' | 'length'>>();
+  await pace.each(wanted, ({ sessionId, id, length }) => {
+    if (known.has(saidKey(columnText(sessionId), columnText(id)))) return;
+    unknown.set(sessionId, { sessionId, length: Math.max(length, unknown.get(sessionId)?.length ?? 0) });
+  });
+  if (unknown.size > 0) {
+    const recent = await readRows(transaction, selectRecentlySaid([...unknown.values()]));
+    await pace.each(await pace.map(recent, saidFromRow), (row) => {
+      if (!byPosition.has(row.position)) byPosition.set(row.position, row);
+    });
+  }
+  return bySession(
+    [...byPosition.values()].sort((a, b) => a.position - b.position),
+    pace,
+  );
 }
 
 function saidFromRow(row: Row): SaidRow {

@@ -34,3 +34,32 @@ export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
     ({ sessionId, id, length }) => [columnText(sessionId), columnText(id), length * 6 + ROW_FRAME],
   );
 }
+
+/** How far back a session is looked through for a part that its snapshot names by an id of its own. */
+const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
+/** Of all sessions of a batch together. Sessions beyond a hundred are not looked through. */
+const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
+
+/** What was told last in each of these sessions. @param length as in `SaidScope`, of the longest part of the session */
+export function selectRecentlySaid(
+  sessions: readonly Pick<SaidScope, 'sessionId' | 'length'>[],
+): Iterable<InStatement> {
+  const some = sessions.slice(0, RECENT_IN_ALL.sessions);
+  const share = (most: 'rows' | 'bytes') => Math.min(RECENT[most], Math.floor(RECENT_IN_ALL[most] / some.length));
+  return inPieces(
+    some,
+    (json) => ({
+      sql: `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
+              iif(octet_length(e.payload) <= wanted.value->>1, e.payload, NULL) AS payload
+            FROM json_each(?) AS wanted CROSS JOIN events AS e
+            WHERE e.entity_id IS NOT NULL AND e.type <> 'CUSTOM' AND e.position IN
+              (SELECT position FROM
+                (SELECT position, sum(bytes) OVER (ORDER BY position DESC) AS bytes FROM
+                  (SELECT position, octet_length(payload) AS bytes FROM events INDEXED BY events_by_session
+                    WHERE session_id = wanted.value->>0 ORDER BY position DESC LIMIT ${share('rows')}))
+                WHERE bytes <= ${share('bytes')})`,
+      args: [json],
+    }),
+    ({ sessionId, length }) => [columnText(sessionId), length * 6 + ROW_FRAME],
+  );
+}

@@ -9,6 +9,7 @@ const NOTHING_NEW = {
   markedUpTo: 0,
   isHeard: false,
   isDue: false,
+  usualSilenceMs: null,
   arrangement: null,
   wakeRule: null,
 };
@@ -60,6 +61,7 @@ export class BatchSessions {
       end,
       givenUp: new Set(givenUp),
       overdue: [],
+      undelivered: [],
       markedUpTo,
     });
   }
@@ -83,6 +85,7 @@ export class BatchSessions {
       end: null,
       givenUp: new Set<string>(),
       overdue: [],
+      undelivered: [],
       failures,
     };
     return this.find(id) ?? this.#remember(fresh);

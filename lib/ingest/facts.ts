@@ -1,7 +1,9 @@
+import type { TaskRef } from '@/lib/projections/tasks';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { WakeRule } from '@/lib/protocol/commands';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
+import type { Position } from '@/lib/protocol/position';
 import type { Arrangement } from '@/lib/protocol/read-models';
 import type { UnseenFailures } from './failure-tally';
 import type { FailureTally } from './session-batch';
@@ -28,10 +30,15 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'wake-rule-set'; sessionId: string; when: WakeRule | null }
   /** People have marked inbox items of the agent or its sessions. The agent's own row does not change. */
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
-  /** Time alone may have changed the state of a session. The agent's own row does not change. */
-  | { kind: 'state-due'; sessionId: string }
+  /**
+   * Time alone may have changed the state of a session. `usualSilenceMs`: the 99th percentile of its kind's silences. The
+   * agent's own row does not change.
+   */
+  | { kind: 'state-due'; sessionId: string; usualSilenceMs: number }
   /** A reply is owed for too long by now. The agent's own row changes only by its count. */
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
+  /** The result of a task was not delivered in time. The agent's own row does not change. */
+  | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
   /** The clock was moved: on the new clock, the agent was last seen at this time. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /**

@@ -116,10 +116,13 @@ export class FleetWriter {
       else session.arrangement = fact.arrangement;
       return;
     }
-    if (fact.kind === 'state-due' || fact.kind === 'reply-overdue') {
+    if (fact.kind === 'state-due' || fact.kind === 'reply-overdue' || fact.kind === 'task-undelivered') {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
-      if (fact.kind === 'state-due') session.isDue = true;
+      if (fact.kind === 'state-due') {
+        session.isDue = true;
+        session.usualSilenceMs = fact.usualSilenceMs;
+      } else if (fact.kind === 'task-undelivered') session.undelivered.push(fact.position);
       else session.overdue.push(fact.messageId);
       return;
     }
@@ -160,13 +163,15 @@ export class FleetWriter {
       folds: [],
       seenMessages: [],
       startedAgentIds: [],
+      unjudgedSessionIds: [],
       openings: [],
       derived: [],
       foldedAway: new Set(),
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, quarantined, told, isDue, overdue, arrangement, wakeRule } = session;
+      const { before, entries, failures, quarantined, told, isDue, overdue, undelivered, arrangement, wakeRule } =
+        session;
       const isTouched =
         entries.length > 0 ||
         told.length > 0 ||
@@ -174,6 +179,7 @@ export class FleetWriter {
         quarantined !== 0 ||
         isDue ||
         overdue.length > 0 ||
+        undelivered.length > 0 ||
         arrangement !== null ||
         wakeRule !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
@@ -195,8 +201,8 @@ export class FleetWriter {
     await pace.rest();
     const tasks: BatchRows['tasks'] = [];
     for (const projection of projected) {
-      await pace.each(projection.tasks, (task) => {
-        tasks.push({ task, updatedPosition: nextPosition() });
+      await pace.each(projection.tasks, ({ after }) => {
+        tasks.push({ task: after, updatedPosition: nextPosition() });
       });
     }
     const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
@@ -211,9 +217,10 @@ export class FleetWriter {
     const agents = this.agents.changed(nextPosition);
     await pace.rest();
     const inbox = new InboxLedger(this.#receivedAt, nextPosition);
-    await pace.each(projected, ({ before, after, obligations: replies }) => {
+    await pace.each(projected, ({ before, after, obligations: replies, tasks: changes }) => {
       inbox.session(before, after);
       inbox.replies(replies);
+      inbox.tasks(changes);
     });
     await pace.each(agents, (agent) => {
       inbox.agent(this.#state.agents.get(agent.id), agent, this.#failures.get(agent.id));

@@ -1,9 +1,10 @@
 import type { InboxChange, InsightRow } from '@/lib/event-log/batch-rows';
-import { attentionOfAgent, attentionOfReply, attentionOfSession } from '@/lib/projections/attention';
+import { attentionOfAgent, attentionOfReply, attentionOfSession, attentionOfTask } from '@/lib/projections/attention';
 import type { ObligationChange } from '@/lib/projections/obligations';
 import type { SessionFold } from '@/lib/projections/session-summary';
 import type { Attention, InboxMarks } from '@/lib/protocol/inbox';
 import type { AgentSummary } from '@/lib/protocol/read-models';
+import type { TaskChange } from './project-session';
 
 /**
  * What a batch changes in the inbox. An item follows from the row it is about, so the rows before and after tell what has
@@ -37,6 +38,13 @@ export class InboxLedger {
     for (const { before, after } of changes) {
       const { agentId, sessionId } = after;
       this.#compare({ agentId, sessionId }, before === null ? [] : attentionOfReply(before), attentionOfReply(after));
+    }
+  }
+
+  tasks(changes: readonly TaskChange[]): void {
+    for (const { before, after } of changes) {
+      const { agentId, sessionId } = after;
+      this.#compare({ agentId, sessionId }, before === null ? [] : attentionOfTask(before), attentionOfTask(after));
     }
   }
 

@@ -3,6 +3,7 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { parsedArgs } from '@/lib/projections/parsed-args';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 
 /** The tool by which an agent asks a person. */
 export const QUESTION_TOOL = 'AskUserQuestion';
@@ -30,37 +31,38 @@ export interface CallMemory {
   settled?: string[];
 }
 
+type About = Omit<Call, 'id'>;
+
 /** The calls of a run that have no result yet, with their arguments, within bounds. */
 export class OpenCalls {
-  #calls: Call[];
-  #settled: string[];
+  /** One about which nothing more is to be asked counts as answered. */
+  readonly #calls = new Entities<'call', About>('call', { mostOpen: MAX_CALLS, mostEnded: MAX_SETTLED });
 
   constructor({ calls = [], settled = [] }: CallMemory) {
-    this.#calls = [...calls];
-    this.#settled = [...settled];
+    for (const { id, ...about } of calls) this.#calls.take(id, 'start', about);
+    for (const id of settled) this.settle(id);
   }
 
   get memory(): Required<CallMemory> {
-    return { calls: this.#calls, settled: this.#settled };
+    return { calls: this.#all(), settled: this.#calls.ended };
   }
 
   /** Those that ask a person. */
   get questions(): readonly Call[] {
-    return this.#calls.filter(isQuestion);
+    return this.#all().filter(isQuestion);
   }
 
   get(id: string): Call | undefined {
-    return this.#calls.find((call) => call.id === id);
+    const about = this.#calls.isOpen(id) ? this.#calls.about(id) : undefined;
+    return about && { id, ...about };
   }
 
   begin(id: string, name: string | null): void {
-    if (name === null || this.#settled.includes(id)) return;
+    if (name === null || this.#calls.verdict(id, 'start') === 'late') return;
     this.end(id);
-    if (this.#calls.length >= MAX_CALLS) {
-      const first = this.#calls.findIndex((call) => !isQuestion(call));
-      this.#calls.splice(Math.max(0, first), 1);
-    }
-    this.#calls.push({ id, name, args: '' });
+    const crowded = this.#calls.crowded;
+    if (crowded !== null) this.end(this.#all().find((call) => !isQuestion(call))?.id ?? crowded);
+    this.#calls.take(id, 'start', { name, args: '' });
   }
 
   addArgs(id: string, event: AgUiEvent): void {
@@ -73,23 +75,24 @@ export class OpenCalls {
 
   /** A chunk begins its call, or adds to it. */
   continue(id: string, event: AgUiEvent): void {
-    if (this.get(id) === undefined) this.begin(id, textOf(event.toolCallName));
+    if (!this.#calls.isOpen(id)) this.begin(id, textOf(event.toolCallName));
     this.addArgs(id, event);
   }
 
+  /** Its result has come, which another call may follow under the same id. */
   end(id: string): void {
-    this.#calls = this.#calls.filter((call) => call.id !== id);
+    if (this.#calls.isOpen(id)) this.#calls.forget(id);
   }
 
   /** The run has ended. */
   clear(): void {
-    this.#calls = [];
+    for (const id of this.#calls.open) this.end(id);
   }
 
   /** Nothing more is to be asked about it. */
   settle(id: string): void {
-    this.end(id);
-    if (!this.#settled.includes(id)) this.#settled = [...this.#settled, id].slice(-MAX_SETTLED);
+    if (this.#calls.stateOf(id) === 'new') this.#calls.take(id, 'start', { name: '', args: null });
+    this.#calls.take(id, 'result');
   }
 
   /** Somebody has answered questions before their run ended. */
@@ -97,11 +100,14 @@ export class OpenCalls {
     for (const { id } of this.questions.filter(isAnswered)) this.settle(id);
   }
 
-  #putArgs(call: Call, args: string | null): void {
-    const others = this.#calls.reduce((sum, one) => (one === call ? sum : sum + (one.args?.length ?? 0)), 0);
+  #all(): Call[] {
+    return this.#calls.entries().map(([id, about]) => ({ id, ...about }));
+  }
+
+  #putArgs({ id, name }: Call, args: string | null): void {
+    const others = this.#all().reduce((sum, one) => (one.id === id ? sum : sum + (one.args?.length ?? 0)), 0);
     const isTooLong = args !== null && (args.length > MAX_ARGS || args.length + others > MAX_ALL_ARGS);
-    const changed = { ...call, args: isTooLong ? null : args };
-    this.#calls = this.#calls.map((one) => (one === call ? changed : one));
+    this.#calls.take(id, 'args', { name, args: isTooLong ? null : args });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Pace } from '@/db/next-turn';
 import type { EventRow } from '@/lib/event-log/batch-rows';
 import type { Placement } from '@/lib/projections/placement';
-import { snapshotEvent } from '@/lib/projections/snapshot-parts';
+import { aliasEvent, snapshotEvent } from '@/lib/projections/snapshot-parts';
 import { placeEvents } from '@/lib/projections/turns';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
@@ -54,10 +54,15 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     from = at + 1;
     const news: SessionEntry[] = [];
     const first = removed === undefined ? 0 : before.firstLeft(snapshot.parts, removed.lastId);
+    await before.seeSnapshot(snapshot.parts, pace);
     await pace.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
-      const turnId = before.placeFor(part);
-      if (turnId !== undefined) news.push(derivedFrom(snapshot, index + 1, snapshotEvent(part, turnId)));
+      const place = before.placeFor(part);
+      if (place === undefined) return;
+      const { turnId, sameAs, id = part.id } = place;
+      const isAlias = sameAs !== undefined && turnId !== null;
+      const event = isAlias ? aliasEvent(part, turnId, sameAs) : snapshotEvent({ ...part, id }, turnId);
+      news.push(derivedFrom(snapshot, index + 1, event));
     });
     await place(news);
     for (const { row } of news) placed.derived.push(row);

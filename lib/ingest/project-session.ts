@@ -9,12 +9,13 @@ import {
   ObligationLedger,
 } from '@/lib/projections/obligations';
 import type { Placement } from '@/lib/projections/placement';
+import { stateAt } from '@/lib/projections/resolve-state';
 import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { addTo } from '@/lib/protocol/grouped';
 import type { Arrangement, SessionSummary, Task } from '@/lib/protocol/read-models';
-import { hasEnded, isUnderWay } from '@/lib/protocol/session-standing';
+import { canReply, hasEnded, isUnderWay } from '@/lib/protocol/session-standing';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { placeSession } from './place-session';
@@ -27,7 +28,10 @@ const QUIET_ANNOUNCE_MS = 5_000;
 
 /** What the sessions of a batch make of its events, session by session. */
 export interface SessionRows
-  extends Pick<BatchRows, 'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds'> {
+  extends Pick<
+    BatchRows,
+    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'unjudgedSessionIds'
+  > {
   /** Requests that ask for the first time, or for something else than before. */
   openings: Opening[];
   /** What is new in snapshots, each row after its snapshot. */
@@ -36,11 +40,17 @@ export interface SessionRows
   foldedAway: Set<EventRow>;
 }
 
+/** A task before and after a batch; null before it began. */
+export interface TaskChange {
+  before: Task | null;
+  after: Task;
+}
+
 export interface SessionProjection {
   change: SessionChange;
   /** Whether the fleet hears of it now. */
   announces: boolean;
-  tasks: Task[];
+  tasks: TaskChange[];
   obligations: ObligationChange[];
   /** Null if no inbox items have been kept for it so far. */
   before: SessionFold | null;
@@ -100,7 +110,7 @@ export async function projectSession(
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = new ObligationLedger(remembered, obligations, owner);
   await pace.each(placements, (placement) => owed.apply(placement));
-  owed.markOverdue(session.overdue);
+  if (session.overdue.length > 0) owed.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
   const owedChanges = owed.changes();
   const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
   const told = [...session.told];
@@ -114,12 +124,14 @@ export async function projectSession(
     summaryLedger.apply(placement);
   });
   hearUpTo(Number.POSITIVE_INFINITY);
-  const changedTasks: Task[] = [];
-  await pace.each(taskLedger.changed(), (task) => {
-    changedTasks.push(task);
-    summaryLedger.tell(known.get(task.position) ?? null, task);
+  taskLedger.markUndelivered(session.undelivered);
+  const changedTasks: TaskChange[] = [];
+  await pace.each(taskLedger.changed(), (after) => {
+    const before = known.get(after.position) ?? null;
+    changedTasks.push({ before, after });
+    summaryLedger.tell(before, after);
   });
-  const after = summaryLedger.result(owedChanges, receivedAt);
+  const after = summaryLedger.result(owedChanges, receivedAt, session.usualSilenceMs);
   await pace.rest();
   if (session.isHeard) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
@@ -136,7 +148,9 @@ export async function projectSession(
     session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
   const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
   if (isStarted) rows.startedAgentIds.push(agentId);
-  const { summary, ...fold } = after;
+  const { summary } = after;
+  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary)) rows.unjudgedSessionIds.push(sessionId);
+  const { summary: _, ...fold } = after;
   return {
     change: {
       summary,

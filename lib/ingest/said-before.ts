@@ -6,6 +6,9 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { Placement } from '@/lib/projections/placement';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { parseJson, textOf } from '@/lib/protocol/fields';
+import { addTo } from '@/lib/protocol/grouped';
+import { positionToNumber } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
 
 interface Said {
@@ -13,19 +16,46 @@ interface Said {
   /** Null if the newest rows don't have all of it. */
   text: string | null;
   result: string | null;
+  /** Of its first known row. */
+  position: number;
+  /** The role of a message, the name of a call's tool. */
+  by: string;
+  /** The key of what it repeats under another id. */
+  sameAs?: string;
 }
 
-/** What a session had already said of the messages and calls in its snapshots. */
+type Stand = Pick<Said, 'position' | 'turnId'>;
+
+/** Where a part of a snapshot is to be told. `turnId` null: where the snapshot stands. */
+export interface PartPlace {
+  turnId: string | null;
+  /** It repeats what was told under this key: it is known from here on, and not shown. */
+  sameAs?: string;
+  /** The id under which it is told, if that is not its own. */
+  id?: string;
+}
+
+/**
+ * What a session had already said of the messages and calls in its snapshots.
+ *
+ * Some servers stream an answer under one id and name it by another in their snapshots. A part whose id is not known
+ * repeats what was told with the same words by the same role, unless the snapshot itself names that: matched from the
+ * end, in the order of both.
+ */
 export class SaidBefore {
   readonly #said = new Map<string, Said>();
   readonly #owed: ReadonlySet<string>;
+  /** What parts of the snapshot at hand repeat under ids of their own. */
+  #twins: ReadonlyMap<SnapshotPart, string> = new Map();
+  /** The same of its calls, by their ids. */
+  readonly #twinCalls = new Map<string, string>();
 
   private constructor(obligations: readonly Obligation[]) {
     this.#owed = new Set(obligations.map(({ messageId }) => messageId));
   }
 
   /**
-   * @param rows the newest of each, in the order of the log
+   * @param rows the newest of each, and of the session, in the order of the log
    * @param removedUpTo the turns that began up to here are gone; 0 if none is
    */
   static async of(
@@ -41,21 +71,23 @@ export class SaidBefore {
       const turnId = position > removedUpTo ? toldIn : null;
       const isAll = (counts.get(entityId) ?? 0) < MOST_SAID_ROWS;
       const event: AgUiEvent = payload === null ? { type } : JSON.parse(payload);
-      before.#tell(entityId, event, turnId, isAll ? '' : null);
+      before.#tell(entityId, event, turnId, position, isAll ? '' : null);
       if (payload === null) before.#forgetText(entityId, type);
     });
     return before;
   }
 
-  see({ entry: { event }, entityId, turnId, moves }: Placement): void {
+  see({ entry: { event, position: at }, entityId, turnId, moves }: Placement): void {
     for (const move of moves) {
       const said = move.position === null ? this.#said.get(`text ${move.entityId}`) : undefined;
       if (said?.turnId === move.fromTurnId) said.turnId = move.toTurnId;
     }
-    if (entityId !== null) this.#tell(entityId, event, turnId, '');
+    const position = positionToNumber(at);
+    if (entityId !== null) this.#tell(entityId, event, turnId, position, '');
     if (event.type !== 'RUN_STARTED') return;
     for (const { id, text } of inputUserMessages(event)) {
-      if (!this.#said.has(`text ${id}`)) this.#said.set(`text ${id}`, { turnId, text, result: null });
+      if (this.#said.has(`text ${id}`)) continue;
+      this.#said.set(`text ${id}`, { turnId, text, result: null, position, by: 'user' });
     }
   }
 
@@ -70,31 +102,101 @@ export class SaidBefore {
     return known >= 0 ? known : parts.findLastIndex(({ id }) => id === lastId) + 1;
   }
 
-  /** @returns the turn in which the part is to be told, null for the place of its snapshot; undefined if it is not news */
-  placeFor(part: SnapshotPart): string | null | undefined {
+  /** The parts of the next snapshot, before the first of them is placed. */
+  async seeSnapshot(parts: readonly SnapshotPart[], pace: Pace): Promise<void> {
+    const twins = new Map<SnapshotPart, string>();
+    this.#twins = twins;
+    const unknown = parts.filter((part) => part.kind !== 'result' && this.#find(part) === undefined);
+    if (unknown.length === 0) return;
+    const sizes = new Set(unknown.map((part) => sizeOf(keyOf(part), speakerOf(part), part.text)));
+    const named = new Set(parts.flatMap((part) => [keyOf(part), this.#find(part)?.sameAs ?? '']));
+    const alike = new Map<string, [string, Said][]>();
+    const newest: { person: Stand | null; agent: Stand | null } = { person: null, agent: null };
+    await pace.each(this.#said, ([key, said]) => {
+      const { turnId, text, sameAs, by } = said;
+      if (turnId === null || turnId.startsWith('task:') || sameAs !== undefined) return;
+      const who = by === 'user' ? 'person' : 'agent';
+      if (said.position > (newest[who]?.position ?? 0)) newest[who] = said;
+      if (text === null) return;
+      if (!named.has(key) && sizes.has(sizeOf(key, by, text))) addTo(alike, wordsOf(key, by, text), [key, said]);
+    });
+    // Each stands behind the last known part before it, and before the next part that is known or was found.
+    let previous: Stand = { position: 0, turnId: null };
+    const lowest = new Map<SnapshotPart, Stand>();
+    await pace.each(parts, (part) => {
+      lowest.set(part, previous);
+      previous = this.#standOf(part) ?? previous;
+    });
+    let next: Stand | null = null;
+    await pace.each(parts.toReversed(), (part) => {
+      next = this.#standOf(part) ?? next;
+      if (this.#find(part) !== undefined || part.kind === 'result') return;
+      const found = takeTwin(alike.get(wordsOf(keyOf(part), speakerOf(part), part.text)) ?? [], {
+        lower: lowest.get(part) ?? previous,
+        next,
+        // A person's words stand in the turn of what answers them, and the last words of all in the newest turn.
+        turnId:
+          speakerOf(part) === 'user' ? (next ?? newest.person)?.turnId : next === null ? newest.agent?.turnId : null,
+      });
+      if (found === null) return;
+      const [key, said] = found;
+      twins.set(part, key);
+      if (part.kind === 'call') this.#twinCalls.set(part.id, key);
+      next = said;
+    });
+  }
+
+  /** @returns undefined if it is not news */
+  placeFor(part: SnapshotPart): PartPlace | undefined {
     const { kind, id, text } = part;
     const said = this.#find(part);
     // A message that came with the input of a run is not in the log under its own id.
-    if (said === undefined) return kind === 'text' && this.#owed.has(id) ? undefined : null;
-    const isNews = (kind === 'result' ? said.result : said.text) !== text;
-    return isNews ? said.turnId : undefined;
+    if (said === undefined && kind === 'text' && this.#owed.has(id)) return undefined;
+    const callKey = kind === 'result' ? (said?.sameAs ?? this.#twinCalls.get(id)) : undefined;
+    if (callKey !== undefined) {
+      const call = this.#said.get(callKey);
+      if (call === undefined || call.result !== null) return undefined;
+      return { turnId: call.turnId, id: callKey.slice('tool '.length) };
+    }
+    if (said?.sameAs !== undefined) return undefined;
+    if (said !== undefined) {
+      const isNews = (kind === 'result' ? said.result : said.text) !== text;
+      return isNews ? { turnId: said.turnId } : undefined;
+    }
+    const sameAs = this.#twins.get(part);
+    return sameAs === undefined ? { turnId: null } : { turnId: this.#said.get(sameAs)?.turnId ?? null, sameAs };
   }
 
-  #find({ kind, id }: SnapshotPart): Said | undefined {
-    return this.#said.get(`${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`);
+  /** Where a known part stands; of one with two names, as far as that is known. */
+  #standOf(part: SnapshotPart): Stand | undefined {
+    const said = part.kind === 'result' ? undefined : this.#find(part);
+    return said?.sameAs === undefined ? said : this.#said.get(said.sameAs);
   }
 
-  #tell(id: string, event: AgUiEvent, turnId: string | null, before: string | null): void {
+  #find(part: SnapshotPart): Said | undefined {
+    return this.#said.get(keyOf(part));
+  }
+
+  #tell(id: string, event: AgUiEvent, turnId: string | null, position: number, before: string | null): void {
+    const { ofSnapshot, whole } = interludeOf(event);
+    if (ofSnapshot?.sameAs !== undefined) {
+      const { sameAs } = ofSnapshot;
+      const [kind = ''] = sameAs.split(' ');
+      this.#said.set(`${kind} ${id}`, { turnId, text: null, result: null, position, by: '', sameAs });
+      return;
+    }
     const kind = streamedKind(event.type);
     if (kind === null) return;
     const key = `${kind} ${id}`;
-    const said = this.#said.get(key) ?? { turnId, text: before, result: null };
+    const by = kind === 'text' ? 'assistant' : '';
+    const said = this.#said.get(key) ?? { turnId, text: before, result: null, position, by };
     this.#said.set(key, said);
     said.turnId = turnId ?? said.turnId;
+    said.by = (kind === 'text' ? textOf(event.role) : textOf(event.toolCallName)) ?? said.by;
     if (event.type.endsWith('_START')) said.text = '';
     else if (/_(CONTENT|ARGS|CHUNK)$/.test(event.type)) {
       const delta = contentText(event.delta);
-      if (interludeOf(event).whole === true) said.text = delta;
+      if (whole === true) said.text = delta;
       else if (said.text !== null) said.text += delta;
     }
     if (event.type === 'TOOL_CALL_RESULT') said.result = contentText(event.content);
@@ -105,4 +207,46 @@ export class SaidBefore {
     const said = this.#said.get(`${streamedKind(type)} ${id}`);
     if (said !== undefined && !type.endsWith('_END')) said.text = null;
   }
+}
+
+function keyOf({ kind, id }: SnapshotPart): string {
+  return `${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`;
+}
+
+/**
+ * The newest candidate that may stand there, taken off the list; those that are too new are dropped from it.
+ *
+ * @param candidates in the order of the log
+ * @param turnId the turn in which it must stand, if it stands in one
+ */
+function takeTwin(
+  candidates: [string, Said][],
+  { lower, next, turnId }: { lower: Stand; next: Stand | null; turnId: string | null | undefined },
+): [string, Said] | null {
+  for (let twin = candidates.at(-1); twin !== undefined; twin = candidates.at(-1)) {
+    const [, said] = twin;
+    if (said.position <= lower.position && said.turnId !== lower.turnId) return null;
+    const isTooNew = next !== null && said.position >= next.position && said.turnId !== next.turnId;
+    const isElsewhere = turnId != null && said.turnId !== turnId && said.turnId?.startsWith('none:') !== true;
+    if (!isTooNew && isElsewhere) return null;
+    candidates.pop();
+    if (!isTooNew) return twin;
+  }
+  return null;
+}
+
+function speakerOf({ fields: { role, toolCallName } }: SnapshotPart): string {
+  return textOf(role) ?? textOf(toolCallName) ?? '';
+}
+
+/** What two parts have in common that say the same. Servers write arguments and the ends of texts in their own ways. */
+function wordsOf(key: string, by: string, text: string): string {
+  const args = key.startsWith('tool ') ? parseJson(text === '' ? '{}' : text) : null;
+  return JSON.stringify([sizeOf(key, by, text), args ?? text.trim()]);
+}
+
+/** The part of it that costs nothing to compare. */
+function sizeOf(key: string, by: string, text: string): string {
+  const kind = key.slice(0, key.indexOf(' '));
+  return `${kind} ${by} ${kind === 'tool' ? '' : text.trim().length}`;
 }

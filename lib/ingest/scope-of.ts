@@ -48,6 +48,12 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
         scope.sessionIds.add(record.sessionId);
         scope.addMessage(record.sessionId, record.messageId);
         return;
+      case 'task-undelivered': {
+        const { agentId, sessionId, id: taskId, runId } = record;
+        scope.sessionIds.add(sessionId);
+        scope.addTask({ agentId, sessionId, taskId, runId });
+        return;
+      }
       case 'marks-seen':
         for (const id of record.sessionIds) scope.sessionIds.add(id);
         return;

@@ -4,6 +4,7 @@ import type { EventEntry } from '@/lib/projections/event-entry';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { StatusTold } from '@/lib/projections/status-told';
 import type { WakeRule } from '@/lib/protocol/commands';
+import type { Position } from '@/lib/protocol/position';
 import type { Arrangement, Obligation, Task } from '@/lib/protocol/read-models';
 import type { WireRequests } from './wire-requests';
 
@@ -49,8 +50,12 @@ export interface SessionBatch {
   isHeard: boolean;
   /** Time may have changed its state. */
   isDue: boolean;
+  /** The 99th percentile of its kind's silences; null where it was not computed. */
+  usualSilenceMs: number | null;
   /** Messages to which a reply is owed for too long by now. */
   overdue: string[];
+  /** Positions of the tasks whose results were not delivered in time. */
+  undelivered: Position[];
   /** What a person makes of it now; null if nothing changes. */
   arrangement: Arrangement | null;
   /** When its agent is to be woken from now on; null if nothing changes. */

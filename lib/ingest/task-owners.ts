@@ -2,7 +2,7 @@ import { columnText } from '@/db/column-text';
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
 import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
 import { interludeOf } from '@/lib/projections/interlude-metadata';
-import { type TaskRef, tasksTold } from '@/lib/projections/tasks';
+import { type TaskRef, tasksCarried, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 
@@ -77,7 +77,7 @@ function keyOf(agentId: string, taskId: string): string {
 /** Every task that an event speaks of: the sessions that know it must be read before the event is taken. */
 export function tasksSpokenOf(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
-  return [...(mention === null ? [] : [mention]), ...tasksTold(event)];
+  return [...(mention === null ? [] : [mention]), ...tasksTold(event), ...tasksCarried(event)];
 }
 
 /** The event with `trigger.ofSessionIds` as the server knows them, whatever its sender wrote there. */

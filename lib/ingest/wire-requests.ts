@@ -14,6 +14,7 @@ import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { TurnPlaces } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
@@ -59,7 +60,7 @@ export interface DerivedRoom {
  * If the agent tells of a request itself, before or after, that counts, and nothing is derived beside it.
  */
 export class WireRequests {
-  #open: Open[];
+  readonly #requests = new Entities<'request', Open>('request', { mostOpen: MAX_OPEN_REQUESTS, mostEnded: 0 });
   readonly #calls: OpenCalls;
   #said: string[];
   #isUnsaid: boolean;
@@ -76,13 +77,17 @@ export class WireRequests {
 
   /** @param places those of the same moment as the memory */
   constructor(memory: WireMemory = {}, places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null) {
-    this.#open = [...(memory.open ?? [])];
+    for (const request of memory.open ?? []) this.#requests.take(request.id, 'ask', request);
     this.#calls = new OpenCalls(memory);
     this.#said = [...(memory.said ?? [])];
     this.#isUnsaid = memory.isUnsaid === true;
     this.#isUserTurn = memory.isUserTurn === true;
     this.#runId = places?.openTurn?.id ?? null;
     this.#chunks = places?.chunks;
+  }
+
+  get #open(): Open[] {
+    return this.#requests.entries().map(([, request]) => request);
   }
 
   /** What the agent itself has asked and waits for. */
@@ -220,10 +225,11 @@ export class WireRequests {
     if (id === null) return;
     const replaced = this.#replacedBy(event);
     const others = this.#derivedLike(event).filter((request) => request !== replaced);
-    this.#open = this.#open.filter((request) => request !== replaced && (request.isDerived || request.id !== id));
+    for (const request of this.#open)
+      if (request === replaced || (!request.isDerived && request.id === id)) this.#requests.take(request.id, 'answer');
     for (const request of others) this.#resolve(request, 'cancelled');
     const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
-    if (this.#open.length < MAX_OPEN_REQUESTS) this.#open.push({ id, callId, kind, isDerived: false });
+    if (this.#requests.crowded === null) this.#requests.take(id, 'ask', { id, callId, kind, isDerived: false });
     for (const name of new Set([id, callId ?? id])) this.#calls.settle(name);
   }
 
@@ -293,7 +299,7 @@ export class WireRequests {
     const { request_id: id, kind, tool_use_id: callId = null } = value;
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
-    this.#open = [...others, { id, callId, kind, isDerived: true }];
+    this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
     this.#derive(CUSTOM.requestOpened, compact(value), turnId);
   }
 
@@ -304,7 +310,7 @@ export class WireRequests {
   }
 
   #forget(request: Open): void {
-    this.#open = this.#open.filter((known) => known !== request);
+    this.#requests.take(request.id, 'answer');
     if (request.callId !== null) this.#calls.settle(request.callId);
   }
 
@@ -317,7 +323,7 @@ export class WireRequests {
   /** Nothing is waited for any more, whoever told of it. */
   #breakOff(): void {
     for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'cancelled');
-    this.#open = [];
+    for (const { id } of this.#open) this.#requests.take(id, 'cut');
     this.#calls.clear();
     this.#isUnsaid = false;
     this.#isUserTurn = false;

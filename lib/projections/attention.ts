@@ -1,7 +1,7 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import type { Attention, InboxKind } from '@/lib/protocol/inbox';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
-import type { AgentSummary, Obligation, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentSummary, Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { failedSince, failureReason, isLost, isSeen } from '@/lib/protocol/session-standing';
 import { outageOf } from '@/lib/protocol/told-of-agent';
 import type { OpenRequest } from './open-requests';
@@ -41,6 +41,17 @@ export function attentionOfReply(obligation: Obligation): Attention[] {
   const { state, isOverdue, sessionId, messageId, from, text } = obligation;
   if (state !== 'owed' || !isOverdue) return [];
   return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
+}
+
+/** The inbox item of a task whose result was not delivered. */
+export function attentionOfTask(task: Task): Attention[] {
+  const { id, runId, sessionId, position, description, status, exitCode, unansweredSince } = task;
+  if (!task.isUndelivered || unansweredSince === undefined) return [];
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
+  const title = `${firstLine(description) ?? id}: ${status}${code}`;
+  return [
+    about('undelivered', [sessionId, id, position], { title, task: { id, runId, position }, version: unansweredSince }),
+  ];
 }
 
 function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {

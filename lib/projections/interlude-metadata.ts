@@ -9,7 +9,7 @@ import { caption, idList, idOrNull } from './event-fields';
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
 const LISTS = ['userMessageIds', 'foldedTaskIds', 'replyTo'] as const;
-const FLAGS = ['whole', 'presumed', 'again', 'inferred'] as const;
+const FLAGS = ['whole', 'presumed', 'again', 'inferred', 'waits'] as const;
 const IDS = ['taskRunId', 'clientId', 'reportedBy', 'replaces'] as const;
 const TEXTS = ['taskPosition', 'assignedBy'] as const;
 
@@ -20,15 +20,22 @@ const TEXTS = ['taskPosition', 'assignedBy'] as const;
 export function interludeOf(event: AgUiEvent): InterludeMetadata {
   const said: unknown = event.metadata?.interlude;
   if (!isObject(said)) return NOTHING;
-  const { turn, trigger, from, ofSnapshot, derived, removed } = said;
+  const { turn, trigger, carries, from, ofSnapshot, derived, removed } = said;
   const known: InterludeMetadata = {};
   for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
   for (const key of IDS) if (isId(said[key])) known[key] = said[key];
   for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
+  if (isObject(carries)) {
+    const { taskIds, taskRunIds } = triggerOf(carries);
+    known.carries = { taskIds, ...(taskRunIds === undefined ? {} : { taskRunIds }) };
+  }
   for (const key of FLAGS) if (said[key] === true) known[key] = true;
-  if (isObject(ofSnapshot)) known.ofSnapshot = { turnId: stringOrNull(ofSnapshot.turnId) };
+  if (isObject(ofSnapshot)) {
+    const { turnId, sameAs } = ofSnapshot;
+    known.ofSnapshot = { turnId: stringOrNull(turnId), ...(typeof sameAs === 'string' && { sameAs }) };
+  }
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
   if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
   if (said.delivery === 'queued') known.delivery = 'queued';

@@ -363,7 +363,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =
       value.agent_goes_on === true
-        ? `Nobody watches the terminal any more, last heard of ${silent} before this. The agent goes on there, unseen.`
+        ? `The runner has gone, last heard of ${silent} before this. The agent goes on, unseen.`
         : `${value.is_silent === true ? 'The agent is silent' : 'The runner has gone'}, last heard of ${silent} before this. How this went on is not known.`;
     return { text, tone: 'warning', code: 'runner-away' };
   }),

@@ -230,12 +230,12 @@ export class ObligationLedger {
     this.fold = fold;
   }
 
-  /** Some are owed for too long by now. */
-  markOverdue(messageIds: Iterable<string>): void {
+  /** These are owed for too long: they are overdue if their agent can reply. */
+  judge(messageIds: Iterable<string>, canReply: boolean): void {
     for (const id of messageIds) {
       const obligation = this.#find(id);
-      if (obligation?.state === 'owed' && !obligation.isOverdue)
-        this.#after.set(id, { ...obligation, isOverdue: true });
+      if (obligation?.state === 'owed' && obligation.isOverdue !== canReply)
+        this.#after.set(id, { ...obligation, isOverdue: canReply });
     }
   }
 

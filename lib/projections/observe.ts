@@ -1,6 +1,8 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
+import { cutText } from '@/lib/protocol/cut-text';
 import { textOf } from '@/lib/protocol/fields';
+import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '@/lib/protocol/limits';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import {
@@ -44,6 +46,10 @@ export interface ObservationMemory {
   reportAfter: number;
   /** The agent has written something in the open turn. */
   hasSpoken: boolean;
+  /** Messages queued while no runner was connected, and not delivered since. Bounded. */
+  waiting: readonly string[];
+  /** Calls of the open turn without a result, the newest last. Bounded. */
+  calls: readonly { id: string; name: string }[];
 }
 
 export const NO_MEMORY: ObservationMemory = {
@@ -53,12 +59,17 @@ export const NO_MEMORY: ObservationMemory = {
   reportAt: null,
   reportAfter: 0,
   hasSpoken: false,
+  waiting: [],
+  calls: [],
 };
 
 /** The part of a session's summary that observations follow from and stand in. */
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
 const MAX_TURN_IDS = 16;
+const MAX_WAITING = 64;
+const MAX_CALLS = 16;
+const MAX_CALL_NAME = 60;
 /** How often it is noted that an agent without turns has become still once more. */
 const STILL_NOTED_MS = 1_000;
 
@@ -82,6 +93,7 @@ export class Observer {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
     this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
+    this.#memory.calls = [];
     this.#drop('agent', 'process', 'message');
   }
 
@@ -92,6 +104,7 @@ export class Observer {
       ...(state === 'finished' && !this.#memory.hasSpoken ? { isSilent: true as const } : {}),
     };
     this.#put('turn', { observedAt: at, turnId: id, value });
+    this.#memory.calls = [];
     this.#drop('agent');
   }
 
@@ -129,21 +142,49 @@ export class Observer {
         }
         if (role === 'user') {
           if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
+          if (interludeOf(event).waits) this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
           this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
         } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
         return;
+      case 'TOOL_CALL_RESULT': {
+        const id = idField(event, 'toolCallId');
+        this.#memory.calls = this.#memory.calls.filter((call) => call.id !== id);
+        return;
+      }
       case 'TOOL_CALL_START':
       case 'TOOL_CALL_CHUNK':
+        this.#called(idField(event, 'toolCallId'), textOf(event.toolCallName));
+        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        return;
       case 'REASONING_MESSAGE_START':
       case 'REASONING_MESSAGE_CHUNK':
         if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
     }
   }
 
+  #called(id: string | null, name: string | null): void {
+    if (id === null || name === null || this.#memory.calls.some((call) => call.id === id)) return;
+    this.#memory.calls = [...this.#memory.calls, { id, name: cutText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
+  }
+
+  /** Ends a silence: the agent or one of its commands has spoken. */
+  wasHeard(): void {
+    this.#drop('silence', 'cpu');
+  }
+
+  /** Notes the silence of a working agent. @param usualMs the 99th percentile of its kind's silences */
+  isSilent(at: number, usualMs: number): void {
+    const call = this.#memory.calls.at(-1)?.name;
+    const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
+    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);
+    this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
+  }
+
   /** What the runner says of the session. */
   hear(told: StatusTold, at: number): void {
     this.#seeProcess(told.process, at);
     this.#seeAgent(told.agent, at);
+    this.#seeCpu(told.cpuSeconds, at);
     if (told.report !== null) this.#report(told.report, at);
   }
 
@@ -209,8 +250,14 @@ export class Observer {
       }
       case CUSTOM.messageDelivery: {
         const id = pickId(value, 'message_id', 'messageId');
-        if (id === null || value.delivery !== 'failed') return;
-        const { messages } = this.#memory;
+        if (id === null) return;
+        const { messages, waiting } = this.#memory;
+        this.#memory.waiting = waiting.filter((one) => one !== id);
+        if (value.delivery !== 'failed') {
+          const isNext = waiting.includes(id) && messages.unclaimed.some((one) => one.id === id);
+          if (isNext && value.delivery === 'delivered') this.#isOnItsWay(at);
+          return;
+        }
         if (id === messages.ids.at(-1)) this.#drop('message');
         this.#memory.messages = withoutMessage(messages, id);
       }
@@ -222,8 +269,13 @@ export class Observer {
     const { messages } = this.#memory;
     const { turnCount } = this.#summary;
     this.#memory.messages = withMessage(messages, id, isInTurn ? turnCount : turnCount + 1, isInTurn);
-    if (!isInTurn && this.#memory.messages !== messages)
-      this.#put('message', { observedAt: at, turnId: null, value: null });
+    const isNews = !isInTurn && this.#memory.messages !== messages;
+    if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
+  }
+
+  /** A message is on its way to the agent. */
+  #isOnItsWay(at: number): void {
+    this.#put('message', { observedAt: at, turnId: null, value: null });
   }
 
   /** The agent did something. */
@@ -271,6 +323,12 @@ export class Observer {
     // it goes on with its turn, which began when that did
     if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
     else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
+  }
+
+  #seeCpu(seconds: number | null, at: number): void {
+    if (seconds === null || seconds === this.#summary.observations.cpu?.value) return;
+    this.#put('cpu', { observedAt: at, turnId: null, value: seconds });
+    this.#drop('silence');
   }
 
   /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */

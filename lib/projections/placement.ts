@@ -23,6 +23,8 @@ export interface Placement {
   moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
   /** `none` turns that a move left empty. */
   removedTurnIds: string[];
+  /** It is part of a run that finished, and is told again. */
+  isRetold?: true;
   /** Every turn that began up to here was removed. */
   removedUpTo?: Position;
   /** Entities whose deltas are complete: they become one event with the whole text, in the place of the last delta. */

@@ -7,7 +7,7 @@ import type {
   StateNote,
   StateRule,
 } from '@/lib/protocol/agent-state';
-import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, SETTLED_MS, STARTING_MS } from '@/lib/protocol/limits';
+import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '@/lib/protocol/limits';
 import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 import { hasBrokenOff, lastFailure } from '@/lib/protocol/session-standing';
 
@@ -132,9 +132,9 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   3: ({ facts, now }) => {
     const { away } = facts;
     if (away === null) return null;
-    // as it was then, once that had settled
-    const settledAt = Math.max(away.since, away.lastHeardAt + SETTLED_MS);
-    const last = away.last ?? resolveState({ ...facts, away: null }, Math.min(settledAt, now)).state;
+    // as it was then
+    const last =
+      away.last ?? resolveState({ ...facts, away: null }, Math.min(Math.max(away.since, away.lastHeardAt), now)).state;
     const observedAt = away.lastHeardAt;
     return { state: 'unknown', source: 'connection', observedAt, last, reason: whyUnknown(away, last) };
   },
@@ -170,7 +170,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     reported === 'idle' && isRunning && activity !== null ? { state: 'working', source: activity.source } : null,
   10: (view) => {
     const { task } = view.seen;
-    if (task === undefined || !view.isStill || !view.hasPassed(view.activeSince, SETTLED_MS)) return null;
+    if (task === undefined || !view.isStill) return null;
     return { state: 'waiting-on-background', source: 'task' };
   },
   11: ({ reported, report, isRunning, seen }) =>
@@ -249,8 +249,13 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
   const isAtWork = verdict.state === 'working' && verdict.note !== 'delivering';
   // what it does now may have begun long after its last word
   const toldAt = Math.max(lastHeardAt, observed?.observedAt ?? 0, view.isRunning ? view.activeSince : 0);
-  const isStuck = isAtWork && view.hasPassed(toldAt, PROGRESS_MS);
-  const observedAt = isStuck ? toldAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
+  const { silence, cpu } = observations;
+  const busyAt = Math.max(toldAt, cpu?.observedAt ?? 0);
+  const isLong = isAtWork && view.hasPassed(busyAt, silence?.value.limitMs ?? PROGRESS_MS);
+  const isStuck = isLong && silence !== undefined;
+  // the limit depends on other sessions of the kind: the server adds it when this is due
+  const dueAt = isLong && !isStuck ? busyAt + PROGRESS_MS : view.dueAt;
+  const observedAt = isStuck ? busyAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
   const instead = isAtWork ? aside(observations) : undefined;
   const note = isStuck ? 'no-progress' : (instead ?? verdict.note);
   const { report } = observations;
@@ -264,7 +269,14 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
     ...(verdict.last === undefined ? {} : { last: verdict.last }),
     ...(note === undefined ? {} : { note }),
   };
-  return { state: verdict.state, reason: verdict.reason ?? null, evidence, dueAt: view.dueAt };
+  const reason = isStuck ? whyStuck(observations) : (verdict.reason ?? null);
+  return { state: verdict.state, reason, evidence, dueAt };
+}
+
+function whyStuck({ silence, cpu }: Observations): string {
+  const call = silence?.value.call;
+  const seen = cpu === undefined ? 'no event or output' : 'no event, output or processor time';
+  return call === undefined ? seen : `${seen} while ${call} runs`;
 }
 
 function sourceOf(observations: Observations, source: EvidenceSource): Observed<unknown> | undefined {
@@ -292,7 +304,7 @@ const GONE: Partial<Record<SessionState, string>> = {
 
 function whyUnknown({ agentGoesOn, isSilent, isUnreachable, reason }: SessionAway, last: SessionState): string {
   if (isUnreachable) return reason === undefined ? 'the agent is unreachable' : `the agent is unreachable: ${reason}`;
-  if (agentGoesOn) return 'nobody watches its terminal: start the companion of its hooks there again';
+  if (agentGoesOn) return 'its runner has gone and the agent goes on unseen: start the runner again';
   const when = GONE[last];
   const what = isSilent ? 'it has fallen silent' : 'its runner has gone';
   return when === undefined ? what : `${what} ${when}`;

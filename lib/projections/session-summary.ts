@@ -123,7 +123,10 @@ export class SessionLedger {
   }
 
   apply(placement: Placement): void {
-    if (this.#heardAt !== null) this.#next.summary.lastHeardAt = this.#heardAt;
+    if (this.#heardAt !== null) {
+      this.#next.summary.lastHeardAt = this.#heardAt;
+      this.#observer.wasHeard();
+    }
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
@@ -159,16 +162,22 @@ export class SessionLedger {
     }
   }
 
-  /** Counts a task that the placements changed. */
+  /** Counts a changed task, and notes one that has failed. */
   tell(before: Task | null, after: Task): void {
+    if (after.status === 'failed' && before?.status !== 'failed') {
+      const { id, description, exitCode, position } = after;
+      const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
+      this.#next.summary.failedTask = { id, description: cutText(description, TITLE_LENGTH), exitCode, position, at };
+    }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
 
   /**
    * @param obligations those that the same placements changed
    * @param now the time by which its state is resolved; by default that of the last placement
+   * @param usualSilenceMs the 99th percentile of its kind's silences; null unless the state was due
    */
-  result(obligations: readonly ObligationChange[], now?: number): SessionFold {
+  result(obligations: readonly ObligationChange[], now?: number, usualSilenceMs: number | null = null): SessionFold {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     next.hasMorePending = this.#open.hasMore;
@@ -188,6 +197,9 @@ export class SessionLedger {
     const { away } = next.summary;
     const isWaiting = away !== null && away.last === undefined && this.#open.count > 0;
     next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
+    const { stateDueAt } = stateAt(next.summary, at);
+    const isCue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
+    if (isCue) this.#observer.isSilent(at, usualSilenceMs);
     next.summary = stateAt(next.summary, at);
     return next;
   }

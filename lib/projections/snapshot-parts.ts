@@ -39,6 +39,16 @@ export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: 
   }
 }
 
+/**
+ * Says that a part is known under another id. As the end of a text that never began it shows nothing, and is found by
+ * the part's own id when the next snapshot repeats it.
+ *
+ * @param sameAs `text <id>`, `reasoning <id>` or `tool <id>`
+ */
+export function aliasEvent({ id }: SnapshotPart, turnId: string, sameAs: string): AgUiEvent {
+  return { type: 'TEXT_MESSAGE_END', messageId: id, metadata: { interlude: { ofSnapshot: { turnId, sameAs } } } };
+}
+
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer']);
 
 function* partsOf(message: unknown): Generator<SnapshotPart> {

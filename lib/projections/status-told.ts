@@ -18,6 +18,8 @@ export interface StatusTold {
   unreachable: { since: number; forMs: number; reason: string | null; last: AtWork | null } | null;
   /** Whether a message reaches it while it is idle; null if that goes without saying. */
   isWakeable: boolean | null;
+  /** Processor seconds of its processes; null if not reported. */
+  cpuSeconds: number | null;
   /** It may be told ahead of events that happened before it: see AHEAD_MS. */
   isAhead: boolean;
   /** The work that it lists as open, as far as it gives such lists. */
@@ -56,7 +58,7 @@ const SEEN: Record<string, StatusTold['agent']> = {
  * @returns null if the record says nothing of the state
  */
 export function statusTold(status: AgentStatus, at: number): StatusTold | null {
-  const { state, report, openTurnId, process, unreachable, wakeable } = status;
+  const { state, report, openTurnId, process, unreachable, wakeable, cpuSeconds } = status;
   const word = state?.toLowerCase() ?? '';
   const reported = report === undefined ? wordIn(REPORTS, word) : undefined;
   const seen = process?.state === 'restarting' ? 'restarting' : wordIn(SEEN, word);
@@ -85,6 +87,7 @@ export function statusTold(status: AgentStatus, at: number): StatusTold | null {
             last: unreachable.last ?? null,
           },
     isWakeable: wakeable ?? null,
+    cpuSeconds: cpuSeconds ?? null,
     // during an outage, an outbox sends its newest record in the place of an older one
     isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };

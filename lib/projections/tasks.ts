@@ -8,6 +8,7 @@ import {
   caption,
   customName,
   customValue,
+  idField,
   pick,
   pickId,
   pickNumber,
@@ -42,8 +43,13 @@ export function tasksTold(event: AgUiEvent): TaskRef[] {
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
 
-function tasksOf(trigger: TurnTrigger | undefined): TaskRef[] {
+function tasksOf(trigger: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> | undefined): TaskRef[] {
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
+}
+
+/** The tasks whose results a message carries to the agent. */
+export function tasksCarried(event: AgUiEvent): TaskRef[] {
+  return tasksOf(interludeOf(event).carries);
 }
 
 /** A task, and the run of it if that is named. */
@@ -98,13 +104,15 @@ export class TaskLedger {
   }
 
   /** Yields after each task that it gives up, because there may be many. */
-  *apply({ entry, turnId, turns }: Pick<Placement, 'entry' | 'turnId' | 'turns'>): Generator<void> {
+  *apply(placement: Pick<Placement, 'entry' | 'turnId' | 'turns' | 'isRetold'>): Generator<void> {
+    const { entry, turnId, turns, isRetold = false } = placement;
     const name = customName(entry.event);
-    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId);
+    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId, isRetold);
     if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
     if (name === CUSTOM.runnerAway && !goesOn(entry.event)) yield* this.#missAll(entry);
     if (name === CUSTOM.runnerBack) yield* this.hearAgain();
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
+    this.#applyCarried(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
     for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
@@ -155,7 +163,32 @@ export class TaskLedger {
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
 
-  #applyTaskEvent(name: string, entry: EventEntry, turnId: string | null): void {
+  /** Notes which message carries the result, and takes that back if its delivery fails. */
+  #applyCarried({ event, receivedAt }: EventEntry): void {
+    const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
+    if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
+    const messageId = isFailure ? pickId(customValue(event), 'message_id') : idField(event, 'messageId');
+    for (const { id, runId } of messageId === null ? [] : tasksCarried(event)) {
+      const task = this.find(id, runId);
+      if (task === undefined || messageId === null) continue;
+      if (!isFailure) this.#put({ ...task, carriedBy: messageId });
+      else if (task.carriedBy === messageId) {
+        const { carriedBy: _, ...left } = task;
+        this.#put({ ...left, unansweredSince: receivedAt });
+      }
+    }
+  }
+
+  /** Marks tasks, by position, whose results have waited too long for a turn. */
+  markUndelivered(positions: Iterable<Position>): void {
+    for (const position of positions) {
+      const task = this.#byPosition.get(position);
+      if (task?.unansweredSince !== undefined && !task.isUndelivered) this.#put({ ...task, isUndelivered: true });
+    }
+  }
+
+  #applyTaskEvent(name: string, entry: EventEntry, toldIn: string | null, isRetold: boolean): void {
+    const turnId = toldIn?.startsWith('task:') ? null : toldIn;
     const id = taskEventId(entry.event);
     if (id === null) return;
     const value = customValue(entry.event);
@@ -168,13 +201,17 @@ export class TaskLedger {
     }
     const starts = name === CUSTOM.taskStarted;
     // A task that ended and starts again under the same name is another run of it.
-    const known = starts && found?.endedAt !== null && (runId === null || found?.runId !== runId) ? undefined : found;
+    const isAnother = found?.endedAt !== null && !isRetold && (runId === null || found?.runId !== runId);
+    const known = starts && isAnother ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
     const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
     const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
-    this.#put({ ...next, ...stands, assignedBy: assignedBy ?? task.assignedBy });
+    // the agent learns of an end between turns only by another turn
+    const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;
+    const awaited = isAlone ? { unansweredSince: entry.receivedAt } : {};
+    this.#put({ ...next, ...stands, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
   }
 
   /** The run asked for, else the newest run without a name; the newest of all if no run is asked for. */
@@ -213,10 +250,25 @@ export class TaskLedger {
     };
   }
 
-  #put(task: Task): void {
+  #put(changed: Task): void {
+    const task = awaitsTurn(changed) ? changed : withoutWait(changed);
     this.know(task);
     this.#changed.add(task.position);
   }
+}
+
+/** True while a turn has yet to take up the result. A stopped task has none; a child's goes to its parent. */
+function awaitsTurn({ status, answeredInTurnId, toldElsewhere, carriedBy, parentTaskId }: Task): boolean {
+  const hasResult = status === 'completed' || status === 'failed';
+  return (
+    hasResult && parentTaskId === null && answeredInTurnId === null && toldElsewhere === null && carriedBy === undefined
+  );
+}
+
+function withoutWait(task: Task): Task {
+  if (task.unansweredSince === undefined && task.isUndelivered === undefined) return task;
+  const { unansweredSince: _, isUndelivered: __, ...rest } = task;
+  return rest;
 }
 
 function withFields(task: Task, value: Record<string, unknown>, startedInTurnId: string | null): Task {

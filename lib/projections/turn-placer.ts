@@ -17,6 +17,9 @@ import type { Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;
+/** Most finished turns, and most tasks, that are known when they are told again. */
+const MAX_FINISHED = 16;
+const MAX_TASKS_TOLD = 32;
 
 interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'> {
   kind: 'user' | 'between-run';
@@ -62,9 +65,45 @@ export class TurnPlacer {
     else places.chunks = chunks;
   }
 
+  /**
+   * Places the start of a run that has finished and is told again, by a second reader of the same agent, or by a server
+   * that replays it. It is none if it answers what no turn has answered: then its agent has used the name again.
+   *
+   * @returns whether it was one
+   */
+  retell(
+    placement: Placement,
+    id: string,
+    answers: { messageIds: readonly string[] | null; taskIds: readonly string[] },
+  ) {
+    const known = this.#places.finished?.find((turn) => turn.id === id);
+    if (known === undefined || this.#places.openTurn?.id === id) return false;
+    const { userMessages, endedTasks } = this.#places;
+    const { messageIds, taskIds } = answers;
+    const isAnother =
+      messageIds === null
+        ? userMessages.some((message) => !message.queued && message.id !== known.messageId)
+        : (messageIds.at(-1) ?? null) !== known.messageId;
+    if (isAnother || endedTasks.some((task) => taskIds.includes(task.id))) return false;
+    placement.turnId = id;
+    placement.isRetold = true;
+    if (this.#places.openTurn === null) Object.assign(this.#change(), { retold: id, outside: null });
+    if (known.messageId !== null) this.#claimMessages(placement, [known.messageId]);
+    return true;
+  }
+
+  /** The run that was told again is over. */
+  #endRetold(placement: Placement): void {
+    const { retold } = this.#places;
+    if (retold === undefined) return;
+    this.#closeHomes(placement, retold, 'finished', false);
+    delete this.#change().retold;
+  }
+
   begin(entry: EventEntry): Placement {
     const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
-    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [] };
+    const retold = this.#places.retold === undefined ? {} : { isRetold: true as const };
+    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [], ...retold };
   }
 
   /** Gives the event a visible place: in the open turn, or outside any turn. */
@@ -74,6 +113,8 @@ export class TurnPlacer {
 
   openTurn(placement: Placement, turn: OpenedTurn): void {
     const { entry } = placement;
+    this.#endRetold(placement);
+    delete placement.isRetold;
     const places = this.#change();
     if (places.openTurn !== null && places.openTurn.id !== turn.id) this.#close(placement, 'interrupted', null);
     places.outside = null;
@@ -138,6 +179,12 @@ export class TurnPlacer {
 
   closeTurn(placement: Placement, runId: string | null, end: Pick<TurnHeader, 'state' | 'error'>): void {
     const open = this.#places.openTurn;
+    const { retold } = this.#places;
+    if (retold !== undefined && (runId === null || runId === retold)) {
+      placement.turnId = retold;
+      this.#endRetold(placement);
+      return;
+    }
     if (open === null || (runId !== null && runId !== open.id)) return;
     placement.turnId = open.id;
     const metadata = interludeOf(placement.entry.event);
@@ -164,6 +211,7 @@ export class TurnPlacer {
 
   #placeUserMessage(placement: Placement, id: string): void {
     const { entry } = placement;
+    this.#endRetold(placement);
     const places = this.#change();
     const open = places.openTurn;
     const waiting = places.userMessages.find((message) => message.id === id);
@@ -215,6 +263,7 @@ export class TurnPlacer {
     if (places.outside !== null && !isKept(places.outside)) places.outside = null;
     places.userMessages = places.userMessages.filter(isKept);
     places.endedTasks = places.endedTasks.filter(isKept);
+    if (places.finished !== undefined) places.finished = places.finished.filter(isKept);
     for (const [key, home] of [...this.#changeHomes()]) {
       if (!isKept(home) && !home.turnId.startsWith('task:')) this.#changeHomes().delete(key);
     }
@@ -226,13 +275,36 @@ export class TurnPlacer {
     places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
   }
 
+  startTask(placement: Placement, id: string, runId: string | null): void {
+    if (this.#isToldAgain(placement, [id, runId, 'started'])) placement.turnId = `task:${id}`;
+    else this.show(placement);
+  }
+
+  /** Whether it is the newest that is known of the task, told again. A start after an end is another run of it. */
+  #isToldAgain(placement: Placement, [id, runId, phase]: [id: string, runId: string | null, phase: string]): boolean {
+    const { tasksTold = [] } = this.#places;
+    const task = JSON.stringify([id, runId]);
+    const isAgain = tasksTold.some((told) => told.task === task && told.phase === phase);
+    if (!isAgain && !placement.isRetold) {
+      const others = tasksTold.filter((told) => told.task !== task);
+      this.#change().tasksTold = [...others, { task, phase }].slice(-MAX_TASKS_TOLD);
+    }
+    return isAgain || placement.isRetold === true;
+  }
+
   /** A task's end stands where it happened until a turn answers it; so does a report about another session's task. */
   endTask(
     placement: Placement,
     id: string,
     runId: string | null,
     about: Pick<Unanswered, 'ofSessionId' | 'isToldElsewhere'> = {},
+    end?: string,
   ): void {
+    const isOwn = about.ofSessionId === undefined && about.isToldElsewhere === undefined;
+    if (isOwn && end !== undefined && this.#isToldAgain(placement, [id, runId, end])) {
+      placement.turnId = `task:${id}`;
+      return;
+    }
     const turnId = this.openTurnId ?? this.#standAlone(placement);
     placement.turnId = turnId;
     const places = this.#change();
@@ -325,21 +397,34 @@ export class TurnPlacer {
     const places = this.#change();
     const open = places.openTurn;
     if (open === null) return;
-    for (const [key, home] of [...this.#changeHomes()]) {
-      if (home.turnId !== open.id) continue;
-      this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
-      // The next user message may answer a tool call or a question, but not one of a failed turn.
-      // A command is answered whatever becomes of the turn.
-      // If the next run broke in on this one, what this one still has to say belongs to it.
-      const mayGoOn = state === 'interrupted' && error === null && placement.turnId !== open.id;
-      if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
-        this.#setHomeKey(key, atRest(home));
-      else this.#changeHomes().delete(key);
+    // If the next run broke in on this one, what this one still has to say belongs to it.
+    this.#closeHomes(
+      placement,
+      open.id,
+      state,
+      state === 'interrupted' && error === null && placement.turnId !== open.id,
+    );
+    if (state === 'finished') {
+      const { id: turnId, position } = open;
+      const finished = { id: turnId, position, messageId: open.userMessageIds.at(-1) ?? null };
+      places.finished = [...(places.finished ?? []).filter(({ id }) => id !== turnId), finished].slice(-MAX_FINISHED);
     }
     const endedAt = placement.entry.occurredAt;
     placement.turns.push({ ...open, state, error, endedAt, ...(inferred === undefined ? {} : { inferred }) });
     places.openTurn = null;
     delete places.awaitsMessage;
+  }
+
+  #closeHomes(placement: Placement, turnId: string, state: TurnHeader['state'], mayGoOn: boolean): void {
+    for (const [key, home] of [...this.#changeHomes()]) {
+      if (home.turnId !== turnId) continue;
+      this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
+      // The next user message may answer a tool call or a question, but not one of a failed turn.
+      // A command is answered whatever becomes of the turn.
+      if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
+        this.#setHomeKey(key, atRest(home));
+      else this.#changeHomes().delete(key);
+    }
   }
 
   #claimMessages(placement: Placement, ids: readonly string[]): void {
@@ -375,6 +460,7 @@ export class TurnPlacer {
       if (this.#places.awaitsMessage && placement.role !== 'user') delete this.#change().awaitsMessage;
       return this.#places.openTurn.id;
     }
+    if (this.#places.retold !== undefined) return this.#places.retold;
     if (this.#places.outside !== null) return this.#places.outside.id;
     const turnId = this.#standAlone(placement);
     this.#change().outside = placement.turns.at(-1) ?? null;

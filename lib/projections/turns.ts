@@ -1,5 +1,6 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
@@ -10,6 +11,7 @@ import {
   idField,
   inputUserMessages,
   pickId,
+  pickText,
   type StreamedKind,
   streamedKind,
   stringList,
@@ -18,6 +20,7 @@ import {
 } from './event-fields';
 import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
+import { taskEndTold } from './task-status';
 import { TurnPlacer } from './turn-placer';
 
 /**
@@ -167,19 +170,18 @@ const PLACE: Record<string, Place | undefined> = {
     const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
     const said = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
     const kind = said ?? (byItself ? 'between-run' : 'user');
+    const runId = idField(event, 'runId');
+    const named = metadata.userMessageIds ?? (input.length > 0 ? input.map(({ id }) => id) : null);
+    const messageIds = named ?? (kind === 'user' ? null : []);
+    const taskIds = stringList(metadata.trigger?.taskIds);
+    const resumes = listOf(fieldsOf(event.input).resume).length > 0;
+    if (runId !== null && !resumes && placer.retell(placement, runId, { messageIds, taskIds })) return;
     placer.openTurn(placement, {
-      id: idField(event, 'runId') ?? `run:${placement.entry.position}`,
+      id: runId ?? `run:${placement.entry.position}`,
       kind,
       parentTurnId: idField(event, 'parentRunId'),
       trigger: metadata.trigger ?? (kind === 'between-run' ? placer.likelyTrigger(byItself) : null),
-      userMessageIds:
-        metadata.userMessageIds !== undefined
-          ? stringList(metadata.userMessageIds)
-          : input.length > 0
-            ? input.map((message) => message.id)
-            : kind === 'user'
-              ? null
-              : [],
+      userMessageIds: messageIds,
     });
     const trigger = placement.turns.at(-1)?.trigger ?? undefined;
     placer.claim(placement, { ...metadata, trigger });
@@ -231,14 +233,18 @@ const unlessAtRest = (placer: TurnPlacer, placement: Placement) => {
 };
 
 const CUSTOM_PLACE: Record<string, Place | undefined> = {
-  [CUSTOM.taskStarted]: about(taskEventId, shown),
+  [CUSTOM.taskStarted]: about(taskEventId, (placer, placement, id) =>
+    placer.startTask(placement, id, pickId(customValue(placement.entry.event), 'run_id', 'runId')),
+  ),
   [CUSTOM.taskProgress]: about(taskEventId, underTask),
   [CUSTOM.taskUpdated]: about(taskEventId, underTask),
   [CUSTOM.taskCompleted]: about(taskEventId, (placer, placement, id) => {
     const { event } = placement.entry;
     const isToldElsewhere = interludeOf(event).reportedBy !== undefined;
-    const runId = pickId(customValue(event), 'run_id', 'runId');
-    placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {});
+    const value = customValue(event);
+    const runId = pickId(value, 'run_id', 'runId');
+    const end = `${taskEndTold(event) ?? 'completed'} ${cutText(pickText(value, 'summary') ?? '', 64)}`;
+    placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {}, end);
   }),
   // on the task's card, and nowhere in the transcript
   [CUSTOM.taskOutput]: () => undefined,

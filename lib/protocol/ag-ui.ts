@@ -36,6 +36,11 @@ export interface InterludeMetadata {
   userMessageIds?: string[];
   /** On RUN_FINISHED / RUN_ERROR: tasks whose end this turn was told of while it ran ("folded" notifications). */
   foldedTaskIds?: string[];
+  /**
+   * On a user message that carries the results of ended tasks to the agent, and on its `message:delivery` if it never got
+   * there: these tasks. Written by the server.
+   */
+  carries?: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'>;
   /** On a content event: `delta` is the whole text so far. Replace, don't append. */
   whole?: true;
   /** The run of the task that `subagentRunId` names, where the agent re-uses task ids. */
@@ -48,6 +53,8 @@ export interface InterludeMetadata {
   origin?: 'interlude';
   /** On a user message that the server queued for the agent. `message:delivery` says how it went on. */
   delivery?: 'queued';
+  /** Beside `delivery`: no runner listened when it was queued, so that it is not on its way before it is `delivered`. */
+  waits?: true;
   /**
    * On what is told of a task: the session whose runner told it, where that is not the task's own. Written by ingest,
    * which puts it where it belongs.
@@ -57,9 +64,10 @@ export interface InterludeMetadata {
   assignedBy?: string;
   /**
    * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null if it
-   * is new. Written by ingest.
+   * is new. `sameAs`: the snapshot repeats what was told under another id; `text <id>`, `reasoning <id>` or `tool <id>`.
+   * Written by ingest.
    */
-  ofSnapshot?: { turnId: string | null };
+  ofSnapshot?: { turnId: string | null; sameAs?: string };
   /**
    * On a `request:opened` or `request:resolved` that follows from the event before it: `turnId` is the run that asks, null
    * if none is known. Written by ingest.

@@ -84,10 +84,21 @@ export interface Observations {
   agent?: Observed<'running' | 'still' | 'compacting' | 'restarting'>;
   /** How many background tasks run, and since when any does. */
   task?: Observed<number>;
+  /** Processor seconds of its processes, observed when they last grew during a silence. */
+  cpu?: Observed<number>;
+  /** It works, and has been silent for ten minutes. */
+  silence?: Observed<Silence>;
+}
+
+/** A silence that lasts for `limitMs` is no progress. */
+export interface Silence {
+  limitMs: number;
+  /** The name of the call that runs. */
+  call?: string;
 }
 
 /** Where evidence comes from. `connection` is the age of the last sign of life. */
-export type EvidenceSource = keyof Observations | 'connection';
+export type EvidenceSource = Exclude<keyof Observations, 'cpu' | 'silence'> | 'connection';
 
 /** The number of a rule of `resolveState`. */
 export type StateRule = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
@@ -97,7 +108,7 @@ export type StateRule = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 
  * - `delivering`: a message is on its way to the agent
  * - `resumed`: it works although it had said that it was done
  * - `compacting`, `restarting`: what it does instead of its work
- * - `no-progress`: it has told nothing for ten minutes
+ * - `no-progress`: no event, output or processor time for as long as `silence` allows
  * - `no-output`: its last turn has finished without a word
  * - `inferred`: the agent has not said so itself
  */

@@ -75,6 +75,10 @@ export const agentStatusSchema = z.looseObject({
     }),
   ),
   /**
+   * Processor seconds of the agent's processes, reported while an open turn is silent. A changed number is a sign of work.
+   */
+  cpuSeconds: lenient(z.number().min(0)),
+  /**
    * In a word, what the agent says of itself (`working`, `idle`, `complete`, `failure`), or what it is seen to do
    * (`busy`, `still`, `compacting`).
    */

@@ -6,6 +6,7 @@ import {
   MAX_MARKED,
   MAX_MESSAGE_ATTACHMENTS,
   MAX_MESSAGE_BYTES,
+  MAX_MESSAGE_RESULTS,
   MAX_PERSON_NAME,
   MAX_REASON_LENGTH,
   MAX_SESSION_NAME,
@@ -42,7 +43,15 @@ export interface AnsweredRequest {
 
 /** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
 export interface CommandBodies {
-  message: { messageId: string; text: string; from: Sender; replyTo?: string; attachments?: Attachment[] };
+  message: {
+    messageId: string;
+    text: string;
+    from: Sender;
+    replyTo?: string;
+    attachments?: Attachment[];
+    /** The ended tasks whose results it carries. */
+    results?: { taskId: string; runId?: string }[];
+  };
   /** `turnId`: the turn it ends, and no other. */
   interrupt: { turnId?: string };
   /** Ends the session for good, whatever runs in it: its agent ends, and a runner of one session with it. */
@@ -142,6 +151,12 @@ export const sendMessageSchema = z.strictObject({
       }),
     )
     .max(MAX_MESSAGE_ATTACHMENTS)
+    .optional(),
+  /** The ended tasks whose results it carries to the agent; without `runId` the newest run is meant. */
+  results: z
+    .array(z.strictObject({ taskId: idSchema, runId: idSchema.optional() }))
+    .min(1)
+    .max(MAX_MESSAGE_RESULTS)
     .optional(),
 });
 export type SendMessage = z.infer<typeof sendMessageSchema>;

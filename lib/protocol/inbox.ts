@@ -8,6 +8,7 @@ import type { Position } from './position';
  * - `permission`, `question`: a request is open
  * - `overdue-reply`: an agent owes a reply for too long
  * - `failure`: a session has failed, or its process broke off
+ * - `undelivered`: a task ended while its agent was idle, and no turn has taken up its result in time
  * - `lost-contact`: nothing is heard any more of a session that had something under way
  * - `hook-failure`: failures around an agent that nobody has looked at
  * - `delivery-gap`: records of a session were lost, or are in quarantine
@@ -18,6 +19,7 @@ export const INBOX_KINDS = [
   'question',
   'overdue-reply',
   'failure',
+  'undelivered',
   'lost-contact',
   'hook-failure',
   'delivery-gap',
@@ -47,6 +49,8 @@ export interface InboxItem extends InboxMarks {
   /** Of an overdue reply: the message, and who waits. */
   messageId: string | null;
   from: Sender | null;
+  /** Of a result that was not delivered: the run of the task. */
+  task?: InboxTask;
   /** When it came up. When there is more of it, or it comes up again, this is later and all marks are gone. */
   since: number;
   /** Position at which it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged. */
@@ -74,6 +78,13 @@ export interface InboxRequest {
   answerBy: number | null;
 }
 
+/** @see Task */
+export interface InboxTask {
+  id: string;
+  runId: string | null;
+  position: Position;
+}
+
 export interface InboxClaim {
   by: InboxPerson;
   at: number;
@@ -96,12 +107,16 @@ export interface Attention {
   request: InboxRequest | null;
   messageId: string | null;
   from: Sender | null;
+  task?: InboxTask;
   /** Another one is news: it came up again. Where several are counted, only a greater one is. */
   version: number;
 }
 
 /** Kinds of which there can be more or fewer. */
 export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
+
+/** Kinds that are done once seen, although their cause remains. */
+export const DONE_ONCE_SEEN: readonly InboxKind[] = ['delivery-gap', 'undelivered'];
 
 /** Whether it is to be counted: nobody has seen it, and nobody has put it off. Time alone changes it. */
 export function isNews({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
@@ -113,9 +128,10 @@ export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now
 }
 
 /** Where in the dashboard a person can see to an item: the path of a page. */
-export function placeOf({ kind, agentId, sessionId, request, messageId }: InboxItem): string {
+export function placeOf({ kind, agentId, sessionId, request, messageId, task }: InboxItem): string {
   if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
   const session = `/sessions/${encodeURIComponent(sessionId)}`;
+  if (task !== undefined) return `${session}#task-${task.position}`;
   if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
   return kind === 'overdue-reply' && messageId !== null
     ? `${session}#message-${encodeURIComponent(messageId)}`

@@ -44,6 +44,8 @@ export const MAX_MESSAGE_BYTES = 256 * 1024;
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024;
 export const MAX_MESSAGE_ATTACHMENTS = 8;
 export const MAX_MESSAGE_ATTACHMENT_BYTES = 10 * 1024 * 1024;
+/** Most tasks whose results one message carries. */
+export const MAX_MESSAGE_RESULTS = 20;
 /** Most that a session keeps of what no message names, and how long. */
 export const MAX_UNNAMED_ATTACHMENTS = 200;
 export const MAX_UNNAMED_ATTACHMENT_BYTES = 100 * 1024 * 1024;
@@ -114,16 +116,20 @@ export const MAX_PLAN_ENTRIES = 500;
 export const DELIVERING_MS = 60_000;
 /** An agent that was done and runs for this long has resumed its work. */
 export const RESUMED_MS = 5_000;
-/** Stillness shorter than this says nothing about background work. */
-export const SETTLED_MS = 2_000;
 /** A still agent is believed to work for this long after it said so. */
 export const BELIEVED_MS = 10_000;
 /** A status record whose outbox holds something older than this may be told ahead of events that happened before it. */
 export const AHEAD_MS = 2_000;
 /** How long nothing may be observed of a session. */
 export const STARTING_MS = 60_000;
-/** A running agent that tells nothing for this long makes no progress. */
+/** Shortest silence, without processor time, that counts as no progress. */
 export const PROGRESS_MS = 10 * 60_000;
+/** The same as a multiple of the 99th percentile of its kind's silences. */
+export const USUAL_SILENCES = 3;
+/** Shortest while a call runs whose processor time is unknown: a silent command may be at work. */
+export const CALL_SILENCE_MS = 60 * 60_000;
+/** Default time for a turn to take up the result of a task that ended while its agent was idle. */
+export const UNDELIVERED_MS = 60_000;
 /** Longest name that a person gives a session, in UTF-16 code units. */
 export const MAX_SESSION_NAME = 120;
 /** Longest summary of a self-report, in UTF-16 code units. */

@@ -183,6 +183,15 @@ export interface Task {
   /** The turn of another session that was told of its end. */
   toldElsewhere: { sessionId: string; turnId: string } | null;
   /**
+   * Server time of its end, if its agent was idle and no turn has taken up the result since. Left out once that is
+   * settled.
+   */
+  unansweredSince?: number;
+  /** The result was not taken up in time. */
+  isUndelivered?: true;
+  /** The message from the dashboard that carries its result to the agent. */
+  carriedBy?: string;
+  /**
    * Set while it is `lost` although nobody said so: its runner does not list it any more (`unlisted`), or nothing is heard
    * of that (`unheard`). Whatever is told of it counts for more, and it runs again if it is listed again.
    */
@@ -266,6 +275,8 @@ export interface SessionSummary {
   lastText: string | null;
   /** Null while there are signs of life, and once its process has ended. */
   away: SessionAway | null;
+  /** The last task that failed, with the server's time. Left out while none has. */
+  failedTask?: Pick<Task, 'id' | 'description' | 'exitCode' | 'position'> & { at: number };
   /** The oldest turns, which retention has removed. Left out while none was. */
   removed?: RemovedHistory;
   arrangement: Arrangement;
@@ -556,8 +567,6 @@ export interface SessionList {
    */
   counts: Record<SessionState, number>;
 }
-/** A page of `GET /sessions?agent=` without other filters. */
-export type AgentSessionList = Omit<SessionList, 'counts'>;
 /** `GET /sessions/:id/delivery`: whether everything that was told of a session is there, and what is not. */
 export interface SessionDelivery {
   position: Position;

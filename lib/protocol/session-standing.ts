@@ -21,6 +21,13 @@ export function isAtWork(state: SessionState): boolean {
   return AT_WORK.has(state);
 }
 
+const UNABLE: ReadonlySet<SessionState> = new Set(['needs-input', 'failed', 'exited']);
+
+/** False while its agent can't reply: it waits for its operator, has failed or has exited. */
+export function canReply({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
+  return !UNABLE.has(state === 'unknown' ? (evidence.last ?? state) : state);
+}
+
 /** Whether it went silent in the middle of something. */
 export function isLost({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
   return state === 'unknown' && evidence.last !== undefined && isAtWork(evidence.last);

@@ -84,6 +84,12 @@ export interface TurnPlaces {
   chunks?: readonly Chunked[];
   userMessages: Unanswered[];
   endedTasks: Unanswered[];
+  /** The newest turns that finished, each with the last message it answers: their runs may be told again. */
+  finished?: readonly { id: string; position: Position; messageId: string | null }[];
+  /** A run that is told again, by another reader of the same agent: what it says stands in its turn. */
+  retold?: string;
+  /** The newest start or end of the newest tasks: told again, it stands on the task's card alone. */
+  tasksTold?: readonly { task: string; phase: string }[];
 }
 
 export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };

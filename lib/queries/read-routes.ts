@@ -33,8 +33,8 @@ import { readWebhook, readWebhookDeliveries } from './read-webhook';
  */
 
 /**
- * Without `after` or a filter: the sessions that have not exited, and the newest `limit` of those that have. Otherwise a
- * page of those that match.
+ * Without `after` or a filter: the first page, newest event first. Otherwise a page of the matches in the order of
+ * SESSION_STATES.
  */
 export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
   const sight = seen(asked, server);

@@ -7,7 +7,8 @@ import type { Sight } from '@/lib/access/sight';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
-import type { AgentSessionList, SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
+import { reachesAgent } from '@/lib/protocol/scope';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -22,20 +23,12 @@ const MOST_FOUND_COUNTED = 1_000;
 export const SESSIONS_IN_PAGE = 100;
 
 /**
- * The sessions that have not exited and the newest `exited` of those that have, 1,000 together at most, newest event
- * first. If there are more, those are kept whose state comes first in SESSION_STATES.
+ * The first page of the sessions, newest event first. If there are more, those are kept whose state comes first in
+ * SESSION_STATES, of each state the newest.
  */
-export async function readSessions(sight: Sight, exited = LIST_LIMIT): Promise<SessionList> {
-  const limitOf = (state: SessionState) => (state === 'exited' ? exited : LIST_LIMIT) + 1;
-  const ofEach = (state: SessionState) => newest([inState(state), ...scopeOf(sight)], null, limitOf(state));
-  const { position, counts, states } = await readByState(sight, EVERY_SESSION, ofEach);
-  // One row more per state than can be listed was read, to know whether there are more.
-  const found = states.flat();
-  const isCut = (states.at(-1)?.length ?? 0) > exited;
-  const sessions = await new Pace().map((isCut ? found.slice(0, -1) : found).slice(0, LIST_LIMIT), sessionFromRow);
-  const hasMore = sessions.length < found.length;
-  const next = hasMore ? nextAfter(sessions.at(-1)) : null;
-  return { position, sessions: newestFirst(sessions), hasMore, next, counts };
+export async function readSessions(sight: Sight, limit = LIST_LIMIT): Promise<SessionList> {
+  const { sessions, ...page } = await readSessionPage(sight, { after: null, limit });
+  return { ...page, sessions: newestFirst(sessions) };
 }
 
 /**
@@ -77,9 +70,26 @@ export async function readAgentSessions(
   sight: Sight,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
-): Promise<AgentSessionList> {
-  const { position, found } = await readTogether(sight, [ofAgent(sight, agentId, after, limit + 1)]);
-  return { position, ...agentPageOf(await new Pace().map(found[0], sessionFromRow), limit) };
+): Promise<SessionList> {
+  const rows = ofAgent(sight, agentId, after, limit + 1);
+  const { position, found } = await readTogether(sight, [rows, ...countsOfAgent(sight, agentId)]);
+  const [listed, ...counted] = found;
+  const counts = noSessions();
+  for (const [state, count] of counted.flat()) counts[state] += count;
+  return { position, counts, ...agentPageOf(await new Pace().map(listed, sessionFromRow), limit) };
+}
+
+type StateCount = [state: SessionState, count: number];
+
+/** Sessions of an agent by state: from its row for readers of the whole agent, else counted. */
+function countsOfAgent(sight: Sight, agentId: string): Query<StateCount>[] {
+  const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
+  if (reachesAgent(sight.scope, agentId)) {
+    const sql = `SELECT key AS state, value AS count FROM agents AS a, json_each(a.body, '$.sessionStates') WHERE a.id = ?`;
+    return [query(toCount, sql, columnText(agentId))];
+  }
+  const { sql, args } = together([inAgent(agentId), ...scopeOf(sight)]);
+  return [query(toCount, `SELECT state, count(*) AS count FROM sessions WHERE ${sql} GROUP BY state`, ...args)];
 }
 
 /** The cursor group of an agent's sessions. */

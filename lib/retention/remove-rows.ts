@@ -79,6 +79,13 @@ const ITEMS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
+const RESULTS: OldRows = {
+  ...ITEMS,
+  kind: 'the inbox item of a task',
+  table: 'inbox INDEXED BY inbox_delivered',
+  where: `done_at IS NOT NULL AND kind = 'undelivered'`,
+};
+
 const DELIVERIES: OldRows = {
   kind: 'the webhook delivery at',
   table: 'webhook_deliveries',
@@ -122,7 +129,7 @@ const ATTACHMENTS: OldRows = {
  * @param limit the newest position that may go
  */
 export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<void> {
-  for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, DELIVERIES] : []) {
+  for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, RESULTS, DELIVERIES] : []) {
     await removeKind(database, rows, old, limit, paced);
   }
   await removeKind(database, rows, ATTACHMENTS, Number.MAX_SAFE_INTEGER, paced);

@@ -17,6 +17,7 @@ import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { asResponse, StreamAnswer } from '@/lib/access/stream-answer';
 import { webhookSetting } from '@/lib/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
+import { undeliveredMs } from '@/lib/commands/undelivered-results';
 import { logRetention } from '@/lib/log-store/retention-settings';
 import { AppError, withErrors } from '@/lib/protocol/errors';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
@@ -170,6 +171,7 @@ export function createServer(
             }),
         streamMaxMs,
         replyOverdueMs: replyOverdueMs(env),
+        undeliveredMs: undeliveredMs(env),
         webhook,
         webhookProblem,
         sessionIdleMs: sessionIdleMs(env),

@@ -7,6 +7,7 @@ const SAID: Record<InboxKind, string> = {
   question: 'asks a question',
   'overdue-reply': 'owes a reply for too long',
   failure: 'has failed',
+  undelivered: 'has not been given the result of a task',
   'lost-contact': 'is not heard of any more',
   'hook-failure': 'has hooks that fail',
   'delivery-gap': 'has records missing',

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -54,11 +55,27 @@ async function stage(name: Name) {
     return all;
   };
   let messages = 0;
+  const decide = async (behavior: 'allow' | 'deny') => {
+    const open = () => values(CUSTOM.requestOpened).at(-1);
+    await until(() => around.openWork(ID).requests).toHaveLength(1);
+    const { request_id, tool_name = null, input, options } = fieldsOf(open()) as never;
+    const digest = requestDigest({
+      ...{ sessionId: ID, requestId: request_id, tool: tool_name, input, options },
+      position: '7',
+    });
+    const body = { requestId: request_id, digest, openedPosition: '7', behavior };
+    expect(await source.answer({ ...common, id: 'd', type: 'permission.decision', body })).toEqual({ state: 'done' });
+  };
   return {
     cwd,
     source,
     values,
     turns,
+    events: () => around.events,
+    isIdle: () => around.openWork(ID).turn === null && around.openWork(ID).tasks.length === 0,
+    allow: () => decide('allow'),
+    deny: () => decide('deny'),
+    agentPid: () => source.sessions[0]?.process?.pid ?? 0,
     of: (id: string) => turns().find(({ asked }) => asked.includes(id)),
     async say(text: string) {
       const messageId = `m${++messages}`;
@@ -67,17 +84,6 @@ async function stage(name: Name) {
         state: 'delivered',
       });
       return messageId;
-    },
-    async allow() {
-      const open = () => values(CUSTOM.requestOpened).at(-1);
-      await until(() => around.openWork(ID).requests).toHaveLength(1);
-      const { request_id, tool_name = null, input, options } = fieldsOf(open()) as never;
-      const digest = requestDigest({
-        ...{ sessionId: ID, requestId: request_id, tool: tool_name, input, options },
-        position: '7',
-      });
-      const body = { requestId: request_id, digest, openedPosition: '7', behavior: 'allow' as const };
-      expect(await source.answer({ ...common, id: 'd', type: 'permission.decision', body })).toEqual({ state: 'done' });
     },
     interrupt: () => source.interrupt({ ...common, id: 'i', type: 'interrupt', body: {} }),
     stop: (taskId: string) => source.stop?.({ ...common, id: 't', type: 'task.stop', body: { taskId } }, false),
@@ -94,7 +100,7 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
   real(
     'asks, is interrupted, fails and is killed, and each reply stands in the turn that caused it',
     async () => {
-      const { cwd, say, allow, of, interrupt, source, values } = await stage(name);
+      const { cwd, say, allow, of, interrupt, agentPid, values } = await stage(name);
       const asking = await say('ASK');
       await allow();
       await until(() => of(asking)?.end).toBe('success');
@@ -115,7 +121,7 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
 
       const killed = await say('LONG');
       await until(() => of(killed)?.said).toContain('A long');
-      process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
+      process.kill(agentPid(), 'SIGKILL');
       const after = await say('NEXT-2');
       await until(() => of(after)?.end).toBe('success');
       // Qwen says that the turn was cancelled before it goes.
@@ -157,9 +163,9 @@ describe('claude over ACP, asked to stop a command', () => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
 
   real(
-    'ends it, and nothing else',
+    'ends it and nothing else, and says so outside of turns',
     async () => {
-      const { say, allow, of, values, stop } = await stage('claude');
+      const { say, allow, of, turns, values, stop, isIdle } = await stage('claude');
       const start = await say('START');
       await allow();
       await until(() => of(start)?.end).toBe('success');
@@ -167,7 +173,111 @@ describe('claude over ACP, asked to stop a command', () => {
       expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
       await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
       expect(await stop(String(task?.task_id))).toMatchObject({ state: 'failed' });
+      await until(() => values(CUSTOM.notice).map(({ text }) => text)).toContainEqual(
+        expect.stringMatching(/^Task stopped by user: /),
+      );
+      expect(isIdle()).toBe(true);
+      const next = await say('NEXT-1');
+      await until(() => of(next)?.end).toBe('success');
+      expect(of(next)?.said).toBe('Reply to NEXT-1.');
+      expect(turns().map(({ asked }) => asked)).toEqual([[start], [next]]);
     },
     120_000,
   );
 });
+
+describe('claude over ACP, whose inner agent dies', () => {
+  const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
+
+  real(
+    'loses what ran in it, and answers the next message after it has loaded its session',
+    async () => {
+      const { say, allow, of, agentPid, values, isIdle } = await stage('claude');
+      const start = await say('START');
+      await allow();
+      await until(() => of(start)?.end).toBe('success');
+      const adapter = agentPid();
+      for (const pid of childrenOf(adapter)) process.kill(pid, 'SIGKILL');
+      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('failed');
+      expect(isIdle()).toBe(true);
+      const next = await say('NEXT-1');
+      await until(() => of(next)?.end).toBe('success');
+      expect(of(next)?.said).toBe('Reply to NEXT-1.');
+      expect(agentPid()).toBe(adapter);
+      expect(values(CUSTOM.notice).at(-1)?.text).toMatch(/had lost its session, and has loaded it again/);
+    },
+    120_000,
+  );
+});
+
+describe('a command in the background', () => {
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
+    'of codex ends with its exit code',
+    async () => {
+      const { say, of, values } = await stage('codex');
+      const start = await say('START');
+      await until(() => of(start)?.end).toBe('success');
+      expect(values(CUSTOM.taskStarted)).toMatchObject([{ description: 'sleep 2; exit 3' }]);
+      await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'failed', exit_code: 3 }]);
+    },
+    120_000,
+  );
+
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
+    'of codex can be ended',
+    async () => {
+      const { say, of, values, stop } = await stage('codex');
+      const start = await say('START');
+      await until(() => of(start)?.end).toBe('success');
+      const [task] = values(CUSTOM.taskStarted);
+      expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
+      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
+    },
+    120_000,
+  );
+
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
+    'of gemini ends with its process',
+    async () => {
+      const { say, of, allow, values } = await stage('gemini');
+      const start = await say('START');
+      await allow();
+      await until(() => of(start)?.end).toBe('success');
+      expect(values(CUSTOM.taskCompleted)).toEqual([]);
+      await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'completed' }]);
+    },
+    120_000,
+  );
+});
+
+test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
+  'a call of gemini that a person denies has failed',
+  async () => {
+    const { say, of, deny, events } = await stage('gemini');
+    const asking = await say('ASK');
+    await deny();
+    await until(() => of(asking)?.end).toBeTruthy();
+    expect(events().filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([
+      { content: 'Denied.', isError: true },
+    ]);
+  },
+  120_000,
+);
+
+test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.qwen) !== null)(
+  'a turn of qwen that is interrupted after its last word was interrupted',
+  async () => {
+    const { say, of, interrupt } = await stage('qwen');
+    const said = await say('NEXT-1');
+    await until(() => of(said)?.said).toBe('Reply to NEXT-1.');
+    expect(of(said)?.end).toBeNull();
+    await interrupt();
+    await until(() => of(said)?.end).toBe('cancelled');
+  },
+  120_000,
+);
+
+function childrenOf(pid: number): number[] {
+  const listed = execFileSync('ps', ['-o', 'pid=', '--ppid', `${pid}`], { encoding: 'utf8' });
+  return listed.trim().split(/\s+/).map(Number);
+}

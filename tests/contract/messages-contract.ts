@@ -129,6 +129,81 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect((await transcript()).turns).toEqual(page.turns);
       });
 
+      describe('that names what was streamed by other ids', () => {
+        const renamed = [
+          { id: 'x-u1', role: 'user', content: 'please deploy' },
+          { id: 'x-t1', role: 'reasoning', content: 'hm' },
+          { id: 'x-a1', role: 'assistant', content: 'On it.\n', toolCalls: [call('x-c1', '{ "a": 1 }')] },
+          { id: 'x-r', role: 'tool', toolCallId: 'x-c1', content: 'ok' },
+        ];
+        const thought = ['START', 'CONTENT', 'END'].map(
+          (verb): AgUiEvent => ({ type: `REASONING_MESSAGE_${verb}`, messageId: 't1', delta: 'hm' }),
+        );
+        const streamed = [
+          ...says('u1', 'please deploy', 'user'),
+          starts('r1', 'u1'),
+          ...thought,
+          ...says('a1', 'On it.'),
+        ];
+        const result: AgUiEvent = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', messageId: 'r', content: 'ok' };
+        const shown = ['user', 'r1', 'user: please deploy', 'thinks: hm', 'assistant: On it.', 'Bash {"a":1}: ok'];
+
+        for (const isOneRequest of [true, false]) {
+          test(`doubles nothing, ${isOneRequest ? 'with it' : 'before it'}, whenever it comes again`, async () => {
+            const events = [...streamed, ...calls, result, snapshot(...renamed), ends('r1')];
+            if (isOneRequest) await send(...events);
+            else for (const event of events) await send(event);
+            const page = await transcript();
+            const live = transcriptFromPage(page);
+            const frames = await framesOf(page.position, starts('r2'), snapshot(...renamed), ...says('a2', 'Done.'));
+            expect(frames.filter(({ event }) => event.metadata?.interlude?.ofSnapshot !== undefined)).toEqual([]);
+            await send(snapshot(...renamed, { id: 'x-a2', role: 'assistant', content: 'Done.' }), ends('r2'));
+            expect(await turns()).toEqual([shown, ['user', 'r2', 'assistant: Done.']]);
+            expect(foldTranscript(live, frames).turns.length).toBe(2);
+            expect(await owed()).toEqual([]);
+          });
+        }
+
+        test('tells the result of a call that had none, live as reloaded', async () => {
+          await send(...streamed, ...calls);
+          const page = await transcript();
+          const frames = await framesOf(page.position, snapshot(...renamed), ends('r1'));
+          expect(await turns()).toEqual([shown]);
+          expect(foldTranscript(transcriptFromPage(page), frames).turns).toEqual((await transcript()).turns);
+        });
+
+        test('tells what a person says again in another turn', async () => {
+          await send(...says('u1', 'yes', 'user'), starts('r1', 'u1'), ...says('a1', 'One.'), ends('r1'));
+          await send(starts('r2'), ...says('a2', 'Two.'));
+          const again = { id: 'x-u2', role: 'user', content: 'yes' };
+          await send(snapshot(again, { id: 'x-a2', role: 'assistant', content: 'Two.' }), ends('r2'));
+          expect(await turns()).toEqual([
+            ['user', 'r1', 'user: yes', 'assistant: One.'],
+            ['user', 'r2', 'assistant: Two.', 'user: yes'],
+          ]);
+        });
+
+        test('tells what stands between two known messages, though older words are the same', async () => {
+          await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Two.'), ends('r2'));
+          const named = (messageId: string, content: string) => ({ id: messageId, role: 'assistant', content });
+          await send(starts('r3'), ...says('a3', 'Three.'));
+          await send(snapshot(named('a2', 'Two.'), named('x-b', 'Done.'), named('a3', 'Three.')), ends('r3'));
+          expect((await turns()).at(-1)).toEqual(['user', 'r3', 'assistant: Three.', 'assistant: Done.']);
+        });
+
+        test('tells as often what was said several times, and what is new though it has the same words', async () => {
+          const done = (messageId: string) => ({ id: messageId, role: 'assistant', content: 'Done.' });
+          await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Done.'));
+          await send(snapshot(done('x-a1'), done('x-a2')), ends('r2'));
+          await send(starts('r3'), snapshot(done('x-a1'), done('x-a2'), done('x-a3')));
+          await send(snapshot(done('x-a2'), done('x-a3')), ends('r3'));
+          await send(starts('r4'), ...says('a4', 'Done.'), ends('r4'));
+          await send(starts('r5'), snapshot(done('a4'), done('x-a5')), ends('r5'));
+          const said = (turn: string) => ['user', turn, 'assistant: Done.'];
+          expect(await turns()).toEqual(['r1', 'r2', 'r3', 'r4', 'r5'].map(said));
+        });
+      });
+
       test('says nothing to the agent’s own session that its events do not, whatever they claim', async () => {
         await send(starts('r1'), ...says('a1', 'mine'), ends('r1'), starts('r2'));
         const ofSnapshot = { turnId: 'r1' };

@@ -127,6 +127,67 @@ describe('the server', () => {
     expect(refused).toEqual(NOT_THERE);
   });
 
+  test('answers as it says, whatever a list is asked for, and with no more rows than that', async () => {
+    const agent = encodeURIComponent(ids.agentId);
+    const session = encodeURIComponent(ids.sessionId);
+    const lists: Record<string, string[]> = {
+      '/sessions': ['limit=1', 'after=0&limit=1', `agent=${agent}&limit=1`, `agent=${agent}&q=a`, 'state=idle', 'q=zz'],
+      '/agents': ['limit=1', 'after=0&limit=1', 'q=a&limit=1'],
+      '/inbox': ['limit=1', `agent=${agent}&limit=1`, `session=${session}&kind=question`, 'q=zz'],
+      '/webhook/deliveries': ['limit=1'],
+      '/audit': ['limit=1'],
+      '/activity': ['minutes=1'],
+      [`/agents/${agent}/parked`]: ['limit=1'],
+      [`/agents/${agent}/logs`]: ['limit=1', 'q=zz&limit=1'],
+      [`/sessions/${session}/transcript`]: ['limit=1'],
+    };
+    for (const [path, queries] of Object.entries(lists)) {
+      const route = ROUTES.find(({ method, pattern }) => method === 'GET' && filled(pattern, ids) === `/api/v1${path}`);
+      const schema = operationOf(route as Route).responses[200]?.content?.['application/json']?.schema as JsonSchema;
+      for (const query of queries) {
+        const model = await stage.ask<Record<string, unknown>>(`${path}?${query}`);
+        expect([path, query, misfit(schema, model)]).toEqual([path, query, null]);
+        const rows = Object.values(model).filter((value) => Array.isArray(value));
+        if (/limit=1/.test(query))
+          expect([path, query, rows.every(({ length }) => length <= 1)]).toEqual([path, query, true]);
+      }
+    }
+  });
+
+  test('answers as it says who signs in and out', async () => {
+    const { cookie = '' } = await stage.browser();
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const inBrowser = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
+    const ours = { cookie, 'sec-fetch-site': 'same-origin', origin: 'http://127.0.0.1:4319' };
+    const words = (text: string) => new TextEncoder().encode(text);
+    const asks: [string, string, Record<string, string>, Uint8Array?][] = [
+      ['GET', '/sign-in', {}],
+      ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, 'sec-fetch-site': 'cross-site' }],
+      ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, purpose: 'prefetch', 'sec-purpose': 'prefetch' }],
+      ['POST', '/sign-in', { ...form, ...ours }, words('token=wrong')],
+      ['POST', '/sign-in', { ...form, 'sec-fetch-site': 'cross-site' }, words('token=wrong')],
+      ['POST', '/sign-in', { ...form, ...ours }, words(`token=${'x'.repeat(20_000)}`)],
+      ['GET', '/sign-in/provider', inBrowser],
+      ['GET', '/sign-in/callback?state=x&code=y', inBrowser],
+      ['POST', '/sign-in/back-channel-logout', form, words('logout_token=x')],
+      ['POST', '/sign-out', {}],
+      ['POST', '/sign-out', stage.owner],
+      ['POST', '/sign-out', ours],
+    ];
+    for (const [method, path, headers, body] of asks) {
+      const response = await stage.send(path, { method, as: {}, headers, body });
+      const described = told.paths[path.replace(/\?.*/, '')]?.[method.toLowerCase()]?.responses[response.status];
+      const ref = described?.$ref?.split('/').at(-1) ?? '';
+      const { content = {} } = (told.components.responses[ref] as Operation['responses'][string]) ?? described ?? {};
+      const type = response.headers.get('content-type')?.split(';')[0] ?? null;
+      const text = await response.text();
+      const name = [method, path, response.status];
+      expect([...name, described !== undefined]).toEqual([...name, true]);
+      expect([...name, type === null ? text : type]).toEqual([...name, type === null ? '' : expect.any(String)]);
+      if (type !== null) expect([...name, Object.keys(content)]).toEqual([...name, expect.arrayContaining([type])]);
+    }
+  });
+
   test.each(['/api/v1/healthz', '/api/v1/readyz'])('answers as the document says at %s', async (path) => {
     const { content } = told.paths[path]?.get?.responses[200] ?? {};
     const model = await (await stage.send(path)).json();

@@ -78,7 +78,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(own.every((session) => Number(session.updatedPosition) <= Number(position))).toBe(true);
       });
 
-      test('that are done are listed up to the limit, all others always', async () => {
+      test('are listed up to the limit, those that have exited last', async () => {
         const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'done' } };
         await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
         for (const name of ['old', 'older-than-new', 'new']) {
@@ -86,12 +86,14 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
           await nextMillisecond();
           await send({ ...event(ended), sessionId: `${id}-${name}` });
         }
-        const own = async (limit: number) => {
-          const { sessions, hasMore } = await read<SessionList>(`/sessions?limit=${limit}`);
-          return [sessions.filter((one) => one.agentId === id).map((one) => one.id), hasMore];
-        };
-        expect(await own(2)).toEqual([[`${id}-new`, `${id}-older-than-new`, id], true]);
-        expect(await own(1000)).toEqual([[`${id}-new`, `${id}-older-than-new`, `${id}-old`, id], false]);
+        const { sessions: all } = await read<SessionList>('/sessions?limit=1000');
+        const own = all.filter((one) => one.agentId === id).map((one) => one.id);
+        expect(own).toEqual([`${id}-new`, `${id}-older-than-new`, `${id}-old`, id]);
+        const { sessions: some, hasMore } = await read<SessionList>('/sessions?limit=3');
+        expect([some.length, hasMore]).toEqual([3, true]);
+        const ofAgent = await read<SessionList>(`/sessions?limit=3&agent=${encodeURIComponent(id)}`);
+        expect(ofAgent.sessions.map((one) => one.id)).toEqual(own.slice(0, 3));
+        expect(ofAgent.counts).toMatchObject({ working: 1, exited: 3, idle: 0 });
         expect(await refusal('/sessions?limit=1001')).toMatchObject({ status: 400, code: 'invalid_argument' });
       });
 

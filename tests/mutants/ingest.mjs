@@ -165,4 +165,25 @@ export const INGEST = [
     replace: 'continue;',
     test: 'tests/unit/ingest/listed-work.test.ts',
   },
+  {
+    name: 'tells again what a snapshot names by another id',
+    file: 'lib/ingest/said-before.ts',
+    find: 'twins.set(part, key);',
+    replace: '',
+    test: 'tests/contract/messages.test.ts',
+  },
+  {
+    name: 'takes what is new in a snapshot for older words of another message',
+    file: 'lib/ingest/said-before.ts',
+    find: 'if (said.position <= lower.position && said.turnId !== lower.turnId) return null;',
+    replace: '',
+    test: 'tests/contract/messages.test.ts',
+  },
+  {
+    name: 'opens a finished turn again when its run is told again',
+    file: 'lib/projections/turn-placer.ts',
+    find: 'if (known === undefined || this.#places.openTurn?.id === id) return false;',
+    replace: 'if (known !== undefined || this.#places.openTurn?.id === id) return false;',
+    test: 'tests/unit/projections/retold-runs.test.ts',
+  },
 ];

@@ -44,8 +44,8 @@ export const STATE = [
   {
     name: 'says working without a note for an agent that makes no progress',
     file: 'lib/projections/resolve-state.ts',
-    find: 'const isStuck = isAtWork && view.hasPassed(toldAt, PROGRESS_MS);',
-    replace: 'const isStuck = isAtWork && toldAt < 0;',
+    find: 'const isStuck = isLong && silence !== undefined;',
+    replace: 'const isStuck = isLong && toldAt < 0;',
     test: 'tests/unit/projections/resolve-state.test.ts',
   },
   {
@@ -156,9 +156,37 @@ export const STATE = [
   {
     name: 'never counts a reply as overdue',
     file: 'lib/commands/overdue-replies.ts',
-    find: "where: `state = 'owed' AND is_overdue = 0 AND owed_since <= ?1`,",
-    replace: "where: `state = 'owed' AND is_overdue = 0 AND owed_since <= -?1`,",
+    find: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= ?1`,",
+    replace: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= -?1`,",
     test: 'tests/unit/commands/overdue-replies.test.ts',
+  },
+  {
+    name: 'calls a silent command stuck although its processor time is unknown',
+    file: 'lib/projections/observe.ts',
+    find: 'const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;',
+    replace: 'const isUnseen = call === null;',
+    test: 'tests/unit/commands/silent-work.test.ts',
+  },
+  {
+    name: 'says working because of a message that no runner has taken',
+    file: 'lib/projections/observe.ts',
+    find: 'if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);',
+    replace: 'if (isNews) this.#isOnItsWay(at);',
+    test: 'tests/unit/commands/send-message.test.ts',
+  },
+  {
+    name: 'counts a reply as overdue of an agent unable to reply',
+    file: 'lib/protocol/session-standing.ts',
+    find: "new Set(['needs-input', 'failed', 'exited']);",
+    replace: "new Set(['needs-input', 'failed']);",
+    test: 'tests/unit/commands/overdue-replies.test.ts',
+  },
+  {
+    name: 'calls a result undelivered whose task ended in a turn',
+    file: 'lib/projections/tasks.ts',
+    find: "const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;",
+    replace: 'const isAlone = !hasEnded(task.status) && turnId !== null;',
+    test: 'tests/unit/commands/undelivered-results.test.ts',
   },
   {
     name: 'drops a request that the agent waits for from a long turn',

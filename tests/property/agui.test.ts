@@ -12,6 +12,7 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { refusalOf } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { clientRefuses, strictClient } from '../support/strict-clients';
+import { undeclaredIn } from '../support/undeclared';
 
 /** What agents send besides: what strict clients count as brackets, and whose it is. */
 const id = (prefix: string) => fc.constantFrom(`${prefix}1`, `${prefix}2`);
@@ -29,6 +30,7 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
     type: fc.constantFrom('TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'REASONING_MESSAGE_START'),
     messageId: id('m'),
     role: fc.constantFrom('assistant', 'user', 'nobody'),
+    metadata: fc.constantFrom(undefined, { interlude: { turn: 'none', from: 7, replyTo: ['u1', 7] } as never }),
     delta: fc.constantFrom('', 'x', 7),
     subagentRunId: speaker,
   }),
@@ -50,7 +52,9 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
     patch: fc.constantFrom([], [{ op: 'add', path: '/x', value: 1 }], [{ op: 'fly', path: '/x' }], 7),
     delta: fc.constantFrom([], [{ op: 'remove', path: '/x' }], 'no'),
     name: fc.constantFrom('own', undefined, 'task:output'),
-    metadata: fc.constantFrom(undefined, { a: 1 }, 7 as never, { interlude: { whole: true as const } }),
+    metadata: fc.constantFrom(...[undefined, { a: 1 }, 7 as never, { interlude: { whole: true as const } }], {
+      interlude: { turn: 'none', replyTo: [7], clientId: {} } as never,
+    }),
   }) as fc.Arbitrary<AgUiEvent>,
   fc.constantFrom<AgUiEvent>(
     { type: 'request:opened' },
@@ -125,7 +129,8 @@ describe('a strict stream', () => {
             stream.take(entry);
           }
           stream.finish({ type: 'success' });
-          expect(refusalOf(stream.drain(), dialect)).toBeNull();
+          const written = stream.drain();
+          expect([refusalOf(written, dialect), undeclaredIn(written)]).toEqual([null, null]);
         }),
         { numRuns: 500 },
       );
@@ -190,7 +195,7 @@ describe('the course of a client', () => {
     fc.assert(
       fc.property(lives, (life) => {
         const events = live(dialect, life);
-        expect(refusalOf(events, dialect)).toBeNull();
+        expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]);
         expect(events.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
         expect(events.filter((event) => event.delta === '')).toEqual([]);
       }),

@@ -7,7 +7,7 @@ import { type Fields, fieldsOf, listOf, parseJson } from '@/lib/protocol/fields'
 
 /**
  * A scripted model on loopback that speaks what the agents of these tests ask: Anthropic Messages, OpenAI chat
- * completions, and Gemini's generateContent.
+ * completions and Responses, and Gemini's generateContent.
  */
 export interface ModelContext {
   /** What was said since the model spoke last. */
@@ -201,4 +201,42 @@ const gemini: Api = {
   end: '',
 };
 
-const APIS = [anthropic, chat, gemini];
+const responses: Api = {
+  matches: (path) => path.endsWith('/responses'),
+  read({ input, tools }) {
+    const items = listOf(input).map(fieldsOf);
+    const isModels = ({ role, type }: Fields) => role === 'assistant' || /_call$|^reasoning$/.test(String(type));
+    const fresh = items.slice(items.findLastIndex(isModels) + 1);
+    return {
+      said: fresh
+        .filter(({ role }) => role === 'user')
+        .map(({ content }) => texts(content))
+        .join('\n'),
+      results: fresh.filter(({ type }) => String(type).endsWith('_output')).map(({ output }) => texts(output)),
+      hasTools: listOf(tools).length > 0,
+    };
+  },
+  frames({ id, text = '', call }) {
+    const content = [{ type: 'output_text', text }];
+    const message = { type: 'message', id: `msg_${id}`, role: 'assistant', content };
+    const made = call && {
+      ...{ type: 'function_call', id: `fc_${id}`, call_id: `call_${id}` },
+      ...{ name: call.name, arguments: JSON.stringify(call.args) },
+    };
+    const output = made === undefined ? [message] : [message, made];
+    const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+    return [
+      { type: 'response.created', response: { id, output: [] } },
+      { type: 'response.output_item.added', output_index: 0, item: { ...message, content: [] } },
+      ...words(text).map((delta) => ({
+        ...{ type: 'response.output_text.delta', item_id: message.id, output_index: 0, content_index: 0, delta },
+      })),
+      ...output.map((item, output_index) => ({ type: 'response.output_item.done', output_index, item })),
+      { type: 'response.completed', response: { id, output, usage } },
+    ];
+  },
+  frame: (value) => `event: ${fieldsOf(value).type}\ndata: ${JSON.stringify(value)}\n\n`,
+  end: '',
+};
+
+const APIS = [anthropic, chat, gemini, responses];

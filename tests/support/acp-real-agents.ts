@@ -13,8 +13,8 @@ export interface RealAgent {
   args: string[];
   /** It wants Node 22. */
   wantsNode22?: true;
-  /** Files below its home. */
-  settings: (url: string) => Record<string, object>;
+  /** Files below its home: JSON, or text as it is. */
+  settings: (url: string) => Record<string, object | string>;
   env: (url: string, home: string) => Record<string, string>;
   /** A call of its shell tool. */
   shell: (command: string, isBackground: boolean) => { name: string; args: object };
@@ -25,7 +25,7 @@ const run_shell = (command: string, is_background: boolean) => ({
   args: { command, description: 'Poll', is_background },
 });
 
-export const REAL_ACP_AGENTS: Record<'claude' | 'qwen' | 'gemini' | 'opencode', RealAgent> = {
+export const REAL_ACP_AGENTS: Record<'claude' | 'codex' | 'qwen' | 'gemini' | 'opencode', RealAgent> = {
   claude: {
     folder: 'claude-acp',
     program: '@agentclientprotocol/claude-agent-acp/dist/index.js',
@@ -46,6 +46,26 @@ export const REAL_ACP_AGENTS: Record<'claude' | 'qwen' | 'gemini' | 'opencode', 
     shell: (command, run_in_background) => ({
       name: 'Bash',
       args: { command, description: 'Poll', ...(run_in_background ? { run_in_background } : {}) },
+    }),
+  },
+  codex: {
+    folder: 'codex-acp',
+    program: '@agentclientprotocol/codex-acp/dist/index.js',
+    args: [],
+    wantsNode22: true,
+    settings: (url) => ({
+      '.codex/config.toml': [
+        ...['model = "scripted"', 'model_provider = "scripted"', '[model_providers.scripted]', 'name = "scripted"'],
+        ...[`base_url = "${url}/v1"`, 'wire_api = "responses"', 'env_key = "SCRIPTED_KEY"'],
+        ...['request_max_retries = 0', 'stream_max_retries = 0', ''],
+      ].join('\n'),
+    }),
+    env: (_, home) => ({ CODEX_HOME: join(home, '.codex'), SCRIPTED_KEY: 'k', INITIAL_AGENT_MODE: 'read-only' }),
+    shell: (cmd, isBackground) => ({
+      name: 'exec_command',
+      args: isBackground
+        ? { cmd, yield_time_ms: 250 }
+        : { cmd, sandbox_permissions: 'require_escalated', justification: 'To make a file' },
     }),
   },
   qwen: {
@@ -101,7 +121,7 @@ export async function homeOf(agents: string, agent: RealAgent, url: string) {
   for (const folder of [home, cwd, temp]) await mkdir(folder);
   for (const [name, content] of Object.entries(agent.settings(url))) {
     await mkdir(dirname(join(home, name)), { recursive: true });
-    await writeFile(join(home, name), JSON.stringify(content));
+    await writeFile(join(home, name), typeof content === 'string' ? content : JSON.stringify(content));
   }
   const program = join(agents, agent.folder, 'node_modules', agent.program);
   const isScript = program.endsWith('.js');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { CommandAnswer } from '@/lib/protocol/commands';
 import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
-import { PlayedAcpAgent } from './acp-agent';
+import { type AcpAgentOptions, PlayedAcpAgent } from './acp-agent';
 import { startCli } from './cli';
 import type { LocalDashboard } from './local-dashboard';
 import { tempDir } from './temp-dir';
@@ -10,9 +10,9 @@ import { tempDir } from './temp-dir';
 export const until = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 /** `interlude runner acp` as a process that is connected, with an agent that the test plays. */
-export async function acpRunner(dashboard: LocalDashboard, name: string) {
+export async function acpRunner(dashboard: LocalDashboard, name: string, options: AcpAgentOptions = {}) {
   const [agentId, sessionId] = [`agent-${name}`, `session-${name}`];
-  const agent = await PlayedAcpAgent.open();
+  const agent = await PlayedAcpAgent.open(options);
   const env = {
     INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
     INTERLUDE_URL: dashboard.url,

@@ -19,7 +19,7 @@ export async function listening(options: Partial<AgUiSourceOptions> = {}, ambien
     history: 'all',
     headers: {},
     random: () => 0,
-    waits: { longestMs: 20, missingMs: 50 },
+    waits: { longestMs: 20, missingMs: 50, beginMs: 50, trailMs: 50 },
     ...options,
   });
   await source.start();

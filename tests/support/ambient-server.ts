@@ -65,6 +65,8 @@ export class AmbientServer {
   onRun: ((run: AmbientRun) => void) | null = null;
   /** Instead of a run: the status of the answer, and its body. */
   refusal: { status: number; body: string } | null = null;
+  /** The answer to a run that is told on the stream of events. */
+  acceptance: { status: number; body: string; isHeld?: boolean } | null = null;
   /** Which of its streams of events it has. */
   streams: 'thread' | 'all' | 'none' = 'thread';
   tasks: object[] | null = [];
@@ -72,6 +74,7 @@ export class AmbientServer {
   interrupts = 0;
   mostListeners = 0;
   readonly #listeners = new Set<ServerResponse>();
+  #answer: (() => void) | null = null;
   #queue: string[] = [];
   #server: Server;
   #port = 0;
@@ -118,6 +121,12 @@ export class AmbientServer {
     else listener.write(text);
   }
 
+  /** Answers the POST that is held. */
+  release(): void {
+    this.#answer?.();
+    this.#answer = null;
+  }
+
   /** The connections of those who listen break. */
   cutListeners(): void {
     for (const listener of this.#listeners) listener.destroy();
@@ -161,6 +170,12 @@ export class AmbientServer {
     }
     const input = JSON.parse(body) as PostedInput;
     this.inputs.push(input);
+    if (this.acceptance !== null) {
+      const { status, body: answer, isHeld = false } = this.acceptance;
+      this.#answer = () => response.writeHead(status, { 'content-type': 'application/json' }).end(answer);
+      if (!isHeld) this.release();
+      return;
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     const run = new AmbientRun(input, response);
     this.runs.push(run);

@@ -43,12 +43,18 @@ test('a session is gone on with by its own agent, in its own folder, wherever th
 });
 
 test('terminals are watched again by the companion of their hooks', () => {
-  expect(commandFor({}, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+});
+
+test.each(['opencode', 'agentapi', 'agui', 'codex'])('%s gets no advice meant for hooks', (kind) => {
+  expect(commandFor({ kind }, 'session-1', true)).toBeUndefined();
 });
 
 test('the server is found by what it was started with', () => {
   const setting = 'INTERLUDE_DATA_DIR=/srv/kept ';
-  expect(commandFor({}, 'session-1', true, setting)).toBe(`${setting}npm run -s interlude -- runner hooks`);
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true, setting)).toBe(
+    `${setting}npm run -s interlude -- runner hooks`,
+  );
   expect(commandFor({}, 'session-1', false, setting)).toBe(
     `${setting}npm run -s interlude -- runner claude --agent shop@vm --resume session-1`,
   );

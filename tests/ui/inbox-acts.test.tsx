@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/use-request';
 import { LiveProvider } from '@/components/live/live-provider';
@@ -8,12 +8,12 @@ import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import type { MarkInbox } from '@/lib/protocol/commands';
 import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
-import type { Obligation, SessionObligations, TranscriptPage } from '@/lib/protocol/read-models';
+import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
 import { API_BASE } from '@/lib/protocol/version';
 import type { WebhookDeliveries, WebhookStatus } from '@/lib/protocol/webhook';
 import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';
-import { aMessage, anInboxItem, aTurn } from './rows';
+import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 /** What was posted, by its path. */
@@ -106,6 +106,84 @@ it('retries a failed session with what it was asked last, and says what becomes 
   expect(posted).toEqual([
     { path: '/sessions/s1/messages', body: { text: 'Mend the login test', clientId: expect.any(String) } },
   ]);
+});
+
+describe('a result that was not delivered', () => {
+  const task = { id: 'b1', runId: null, position: '10' };
+  const item = anInboxItem({
+    id: 'u',
+    kind: 'undelivered',
+    sessionId: 's1',
+    title: 'npm test: failed, exit code 3',
+    task,
+  });
+  const ended = aTask({ ...task, sessionId: 's1', description: 'npm test', status: 'failed', exitCode: 3 });
+  const part = { from: 0, text: '1 failing\n', isCut: false };
+  beforeEach(() => {
+    answers['/sessions/s1/tasks/b1'] = { position: '10', task: ended, items: [] };
+    const output = { parts: [part], redacted: 0, lastAt: 1, hasEnded: true, error: null };
+    answers['/sessions/s1/tasks/b1/output'] = { position: '10', taskPosition: '10', output };
+    answers['/agents/builder'] = { position: '10', agent: anAgent({ connection: 'connected', connectedSince: 1 }) };
+  });
+  const here = (fields: Partial<SessionSummary>) => {
+    answers['/sessions/s1'] = { position: '10', session: aSession({ id: 's1', state: 'idle', ...fields }) };
+  };
+
+  it('is written out as a message that wakes the agent and names the task', async () => {
+    here({});
+    answers['/sessions/s1/messages'] = {
+      messageId: 'm9',
+      delivery: 'queued',
+      sending: { kind: 'allowed', reason: null },
+    };
+    open([item]);
+    press('Wake the agent: npm test: failed, exit code 3');
+    const text = await screen.findByLabelText<HTMLTextAreaElement>('Send the result to the agent:');
+    const said =
+      'The background task “npm test” (b1) has ended: failed, exit code 3.\n\nThe end of its output:\n1 failing';
+    expect(text.value).toBe(said);
+    press('Send');
+    expect(await screen.findByText('Sent to builder.')).toBeDefined();
+    const results = [{ taskId: 'b1' }];
+    expect(posted).toEqual([
+      { path: '/sessions/s1/messages', body: { text: said, results, clientId: expect.any(String) } },
+    ]);
+  });
+
+  it('can not be sent to a session that has exited, and says so', async () => {
+    here({
+      state: 'exited',
+      observations: {
+        session: { observedAt: 1, turnId: null, value: null },
+        process: { observedAt: 5, turnId: null, value: { code: 0, signal: null, reason: 'quit' } },
+      },
+    });
+    open([item]);
+    press('Wake the agent: npm test: failed, exit code 3');
+    expect(
+      await screen.findByText(/^The agent can’t be woken\. The agent of this session has ended \(quit\)/),
+    ).toBeDefined();
+    expect(screen.queryByRole('button', { name: 'Send' })).toBeNull();
+  });
+
+  it('has the runner begin a turn where that can', async () => {
+    here({});
+    const agent = anAgent({ connection: 'connected', connectedSince: 1, status: { takes: ['message', 'task.wake'] } });
+    answers['/agents/builder'] = { position: '10', agent };
+    answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
+    open([item]);
+    press('Wake the agent: npm test: failed, exit code 3');
+    fireEvent.click(await screen.findByRole('button', { name: 'Begin a turn' }));
+    expect(await screen.findByText('Asked for a turn with the result.')).toBeDefined();
+    expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
+  });
+
+  it('warns where an idle agent does not listen', async () => {
+    here({ wakeable: false });
+    open([item]);
+    press('Wake the agent: npm test: failed, exit code 3');
+    expect(await screen.findByText(/^It is idle and does not listen/)).toBeDefined();
+  });
 });
 
 it('shows only what a search finds, and all of it once the search is cleared', async () => {

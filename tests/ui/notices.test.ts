@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
 import { nextLook } from '@/components/inbox/notice-look';
-import { isQuiet, NO_NOTICES, type NoticeSettings, noticeSettings, standingNotices } from '@/components/inbox/notices';
+import {
+  isQuiet,
+  NO_NOTICES,
+  type NoticeSettings,
+  noticeSettings,
+  standingNotices,
+  storedNotices,
+} from '@/components/inbox/notices';
 import type { InboxItem } from '@/lib/protocol/inbox';
 import { anInboxItem, aSession } from './rows';
 
@@ -33,6 +40,23 @@ it('are of a session that has finished, once its tasks have too, where that is w
   expect(finished({ runningTaskCount: 1 })).toBe(0);
   expect(finished({ state: 'working' })).toBe(0);
   expect(finished({ stateSince: NOW - 1_000 })).toBe(0);
+});
+
+it('are of a task that has failed, where that is wanted, and not of one that failed in an archived session', () => {
+  const all: NoticeSettings = { ...ON, off: [] };
+  const failedTask = { id: 'b1', description: 'npm test', exitCode: 3, position: '7', at: NOW - 5_000 };
+  const standing = (fields: object, settings = all) =>
+    standingNotices({ items: [], sessions: [aSession({ state: 'working', failedTask, ...fields })] }, settings, NOW);
+  expect(standing({})).toMatchObject([{ body: 'npm test (exit code 3)', href: '/sessions/s#task-7', at: NOW - 5_000 }]);
+  expect(standing({}, ON)).toEqual([]);
+  expect(standing({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
+});
+
+it('are of failed tasks only where somebody chose that, whatever an earlier version had stored', () => {
+  expect(noticeSettings('{"isOn":true,"off":[],"quiet":null}').off).toEqual(['task-failed']);
+  expect(noticeSettings('{"isOn":true,"off":["finished"],"quiet":null}').off).toEqual(['finished', 'task-failed']);
+  const chosen: NoticeSettings = { ...ON, off: ['parked', 'finished'] };
+  expect(noticeSettings(storedNotices(chosen))).toEqual(chosen);
 });
 
 it('nextLook passes over a session that finished before the last look and changed after it', () => {

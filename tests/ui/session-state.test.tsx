@@ -15,11 +15,12 @@ import { aSession } from './rows';
 const NOW = 1_795_170_000_000;
 const session = { observedAt: NOW - 60_000, turnId: null, value: null };
 
-/** Its turn has just ended, and a task runs: two seconds from now it waits. */
+/** Its turn ended eight seconds ago, and it says that it works: two seconds from now it is idle. */
 function resting(fields: Partial<SessionSummary> = {}): SessionSummary {
-  const turn = { observedAt: NOW, turnId: 'r1', value: { state: 'finished' as const } };
-  const task = { observedAt: NOW - 9_000, turnId: null, value: 1 };
-  return stateAt(aSession({ runningTaskCount: 1, observations: { session, turn, task }, ...fields }), NOW);
+  const turn = { observedAt: NOW - 8_000, turnId: 'r1', value: { state: 'finished' as const } };
+  const value = { state: 'working' as const, summary: null, link: null };
+  const report = { observedAt: NOW - 60_000, turnId: 'r', value };
+  return stateAt(aSession({ observations: { session, turn, report }, ...fields }), NOW);
 }
 
 function fleetOf(...sessions: SessionSummary[]): FleetStore {
@@ -52,11 +53,11 @@ describe('as time passes a page', () => {
           <StateClock fleet={fleet} />
         </NowProvider>,
       );
-      expect(fleet.sessions.get('s')?.state).toBe('idle');
+      expect(fleet.sessions.get('s')?.state).toBe('working');
       await act(() => vi.advanceTimersByTimeAsync(1_000));
-      expect(fleet.sessions.get('s')?.state).toBe('idle');
+      expect(fleet.sessions.get('s')?.state).toBe('working');
       await act(() => vi.advanceTimersByTimeAsync(2_000));
-      await vi.waitFor(() => expect(fleet.sessions.get('s')?.state).toBe('waiting-on-background'));
+      await vi.waitFor(() => expect(fleet.sessions.get('s')?.state).toBe('idle'));
       expect(fleet.stateDueAt).toBeNull();
     },
   );
@@ -65,11 +66,11 @@ describe('as time passes a page', () => {
     const fleet = fleetOf(resting());
     const before = fleet.listedSessions;
     fleet.passTime(NOW + 2_000, stateAt);
-    expect(fleet.listedSessions?.sessions.map(({ state }) => state)).toEqual(['waiting-on-background']);
+    expect(fleet.listedSessions?.sessions.map(({ state }) => state)).toEqual(['idle']);
     expect(fleet.listedSessions?.counts).toEqual(before?.counts);
     const told = { ...stateAt(resting(), NOW + 2_100), updatedPosition: '12' };
     fleet.takeFrames([{ event: 'session', id: '12', data: told }]);
-    const counts = { ...noSessions(), 'waiting-on-background': 1 };
+    const counts = { ...noSessions(), idle: 1 };
     expect([fleet.listedSessions?.counts, fleet.listedSessions?.countsAreOld]).toEqual([counts, false]);
   });
 

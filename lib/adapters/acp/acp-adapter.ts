@@ -5,7 +5,7 @@ import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } f
 import { withinReason } from '../within-reason';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
-import { type RpcError, rpcFrame, rpcKey } from './rpc';
+import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
 export interface AcpAdapterOptions extends WireAdapterOptions {
@@ -25,6 +25,9 @@ const MAX_PENDING = 1_000;
 const MAX_SESSIONS = 64;
 const MAX_EARLY = 64;
 
+/** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
+export const PROCESS_ENDED = '_interlude/process_ended';
+
 const BEGUN_ANEW: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
 
 /**
@@ -43,7 +46,7 @@ export class AcpAdapter implements WireAdapter {
   readonly #requests = new Map<string, { method: string; params: Fields }>();
   /** From the agent, before there was a session: some speak of one before they have answered that it is there. */
   #early: unknown[] = [];
-  about: AgentAbout = { provider: null, profile: profileOf(null) };
+  about: AgentAbout = { provider: null, profile: profileOf() };
 
   constructor(options: AcpAdapterOptions) {
     this.#options = options;
@@ -62,6 +65,11 @@ export class AcpAdapter implements WireAdapter {
   /** When the past that a loaded session tells is over, as far as silence tells; null while it is not answered. */
   replayEndsAt(nativeId: string): number | null {
     return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
+  }
+
+  /** The processes of a session's tasks whose ends the agent does not tell: PROCESS_ENDED does. */
+  processes(nativeId: string): readonly number[] {
+    return this.#sessions.get(nativeId)?.processes ?? [];
   }
 
   /** What the agent asks with the request of this id, as it was told; null if that is not open. */
@@ -118,6 +126,7 @@ export class AcpAdapter implements WireAdapter {
     const session = this.#sessions.get(id);
     if (method === 'session/prompt' && key !== null) this.#open(id, now).prompted(key, params, now);
     else if (method === 'session/cancel') session?.cancelled();
+    else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
   }
 
   /** The agent answers one of our requests. */
@@ -132,8 +141,10 @@ export class AcpAdapter implements WireAdapter {
     const id = textOf(params.sessionId);
     const session = id === null ? undefined : this.#sessions.get(id);
     if (method === 'initialize' && error === null) this.#introduced(result);
-    else if (method === 'session/prompt') session?.promptAnswered(key, result, error, now);
-    else if (method === 'session/load' || method === 'session/resume') {
+    else if (method === 'session/prompt') {
+      if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
+      else session?.promptAnswered(key, result, error, now);
+    } else if (method === 'session/load' || method === 'session/resume') {
       if (error === null) session?.opened(result);
       session?.loaded(now);
     } else if (method === 'session/new') {
@@ -146,11 +157,11 @@ export class AcpAdapter implements WireAdapter {
       session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);
   }
 
-  #introduced({ agentInfo }: Fields): void {
-    const { name, title, version } = fieldsOf(agentInfo);
+  #introduced(introduction: Fields): void {
+    const { name, title, version } = fieldsOf(introduction.agentInfo);
     const called = textOf(title) ?? textOf(name);
     const provider = called === null ? null : [called, textOf(version)].filter(Boolean).join(' ');
-    this.about = { provider, profile: profileOf(textOf(name)) };
+    this.about = { provider, profile: profileOf(introduction) };
     for (const session of this.#sessions.values()) session.profile = this.about.profile;
   }
 

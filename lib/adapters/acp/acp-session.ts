@@ -1,9 +1,11 @@
-import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
+import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
 import { fitting } from '../within-reason';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
+import { Announcements } from './announcements';
 import { CallTasks } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
@@ -17,6 +19,18 @@ import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
 const MAX_REQUESTS = 256;
+/** Most messages that are remembered for what is told of them behind their turns. */
+const MAX_MESSAGES = 256;
+/** Ids of this length are never used again. */
+const UNIQUE_ID = 16;
+
+const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
+
+const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
+  ['denied', 'Denied.'],
+  ['cancelled', 'Cancelled before it ran.'],
+  ['expired', 'Nobody allowed it in time.'],
+]);
 
 /** One ACP session: what its agent tells, as events. @see ACP v1 */
 export class AcpSession {
@@ -28,8 +42,13 @@ export class AcpSession {
   readonly #turns: PromptTurns;
   readonly #tasks: CallTasks;
   readonly #claude: ClaudeExtras;
+  readonly #announcements: Announcements;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
+  /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
+  readonly #saidIn = new Map<string, string | null>();
+  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  #hasFailed = false;
   #planId: string | null = null;
   #replay: Replay | null = null;
 
@@ -41,6 +60,7 @@ export class AcpSession {
     this.#calls = new Calls(this.#writer, options.newRunId);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
+    this.#announcements = new Announcements(this.#writer);
     this.#claude = new ClaudeExtras(this.#writer, this.#turns);
     this.#turns.cause = () => this.#claude.cause;
     this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
@@ -60,15 +80,18 @@ export class AcpSession {
   }
 
   get dueAt(): number | null {
-    return this.#turns.dueAt;
+    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
   }
 
   elapsed(now: number): void {
+    this.#claude.elapsed(now);
     this.#turns.elapsed(now);
   }
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
     this.#replay?.over();
+    this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
     for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
@@ -82,11 +105,27 @@ export class AcpSession {
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
     const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
-    this.#turns.answered(key, endOf(stopReason, error), about, now);
+    const end = endOf(stopReason, error);
+    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
+  }
+
+  /** The agent does not know its session any more, nor what runs in it. */
+  promptUntaken(key: string, error: RpcError, now: number): void {
+    this.#turns.untaken(key, endOf(null, error), now);
+    this.#tasks.forgotten();
   }
 
   cancelled(): void {
     this.#turns.cancelled();
+  }
+
+  /** Processes by whose ends tasks end. */
+  get processes(): number[] {
+    return this.#tasks.processes;
+  }
+
+  processEnded(pid: unknown, wasSeen: boolean): void {
+    this.#tasks.processEnded(pid, wasSeen);
   }
 
   loading(): void {
@@ -112,7 +151,7 @@ export class AcpSession {
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.#turns.heard(now, false);
+    if (callId === null) this.#turns.heard(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -136,6 +175,8 @@ export class AcpSession {
     this.#asked.delete(key);
     const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
     this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    const refusal = REFUSALS.get(outcome);
+    if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
   /** `session/update`; `frame` is all of it, for what is not understood. */
@@ -159,7 +200,7 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.#turns.heard(now, false);
+        this.#turns.heard(now);
         this.#planId ??= `plan-${this.#newId()}`;
         this.#writer.plan(this.#planId, planEntries(update.entries));
         break;
@@ -174,17 +215,27 @@ export class AcpSession {
         this.#kept('acp:usage', update);
         break;
       }
-      case 'session_info_update':
+      case 'session_info_update': {
+        const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
+        if (type !== undefined) this.#hasFailed = type === 'systemError';
         this.#kept('acp:session_info', update);
         break;
+      }
       case 'async_task_spawned':
       case 'async_task_progress':
       case 'async_task_state_update':
         this.#claude.asyncTask(update, now);
         break;
+      case 'notice':
+        if (!this.#announcements.notice(update)) this.raw(frame);
+        break;
+      case 'compaction_update':
+      case 'compaction_summary_chunk':
+        this.#announcements.compaction(update);
+        break;
       case 'state_update':
-        if (update.state === 'running') this.#turns.ownBegins(this.#turns.cause(), now);
-        else if (update.state === 'idle') this.#turns.ownEnds({ kind: 'success' });
+        if (update.state === 'running') this.#turns.working(now);
+        else if (update.state === 'idle') this.#turns.idle(endOf(update.stopReason, null), now);
         break;
       default:
         this.raw(frame);
@@ -224,8 +275,8 @@ export class AcpSession {
   }
 
   ended(end: WireEnd): void {
-    this.#writer.end(end);
     this.#calls.leaveOpen();
+    this.#writer.end(end);
     this.#asked.clear();
     this.#turns.forget();
     this.#claude.forget();
@@ -246,11 +297,28 @@ export class AcpSession {
       return;
     }
     const task = this.#tasks.subagentOf(meta);
-    if (task === null) this.#turns.heard(now, kind === 'text');
     const speaker = this.#writer.speaker(task);
-    speaker.say(kind, textOf(messageId), text);
+    const id = textOf(messageId);
+    if (task === null && id !== null && this.#isTail(id)) {
+      if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
+      return;
+    }
+    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
+    if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
+    speaker.say(kind, id, text);
     // Each of these is a message of its own, though it has no id.
     if (meta.qwenDiscreteMessage === true) speaker.endText();
+  }
+
+  /**
+   * More of a message whose turn is over. An agent that counts its messages anew in each turn has short ids: while it is at
+   * another turn, such an id is a new message.
+   */
+  #isTail(messageId: string): boolean {
+    const saidIn = this.#saidIn.get(messageId);
+    const runId = this.#writer.turn?.runId ?? null;
+    if (saidIn === undefined || saidIn === runId) return false;
+    return messageId.length >= UNIQUE_ID || (runId === null && !this.#turns.isAwaited);
   }
 
   /** The echo of what was sent, or of what somebody sent beside us. */
@@ -264,7 +332,7 @@ export class AcpSession {
     const known = this.#calls.get(id);
     const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
     // Of a call that is known, news may come long after its turn.
-    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now, false);
+    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
     const end = this.#calls.heard(id, update, task);
     const call = this.#calls.get(id);
     if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));

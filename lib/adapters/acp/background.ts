@@ -5,23 +5,30 @@
  * @see qwen-code 0.24.4, gemini-cli 0.61.0, kimi-code 2.1.0, copilot 1.0.102
  */
 export interface BackgroundStart {
-  /** The agent's name for it; null where it only gives what means nothing later, such as a process id. */
+  /** The agent's name for it; null where it gives none. */
   taskId: string | null;
+  /** Its process, where the agent names that. */
+  pid: number | null;
   taskType: 'local_bash' | 'local_agent';
 }
 
 const STARTS: readonly { says: RegExp; taskType: BackgroundStart['taskType'] }[] = [
-  { says: /^Background shell started\.\s+id: (\S+)/, taskType: 'local_bash' },
-  { says: /^[^\n]{0,200}\bbackground with shellId: (\S+?)[.>\s]/, taskType: 'local_bash' },
-  { says: /^Command moved to background \(PID: \d+\)()/, taskType: 'local_bash' },
-  { says: /^task_id: (\S+)\n(?:[^\n]*\n){0,3}status: running\n/, taskType: 'local_bash' },
-  { says: /^Agent started in background with agent_id: ([\w-]+)/, taskType: 'local_agent' },
+  { says: /^Background shell started\.\s+id: (?<id>\S+)/, taskType: 'local_bash' },
+  { says: /^[^\n]{0,200}\bbackground with shellId: (?<id>\S+?)[.>\s]/, taskType: 'local_bash' },
+  { says: /^Command moved to background \(PID: (?<pid>\d{1,10})\)/, taskType: 'local_bash' },
+  {
+    says: /^task_id: (?<id>\S+)\n(?:pid: (?<pid>\d{1,10})\n)?(?:[^\n]*\n){0,3}status: running\n/,
+    taskType: 'local_bash',
+  },
+  { says: /^Agent started in background with agent_id: (?<id>[\w-]+)/, taskType: 'local_agent' },
 ];
 
 export function backgroundStart(text: string): BackgroundStart | null {
   for (const { says, taskType } of STARTS) {
     const found = says.exec(text.slice(0, 4_000));
-    if (found !== null) return { taskId: found[1] || null, taskType };
+    if (found === null) continue;
+    const { id = null, pid } = found.groups ?? {};
+    return { taskId: id, pid: pid === undefined ? null : Number(pid), taskType };
   }
   return null;
 }

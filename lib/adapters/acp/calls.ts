@@ -1,6 +1,6 @@
 import type { FileEdit } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 import type { Speaker } from '../writer/speaker';
@@ -18,6 +18,10 @@ export interface ToolCall {
   state: 'open' | 'left' | 'ended';
   edits: FileEdit[];
   rawInput: unknown;
+  /** The output of its command so far, where the agent tells it piece by piece. */
+  output: string;
+  /** Why it was not let run. */
+  refusal: string | null;
 }
 
 /** How a call ended. */
@@ -26,12 +30,14 @@ export interface CallEnd {
   isError: boolean;
   text: string;
   rawOutput: unknown;
+  exitCode: number | null;
   /** It was made to run a command in the background, by the agent's own tool for commands. */
   isBackground: boolean;
 }
 
 const MAX_CALLS = 512;
 const MAX_NAME = 200;
+const MAX_OUTPUT = 256 * 1024;
 
 /**
  * The tool calls of a session. A call is first heard of as `tool_call`, as `tool_call_update` or in a permission, and
@@ -67,7 +73,7 @@ export class Calls {
   heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
     const known = this.#calls.get(id);
     const call = known === undefined || isAnother(known, update) ? this.#begin(id, update, taskId) : known;
-    const { title, kind, rawInput, content, rawOutput, status } = update;
+    const { title, kind, rawInput, content, rawOutput, status, _meta } = update;
     call.title = textOf(title) ?? call.title;
     call.kind = textOf(kind) ?? call.kind;
     if (isObject(rawInput) ? Object.keys(rawInput).length > 0 : rawInput !== undefined && rawInput !== null)
@@ -75,6 +81,8 @@ export class Calls {
     const { text, edits } = callContent(content);
     if (edits.length > 0) call.edits = edits;
     if (call.state === 'ended') return null;
+    call.output = (call.output + terminalOutput(_meta)).slice(0, MAX_OUTPUT);
+    if (status === 'in_progress') call.refusal = null;
     const speaker = this.speaker(call);
     speaker.call(call.id, call.name);
     const isOver = status === 'completed' || status === 'failed';
@@ -82,22 +90,33 @@ export class Calls {
     else if ((isOver || status === 'in_progress') && call.title !== call.name)
       speaker.args(call.id, { title: call.title });
     if (!isOver) return null;
-    const said = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
+    const plain = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
+    const said = call.output === '' ? plain : call.output;
     const { is_background, run_in_background } = fieldsOf(call.rawInput);
     const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
-    return { call, isError: status === 'failed', text: said, rawOutput, isBackground };
+    const { exit_code: exitCode } = { ...fieldsOf(rawOutput), ...fieldsOf(fieldsOf(_meta).terminal_exit) };
+    return { call, isError: status === 'failed', text: said, rawOutput, exitCode: numberOf(exitCode), isBackground };
   }
 
   /** Its result is told. */
-  end({ call, isError, text }: CallEnd): void {
+  end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
     call.state = 'ended';
     this.speaker(call).result(call.id, text, { isError, edits: call.edits });
     call.edits = [];
+    call.output = '';
     call.rawInput = undefined;
+  }
+
+  /** A person did not let it run. Most agents say so in its result; for the others this does. */
+  refused(callId: string, why: string): void {
+    for (const call of this.open) if (call.id === callId) call.refusal = why;
   }
 
   /** The turn is over, and nobody says any more whether they run. */
   leaveOpen(): void {
+    for (const call of this.open) {
+      if (call.refusal !== null) this.end({ call, isError: true, text: call.refusal });
+    }
     for (const call of this.open) call.state = 'left';
   }
 
@@ -111,6 +130,8 @@ export class Calls {
       state: 'open',
       edits: [],
       rawInput: undefined,
+      output: '',
+      refusal: null,
     };
     remember(this.#calls, id, call, MAX_CALLS);
     return call;
@@ -120,6 +141,13 @@ export class Calls {
 /** Some models count their calls anew, and an id of before is that of another call. */
 function isAnother({ state }: ToolCall, { sessionUpdate, status }: Fields): boolean {
   return state === 'ended' && sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
+}
+
+/** More output of a command, for clients that declare `terminal_output_delta`. */
+function terminalOutput(meta: unknown): string {
+  const { terminal_output_delta, terminal_output } = fieldsOf(meta);
+  const { data } = fieldsOf(terminal_output_delta ?? terminal_output);
+  return typeof data === 'string' ? data : '';
 }
 
 /** The tool's own name where the agent gives it; else what kind it is: titles tend to be made of what it is called with. */

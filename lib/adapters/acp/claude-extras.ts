@@ -2,7 +2,8 @@ import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
-import type { PromptTurns } from './prompt-turns';
+import { ASYNC_TASKS } from './agent-profiles';
+import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
 /**
  * What claude-agent-acp tells beyond ACP v1, to a client that asks for it. Texts and calls come as session updates, and
@@ -13,7 +14,9 @@ import type { PromptTurns } from './prompt-turns';
  * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
  *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
  *
- * @see @agentclientprotocol/claude-agent-acp 0.100.0; @anthropic-ai/claude-agent-sdk 0.3.329
+ * codex-acp tells of its tasks by the same updates.
+ *
+ * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
  */
 
 /** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
@@ -29,11 +32,13 @@ export const RAW_MESSAGES = [
 
 /** Client capabilities that have it tell of tasks, and end a turn at its result while subagents run. */
 export const AIR_CAPABILITIES = {
-  jetbrains: { air: { version: 1, capabilities: ['asyncTasks', 'backgroundSubagents'] } },
+  jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
 };
 
 /** Ends a task. Subagents can't be ended with it. */
 export const STOP_TASK = '_session/async_task/stop';
+
+type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
 
 const OWN_TURN = 'autonomous-turn-';
 const MAX_KNOWN = 1_000;
@@ -51,6 +56,8 @@ export class ClaudeExtras {
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #patched = new Map<string, string>();
+  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
+  readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
   /** Messages of the Agent SDK come, and tell more of how a task ended. */
   #isRaw = false;
   /** Ended since a turn last began by itself, in their order. */
@@ -115,8 +122,22 @@ export class ClaudeExtras {
       );
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
-    } else if (isEnd(state) && !this.#isRaw && this.#writer.runs(id))
-      this.#end(id, { status: state, error: textOf(error) });
+    } else if (isEnd(state) && this.#writer.runs(id)) {
+      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      // Its call can only add that it failed.
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
+      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
+    }
+  }
+
+  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
+  get dueAt(): number | null {
+    const [next] = this.#unsaid.values();
+    return next === undefined ? null : next.at + SETTLE_MS;
+  }
+
+  elapsed(now: number): void {
+    for (const [id, { at, how }] of this.#unsaid) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
   /** The call that started a task has given its result: a subagent in the foreground has ended with it. */
@@ -147,6 +168,7 @@ export class ClaudeExtras {
     this.#foreground.clear();
     this.#inCall.clear();
     this.#patched.clear();
+    this.#unsaid.clear();
   }
 
   #ownTurn({ sessionUpdate, state, description }: Fields, now: number): void {
@@ -255,8 +277,9 @@ export class ClaudeExtras {
     });
   }
 
-  #end(id: string, how: Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>): void {
+  #end(id: string, how: TaskEnd): void {
     this.#patched.delete(id);
+    this.#unsaid.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
     // One that a person stopped wakes nobody.

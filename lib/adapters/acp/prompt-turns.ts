@@ -17,6 +17,10 @@ interface Prompt {
   begun: boolean;
   /** What Claude Code calls it. */
   uuid: string | null;
+  /** Its request is answered, and its turn goes on until the agent is idle (ACP v2). */
+  isAccepted?: true;
+  /** Cancelled while it was unanswered. An agent that is about to end its turn then may answer that it has. */
+  isCancelled?: true;
 }
 
 /**
@@ -28,7 +32,10 @@ interface Prompt {
  * - A prompt begins its turn when it is sent, if nothing runs. With an agent that marks the turns it begins by itself, it
  *   begins with the first content instead: that mark may still come before, and what follows it answers nobody.
  * - A turn begins without a prompt at the agent's mark, or at content while no prompt is unanswered. It ends at the mark,
- *   at the next prompt, or after QUIET_MS without content, where no call runs and nobody is asked; then as inferred.
+ *   at the next prompt, or after QUIET_MS without content, where no call runs and nobody is asked; then as inferred. Only
+ *   one that began with a mark waits for the mark of its end.
+ * - A text between prompts without that mark, of an agent that has one, is a remark of its program ("Task stopped by
+ *   user"): it stands outside of turns, and is complete after SETTLE_MS.
  * - A user turn ends with the answer to its last prompt. Claude Code answers a prompt early if the one behind it goes into
  *   the same turn, so there it takes a result as well; and where the answer is held back for background work, the result
  *   alone, SETTLE_MS later.
@@ -51,6 +58,14 @@ export class PromptTurns {
   #settled: { at: number; end: TurnEnd } | null = null;
   #heardAt = 0;
   #spoke = false;
+  /** The open turn has said something and done nothing. */
+  #isOnlySaying = true;
+  /** Then the agent's id of what it said last; null: without one. */
+  #onlySaid: string | null | undefined;
+  /** When a remark outside of turns was last added to. */
+  #remarkedAt: number | null = null;
+  /** The prompt whose turn is open though the agent did not take it: it may be given again. */
+  #untaken: { prompt: Prompt; end: TurnEnd } | null = null;
 
   constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
     this.#writer = writer;
@@ -60,36 +75,73 @@ export class PromptTurns {
 
   sent(key: string, messageIds: readonly string[], now: number): void {
     if (this.#prompts.length >= MAX_PROMPTS) this.#prompts.shift();
-    this.#prompts.push({ key, messageIds, begun: false, uuid: null });
+    const isAgain = this.#untaken?.prompt.messageIds.join() === messageIds.join();
+    if (this.#untaken !== null && !isAgain) this.#end(this.#untaken.end);
+    this.#untaken = null;
+    const { isAwaited } = this;
+    this.#prompts.push({ key, messageIds, begun: isAgain, uuid: null });
     if (!this.profile.marksTurns) this.#beginNext(now);
+    else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
+  }
+
+  /** The agent refuses a prompt for want of its session. What it has said of it already, it has taken. */
+  untaken(key: string, end: TurnEnd, now: number): void {
+    const prompt = this.#prompts.find((one) => one.key === key);
+    if (prompt?.begun === true && this.#writer.turn?.spoke !== false) {
+      this.answered(key, end, {}, now);
+      return;
+    }
+    this.#prompts = this.#prompts.filter((one) => one !== prompt);
+    if (prompt?.begun === true) this.#untaken = { prompt, end };
   }
 
   /** The answer to a prompt. */
   answered(key: string, answer: TurnEnd, about: { result?: object }, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
-    if (prompt === undefined) return;
+    if (prompt === undefined || prompt.isAccepted === true) return;
+    if (this.profile.reportsState === true && answer.kind === 'success') {
+      prompt.isAccepted = true;
+      if (!prompt.begun && this.#writer.turn !== null) this.#join(prompt);
+      return;
+    }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    const end: TurnEnd = this.#isCancelled && answer.kind === 'failed' ? { kind: 'cancelled' } : answer;
+    const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
+    const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
     if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
     else if (this.#writer.turn === null) this.#saidLate(end);
     else if (this.#goesOnWithNext(end)) {
-      const next = this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+      const next = this.#nextUnnamed;
       if (next !== undefined) this.#join(next);
     } else if (!this.#isMarked && !this.#prompts.some(({ begun }) => begun)) this.#end(end, about);
     if (!this.profile.marksTurns) this.#beginNext(now);
   }
 
-  /** The agent itself said or did something. */
-  heard(now: number, isText: boolean): void {
+  /** The agent itself said or did something. @param text what it says, by the agent's id of that; undefined: no text */
+  heard(now: number, text?: { messageId: string | null }): void {
+    const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
+    // The agent's next message, with nothing done since the last, answers the prompt that waits.
+    if (
+      isText &&
+      this.#onlySaid !== undefined &&
+      text.messageId !== this.#onlySaid &&
+      this.#nextUnnamed !== undefined
+    ) {
+      this.#endUnmarked();
+    }
     if (this.#writer.turn === null) {
-      // Of one that Claude Code has named, it says when it begins.
-      const next = this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+      if (isText && this.profile.marksTurns === 'both' && !this.isAwaited) {
+        this.#remarkedAt = now;
+        return;
+      }
+      const next = this.#nextUnnamed;
       if (next !== undefined) this.#begin(next, now);
       else this.#beginOwn(this.cause(), false, now);
     }
     this.#heardAt = now;
     if (isText) this.#spoke = true;
+    this.#onlySaid = isText && this.#isOnlySaying ? text.messageId : undefined;
+    if (!isText) this.#isOnlySaying = false;
   }
 
   /** The agent says that it begins a turn by itself. */
@@ -99,11 +151,32 @@ export class PromptTurns {
     else if (this.#isOwn) this.#writer.wokenBy(trigger);
   }
 
+  /** The agent says that it works (ACP v2): at a prompt that waits, else by itself. */
+  working(now: number): void {
+    const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
+    if (next !== undefined) this.#begin(next, now);
+    else this.ownBegins(this.cause(), now);
+  }
+
+  /** The agent says that it works no more (ACP v2). */
+  idle(end: TurnEnd, now: number): void {
+    // What it accepted and has said nothing of is done with it.
+    for (const prompt of this.#prompts) {
+      if (prompt.isAccepted !== true || prompt.begun) continue;
+      if (this.#writer.turn === null) this.#begin(prompt, now);
+      else this.#join(prompt);
+    }
+    if (this.#isOwn) this.ownEnds(end);
+    else if (this.profile.reportsState !== true) this.resulted(end, now);
+    else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
+    this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
+  }
+
   /** The agent says that a turn it had begun by itself is over. */
   ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isOwn) return;
     if (trigger !== null) this.#writer.wokenBy(trigger);
-    this.#end(end);
+    this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
   /** The result of a turn that a person asked for: its answer follows, if it is not held back. */
@@ -133,6 +206,8 @@ export class PromptTurns {
   /** Somebody asked for the turn to be cancelled. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
+    // Of an agent that queues prompts, the others may go on.
+    if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
   /** A prompt is unanswered. */
@@ -142,6 +217,7 @@ export class PromptTurns {
 
   get dueAt(): number | null {
     if (this.#settled !== null) return this.#settled.at + SETTLE_MS;
+    if (this.#remarkedAt !== null) return this.#remarkedAt + SETTLE_MS;
     return this.#endsBySilence() ? this.#heardAt + QUIET_MS : null;
   }
 
@@ -149,6 +225,7 @@ export class PromptTurns {
     const { dueAt } = this;
     if (dueAt === null || dueAt > now) return;
     if (this.#settled !== null) this.#end(this.#settled.end);
+    else if (this.#remarkedAt !== null) this.#endRemark();
     else this.#end({ kind: 'success' }, { isInferred: true });
   }
 
@@ -162,11 +239,21 @@ export class PromptTurns {
     return this.#writer.turn?.kind === 'between-run';
   }
 
+  /** The next prompt to begin with. Of one that Claude Code has named, it says when it begins. */
+  get #nextUnnamed(): Prompt | undefined {
+    return this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+  }
+
+  /** All that it said has no id, as its program's remarks: the agent's own messages have one. */
+  get #isRemark(): boolean {
+    return this.#onlySaid === null;
+  }
+
   #endsBySilence(): boolean {
     const { turn } = this.#writer;
-    if (turn === null || this.profile.marksTurns || this.#isMarked || this.#isBusy()) return false;
+    if (turn === null || this.#isMarked || this.#isBusy()) return false;
     if (turn.kind === 'between-run') return true;
-    return this.#spoke && this.#writer.openTasks.length > 0;
+    return !this.profile.marksTurns && this.#spoke && this.#writer.openTasks.length > 0;
   }
 
   /** No result has come, and others wait: this one was answered because the turn goes on with them. */
@@ -182,9 +269,11 @@ export class PromptTurns {
     if (turn !== null && end.kind === 'cancelled') return;
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);
+      // The mark of its end did not come before the answer, and nothing else will end it.
+      if (this.#isOwn && !this.#isMarked && !this.isAwaited) this.#end(end);
       return;
     }
-    if (turn !== null && this.#isOwn && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
+    this.#endUnmarked();
     if (this.#writer.turn === null) {
       this.#begin(prompt, now);
       this.#end(end);
@@ -205,6 +294,15 @@ export class PromptTurns {
     if (next === undefined) return;
     if (this.#isOwn) this.#end({ kind: 'success' }, { isInferred: true });
     if (this.#writer.turn === null) this.#begin(next, now);
+  }
+
+  #endUnmarked(): void {
+    if (this.#isOwn && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
+  }
+
+  #endRemark(): void {
+    if (this.#remarkedAt !== null) this.#writer.speaker().endText();
+    this.#remarkedAt = null;
   }
 
   #begin(prompt: Prompt, now: number): void {
@@ -233,6 +331,10 @@ export class PromptTurns {
   }
 
   #reset(): void {
+    this.#endRemark();
+    this.#isOnlySaying = true;
+    this.#onlySaid = undefined;
+    this.#untaken = null;
     this.#settled = null;
     this.#isMarked = false;
     this.#isCancelled = false;

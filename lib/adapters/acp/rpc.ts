@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
 
 /** A JSON-RPC 2.0 message, as far as it is one. @see JSON-RPC 2.0; ids may be 0, numbers or texts */
 export type RpcFrame =
@@ -10,6 +10,16 @@ export type RpcFrame =
 export interface RpcError {
   code: number | null;
   message: string;
+  /** The session or resource it is about, as `data` names it. */
+  about?: string;
+}
+
+const RESOURCE_NOT_FOUND = -32_002;
+
+/** Whether the agent does not know the session any more. The same code about something else is about that. */
+export function isSessionLost({ code, about, message }: RpcError, nativeId: string | null): boolean {
+  if (/\bsession (\S+ )?not found\b/i.test(message)) return true;
+  return code === RESOURCE_NOT_FOUND && (about === undefined || about === nativeId);
 }
 
 export function rpcFrame(msg: unknown): RpcFrame {
@@ -34,12 +44,16 @@ export function rpcKey(id: unknown): string | null {
  * that some leave in the message.
  */
 function errorOf({ code, message, data }: Fields): RpcError {
-  const { details, message: inData } = fieldsOf(data);
+  const { details, message: inData, sessionId, uri } = fieldsOf(data);
   const said = innermost(textOf(details) ?? textOf(inData) ?? textOf(data));
   const plain = innermost(textOf(message));
   const isBare = plain === null || /^internal error\.?$/i.test(plain);
   const text = isBare ? (said ?? plain ?? 'The agent gave an error without words.') : plain;
-  return { code: typeof code === 'number' ? code : null, message: text.replace(/^Internal error: /, '') };
+  return compact({
+    code: typeof code === 'number' ? code : null,
+    message: text.replace(/^Internal error: /, ''),
+    about: textOf(sessionId) ?? textOf(uri) ?? undefined,
+  });
 }
 
 function innermost(text: string | null): string | null {

@@ -1,25 +1,7 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { fittingText } from '../writer/long-text';
-import { SessionWriter, type TurnCause } from '../writer/session-writer';
-import {
-  type AgUiFrame,
-  answerId,
-  frameOf,
-  newMessages,
-  type RunInput,
-  runInputOf,
-  type StreamName,
-} from './agui-frames';
-import { Asks } from './asks';
-import { BackgroundTasks } from './background-tasks';
-import { Copies } from './copies';
-import { contentText, endOf, isAboutTask, runOf, threadOf, triggerIn } from './event-words';
-import { isTooDeep, passedOn, unreadable } from './passed-on';
-import { isOfTurn, RunWords } from './run-words';
+import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../wire';
+import { type AgUiFrame, frameOf } from './agui-frames';
+import { type AgUiAdapterOptions, AgUiThread, type EndedWork } from './agui-thread';
+import { threadOf } from './event-words';
 
 /**
  * An AG-UI server, as a runner hears it: the stream of each run that it posts, and the stream of events between runs.
@@ -29,355 +11,45 @@ import { isOfTurn, RunWords } from './run-words';
  *
  * @see AG-UI 1.0.0; the runner of the Ambient platform for the events between runs
  */
-export interface AgUiAdapterOptions extends WireAdapterOptions {
-  /** The agent runs on this machine: the output files that it names are this machine's. */
-  isHere?: boolean;
-}
-
-type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
-
-/** How long a run that was posted waits for the end of a turn that the agent has begun by itself. */
-const FLOOR_MS = 2_000;
-/** Most frames that wait for the floor; beyond it they are told where they are. */
-const MAX_WAITING = 2_000;
-/** Most runs, and posted inputs, that are remembered. */
-const MAX_RUNS = 512;
-const MAX_POSTED = 16;
-const MAX_RESULT = 64 * 1024;
-
 export class AgUiAdapter implements WireAdapter {
-  readonly #options: AgUiAdapterOptions;
-  #lane: Lane | null = null;
+  #options: AgUiAdapterOptions;
+  #thread: AgUiThread | null = null;
 
   constructor(options: AgUiAdapterOptions) {
     this.#options = options;
   }
 
   get dueAt(): number | null {
-    return this.#lane?.dueAt ?? null;
+    return this.#thread?.dueAt ?? null;
+  }
+
+  /** Goes on, before the first frame, where an adapter before this one stood. */
+  recall(ended: EndedWork): void {
+    this.#options = { ...this.#options, ended };
+  }
+
+  /** For the next adapter. */
+  get endedWork(): EndedWork {
+    return this.#thread?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }
 
   read(frame: WireFrame, now: number): ToldEvent[] {
     const read = frameOf(frame);
-    this.#lane ??= this.#laneOf(read);
-    return this.#lane?.read(read, now) ?? [];
+    this.#thread ??= this.#threadOf(read);
+    return this.#thread?.read(read, now) ?? [];
   }
 
   elapsed(now: number): ToldEvent[] {
-    return this.#lane?.elapsed(now) ?? [];
+    return this.#thread?.elapsed(now) ?? [];
   }
 
   ended(end: WireEnd, now: number): ToldEvent[] {
-    return this.#lane?.ended(end, now) ?? [];
+    return this.#thread?.ended(end, now) ?? [];
   }
 
   /** The thread is named by what is posted, or by the first event that names one. */
-  #laneOf(frame: AgUiFrame): Lane {
+  #threadOf(frame: AgUiFrame): AgUiThread {
     const named = frame.kind === 'post' ? frame.input.threadId : frame.kind === 'event' ? threadOf(frame.event) : null;
-    return new Lane(named ?? '', this.#options);
-  }
-}
-
-class Lane {
-  readonly #writer: SessionWriter;
-  readonly #options: AgUiAdapterOptions;
-  readonly #tasks: BackgroundTasks;
-  readonly #asks: Asks;
-  readonly #words: RunWords;
-  readonly #threads = new Map<string, true>();
-  readonly #posted = new Map<string, RunInput>();
-  /** Runs that are over, or were told by the stream of their own POST. */
-  readonly #over = new Map<string, true>();
-  /** Messages that a turn has named. */
-  readonly #asked = new Map<string, true>();
-  /** Turns that were ended before their agent had said so. */
-  readonly #cut = new Map<string, true>();
-  readonly #copies = new Copies();
-  readonly #waiting: Record<StreamName, StreamFrame[]> = { run: [], events: [] };
-  /** Whose turn is open, and what its stream calls the run. */
-  #floor: StreamName | null = null;
-  #floorRun: string | null = null;
-  /** By the events' own words: which run they are about. */
-  #eventsRun: string | null = null;
-  #isOwnStream = false;
-  #isInterrupted = false;
-  #floorDueAt: number | null = null;
-  #askedAbout: string[] = [];
-
-  constructor(threadId: string, options: AgUiAdapterOptions) {
-    this.#options = options;
-    if (threadId !== '') this.#threads.set(threadId, true);
-    const { sessionOf, newRunId, isReplay } = options;
-    this.#writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
-    this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false);
-    this.#asks = new Asks(this.#writer);
-    this.#words = new RunWords(this.#writer, this.#asks);
-  }
-
-  get dueAt(): number | null {
-    return this.#floorDueAt;
-  }
-
-  read(frame: AgUiFrame, now: number): ToldEvent[] {
-    this.#writer.at(now);
-    switch (frame.kind) {
-      case 'post':
-        remember(this.#posted, frame.input.runId, frame.input, MAX_POSTED);
-        remember(this.#threads, frame.input.threadId, true, MAX_RUNS);
-        break;
-      case 'interrupted':
-        this.#isInterrupted = this.#writer.turn !== null;
-        break;
-      case 'tasks-asked':
-        this.#askedAbout = [...frame.about, ...this.#writer.openTasks];
-        break;
-      case 'tasks':
-        if (frame.isKnown) this.#tasks.readList(frame.body, this.#askedAbout);
-        else if (frame.isDeaf) this.#tasks.lose(this.#askedAbout);
-        break;
-      case 'other':
-        break;
-      default:
-        this.#heard(frame, now);
-    }
-    return this.#writer.take();
-  }
-
-  elapsed(now: number): ToldEvent[] {
-    this.#writer.at(now);
-    if (this.#floorDueAt !== null && this.#floorDueAt <= now) {
-      this.#cutShort();
-      this.#drain();
-      this.#clock(now);
-    }
-    return this.#writer.take();
-  }
-
-  ended(end: WireEnd, now: number): ToldEvent[] {
-    this.#writer.at(now);
-    for (const frame of [...this.#waiting.run.splice(0), ...this.#waiting.events.splice(0)]) this.#take(frame);
-    this.#asks.runBrokenOff();
-    this.#writer.end(end, end.goesOn !== undefined);
-    this.#release();
-    this.#floorDueAt = null;
-    return this.#writer.take();
-  }
-
-  #heard(frame: StreamFrame, now: number): void {
-    const waiting = this.#waiting[frame.stream];
-    if (this.#mustWait(frame) && waiting.length < MAX_WAITING) waiting.push(frame);
-    else {
-      // What waited comes first, wherever that puts it: nothing is dropped and nothing overtakes.
-      if (waiting.length >= MAX_WAITING) for (const one of waiting.splice(0)) this.#take(one);
-      this.#take(frame);
-      this.#drain();
-    }
-    this.#clock(now);
-  }
-
-  #mustWait(frame: StreamFrame): boolean {
-    if (frame.stream === 'run') return this.#floor === 'events' || this.#waiting.run.length > 0;
-    if (frame.kind === 'event' && isAboutTask(frame.event)) return false;
-    return this.#floor === 'run' || this.#waiting.run.length > 0 || this.#waiting.events.length > 0;
-  }
-
-  #drain(): void {
-    for (;;) {
-      const from = this.#floor !== 'events' && this.#waiting.run.length > 0 ? 'run' : 'events';
-      if (this.#floor !== null && this.#floor !== from) return;
-      const frame = this.#waiting[from].shift();
-      if (frame === undefined) return;
-      this.#take(frame);
-    }
-  }
-
-  /** A person's run does not wait for ever: a turn whose end got lost would hold it up. */
-  #clock(now: number): void {
-    const isHeldUp = this.#floor === 'events' && this.#waiting.run.length > 0;
-    this.#floorDueAt = isHeldUp ? (this.#floorDueAt ?? now + FLOOR_MS) : null;
-  }
-
-  #cutShort(): void {
-    this.#markCut();
-    this.#asks.runBrokenOff();
-    this.#writer.finish({ kind: 'success' }, { isInferred: true });
-    this.#release();
-  }
-
-  #take(frame: StreamFrame): void {
-    if (frame.kind === 'unreadable') this.#writer.pass(unreadable(frame.what));
-    else if (frame.kind === 'opened') this.#listens(frame);
-    else if (frame.kind === 'answered') this.#accepted(frame.runId, frame.isAccepted);
-    else if (frame.kind === 'ended') this.#streamEnded(frame);
-    else if (isTooDeep(frame.event)) for (const one of passedOn(frame.event)) this.#writer.pass(one);
-    else if (frame.stream === 'run') this.#runEvent(frame.event);
-    else this.#betweenEvent(frame.event);
-  }
-
-  #listens({ isOwn, threadId }: Extract<StreamFrame, { kind: 'opened' }>): void {
-    this.#isOwnStream = isOwn;
-    if (threadId !== null) remember(this.#threads, threadId, true, MAX_RUNS);
-  }
-
-  /** The server has taken a run: from here on a turn answers what it was asked. */
-  #accepted(runId: string, isAccepted: boolean): void {
-    const input = this.#posted.get(runId);
-    this.#posted.delete(runId);
-    if (input === undefined || !isAccepted) return;
-    this.#copies.clear();
-    this.#beginAsked(runId, input);
-    this.#floor = 'run';
-  }
-
-  #beginAsked(runId: string, input: RunInput): void {
-    const asked = newMessages(input.messages).flatMap(({ id, role, toolCallId, content }) => {
-      const name = textOf(id);
-      const isPersons = role === 'user' || (role === 'tool' && name !== answerId(textOf(toolCallId) ?? ''));
-      // One that a turn before has failed to answer is part of the conversation now.
-      return isPersons && name !== null && !this.#asked.has(name)
-        ? [{ id: cutText(name, MAX_ID_LENGTH), content }]
-        : [];
-    });
-    for (const { id, content } of asked) {
-      remember(this.#asked, id, true, MAX_RUNS);
-      this.#writer.dashboardMessage(id, fittingText(contentText(content)));
-    }
-    this.#tasks.userTurnBegins();
-    this.#begin({ kind: 'user', userMessageIds: asked.map(({ id }) => id) }, runId);
-    this.#asks.answeredBy(input);
-  }
-
-  #begin(cause: TurnCause, runId: string): void {
-    const id = cutText(runId, MAX_ID_LENGTH);
-    this.#isInterrupted = false;
-    this.#floorRun = id;
-    // The same name twice is two turns: the first was told to its end.
-    if (this.#over.has(id)) this.#writer.begin(cause);
-    else this.#writer.begin(cause, id);
-    remember(this.#over, id, true, MAX_RUNS);
-  }
-
-  #runEvent(event: Fields): void {
-    const thread = threadOf(event);
-    if (thread !== null) remember(this.#threads, thread, true, MAX_RUNS);
-    if (event.type === 'RUN_STARTED') {
-      if (this.#floor === 'run') {
-        // Its own name for the run that is open already.
-        const named = runOf(event);
-        if (named !== null) remember(this.#over, named, true, MAX_RUNS);
-      } else this.#beginByItself(event, 'run');
-      return;
-    }
-    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-      if (this.#floor === 'run') this.#finish(event);
-      return;
-    }
-    if (!this.#copies.isCopy('run', event)) this.#tell(event);
-  }
-
-  #betweenEvent(event: Fields): void {
-    const thread = threadOf(event);
-    if (thread !== null && this.#threads.size === 0) this.#threads.set(thread, true);
-    // The stream of all threads: what is another's belongs to the runner of that one.
-    if (thread !== null && !this.#isOwnStream && !this.#threads.has(thread)) return;
-    if (isAboutTask(event)) {
-      this.#tell(event);
-      return;
-    }
-    const { type } = event;
-    const run = runOf(event);
-    if (type === 'RUN_STARTED') {
-      this.#eventsRun = run;
-      if (!(run !== null && this.#over.has(run)) && this.#floor !== 'run') this.#beginByItself(event, 'events');
-      return;
-    }
-    const about = run ?? this.#eventsRun;
-    const isEnd = type === 'RUN_FINISHED' || type === 'RUN_ERROR';
-    if (isEnd) this.#eventsRun = null;
-    if (this.#floor === 'events' && (about === null || about === this.#floorRun)) {
-      if (isEnd) this.#finish(event);
-      else this.#tell(event);
-      return;
-    }
-    const isKnown = about !== null && this.#over.has(about);
-    if (isEnd || (isKnown && !this.#cut.has(about)) || this.#copies.isCopy('events', event)) return;
-    // The middle of a turn whose beginning was not heard, or that was taken for ended.
-    if (about !== null && isOfTurn(event) && this.#floor === null) {
-      this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId: isKnown ? about : null }, about);
-      this.#floor = 'events';
-    }
-    this.#tell(event);
-  }
-
-  /** A turn that the agent begins, or that somebody else has asked for. */
-  #beginByItself(event: Fields, stream: StreamName): void {
-    const runId = runOf(event) ?? this.#options.newRunId();
-    const input = runInputOf({ runId, threadId: threadOf(event) ?? '-', ...fieldsOf(event.input) });
-    const asked = (input === null ? [] : newMessages(input.messages)).filter(({ role }) => role === 'user');
-    if (asked.length > 0) {
-      const ids = asked.flatMap(({ id, content }) => {
-        const name = textOf(id);
-        if (name === null) return [];
-        this.#writer.userMessage(cutText(name, MAX_ID_LENGTH), fittingText(contentText(content)));
-        return [cutText(name, MAX_ID_LENGTH)];
-      });
-      this.#tasks.userTurnBegins();
-      this.#begin({ kind: 'user', userMessageIds: ids }, runId);
-    } else {
-      const told = triggerIn(event);
-      const woke = this.#tasks.wokeNow();
-      const parentRunId = textOf(event.parentRunId) ?? textOf(event.parent_run_id);
-      const parent = parentRunId === null ? null : cutText(parentRunId, MAX_ID_LENGTH);
-      this.#begin({ kind: 'between-run', trigger: told ?? woke, parentRunId: parent }, runId);
-    }
-    this.#floor = stream;
-  }
-
-  #tell(event: Fields): void {
-    const { type } = event;
-    if (type === 'CUSTOM' && this.#tasks.readCustom(textOf(event.name), event.value)) return;
-    if (typeof type !== 'string') {
-      this.#writer.pass(unreadable(event));
-      return;
-    }
-    if (type.startsWith('ACTIVITY_') && this.#tasks.readActivity(event)) return;
-    if (type.startsWith('SUBAGENT_') && this.#tasks.readSubagent(event)) return;
-    if (this.#words.read(event)) return;
-    for (const one of passedOn(event)) this.#writer.pass(one);
-  }
-
-  #finish(event: Fields): void {
-    const end = endOf(event, this.#isInterrupted);
-    if (end.kind === 'success') this.#asks.runFinished(event);
-    else this.#asks.runBrokenOff();
-    const { result } = event;
-    const isKept = typeof result === 'object' && result !== null && JSON.stringify(result).length <= MAX_RESULT;
-    this.#writer.finish(end, isKept ? { result } : {});
-    this.#release();
-  }
-
-  #streamEnded({ stream, reason, isAsked }: Extract<StreamFrame, { kind: 'ended' }>): void {
-    if (stream === 'events') this.#eventsRun = null;
-    if (this.#floor !== stream) {
-      if (stream === 'run') this.#copies.clear();
-      return;
-    }
-    this.#markCut();
-    this.#asks.runBrokenOff();
-    const message =
-      stream === 'run'
-        ? `The stream of this turn broke before its end: ${reason ?? 'it was closed'}.`
-        : `The stream of events broke in the middle of this turn: ${reason ?? 'it was closed'}.`;
-    this.#writer.finish(isAsked ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'stream_broken' });
-    this.#release();
-  }
-
-  #markCut(): void {
-    if (this.#floorRun !== null) remember(this.#cut, this.#floorRun, true, MAX_RUNS);
-  }
-
-  #release(): void {
-    this.#floor = null;
-    this.#isInterrupted = false;
+    return new AgUiThread(named ?? '', this.#options);
   }
 }

@@ -10,7 +10,8 @@ import type { WireFrame } from '../wire';
  * | out | `{"method":"POST","path","body":RunAgentInput}`: begins a run |
  * | in | `{"stream":"run","runId","status","body"?}`: its answer; `body` where it was refused |
  * | in | `{"stream":"run","runId","event"}`, `{"stream":"run","runId","ended":null\|"why","isAsked"?}` |
- * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?}`, `{"stream":"events","event"}`, `{"stream":"events","ended":"why"}` |
+ * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds, if events were missed |
+ * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner opens it again |
  * | out, in | `{"method":"POST","path":"…/interrupt"}`, `{"answer":"interrupt","status"}` |
  * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: deaf, the runner hears no events between runs |
  *
@@ -21,10 +22,24 @@ import type { WireFrame } from '../wire';
 export type AgUiFrame =
   | { kind: 'post'; input: RunInput }
   | { kind: 'answered'; stream: 'run'; runId: string; isAccepted: boolean }
-  | { kind: 'opened'; stream: 'events'; isOwn: boolean; threadId: string | null }
+  | {
+      kind: 'opened';
+      stream: 'events';
+      runId: null;
+      isOwn: boolean;
+      threadId: string | null;
+      unheardSince: number | null;
+    }
   | { kind: 'event'; stream: StreamName; runId: string | null; event: Fields }
-  | { kind: 'unreadable'; stream: StreamName; what: unknown }
-  | { kind: 'ended'; stream: StreamName; runId: string | null; reason: string | null; isAsked: boolean }
+  | { kind: 'unreadable'; stream: StreamName; runId: string | null; what: unknown }
+  | {
+      kind: 'ended';
+      stream: StreamName;
+      runId: string | null;
+      reason: string | null;
+      isAsked: boolean;
+      isReopened: boolean;
+    }
   | { kind: 'interrupted' }
   | { kind: 'tasks-asked'; about: string[] }
   | { kind: 'tasks'; isKnown: boolean; isDeaf: boolean; body: unknown }
@@ -73,15 +88,18 @@ function heard(stream: StreamName, fields: Fields): AgUiFrame {
   const runId = textOf(fields.runId);
   if (isObject(event)) return { kind: 'event', stream, runId, event };
   if (ended !== undefined) {
-    return { kind: 'ended', stream, runId, reason: textOf(ended), isAsked: fields.isAsked === true };
+    const [isAsked, isReopened] = [fields.isAsked === true, fields.isReopened === true];
+    return { kind: 'ended', stream, runId, reason: textOf(ended), isAsked, isReopened };
   }
-  if (stream === 'events' && opened !== undefined)
-    return { kind: 'opened', stream, isOwn: fields.isOwn === true, threadId: textOf(fields.threadId) };
+  if (stream === 'events' && opened !== undefined) {
+    const [isOwn, unheardSince] = [fields.isOwn === true, numberOf(fields.unheardSince)];
+    return { kind: 'opened', stream, runId: null, isOwn, threadId: textOf(fields.threadId), unheardSince };
+  }
   const status = numberOf(fields.status);
   if (stream === 'run' && runId !== null && status !== null) {
     return { kind: 'answered', stream, runId, isAccepted: status >= 200 && status < 300 };
   }
-  return { kind: 'unreadable', stream, what: fields.event ?? fields.text ?? fields };
+  return { kind: 'unreadable', stream, runId, what: fields.event ?? fields.text ?? fields };
 }
 
 /** The messages behind the last thing the agent said: what a run is asked that it was not told before. */

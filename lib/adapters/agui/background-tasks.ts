@@ -27,13 +27,21 @@ export class BackgroundTasks {
   readonly #progress = new Map<string, string>();
   /** Their ends were told: heard on another stream, or again, they wake nobody. */
   readonly #over = new Map<string, true>();
+  /** Of those, the ones that ended before this adapter: begun in a turn, a name is used again. */
+  readonly #before: Set<string>;
   /** Ended since the last turn began: outside of any, and in it. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
-  constructor(writer: SessionWriter, isHere: boolean) {
+  constructor(writer: SessionWriter, isHere: boolean, ended: readonly string[] = []) {
     this.#writer = writer;
     this.#isHere = isHere;
+    this.#before = new Set(ended);
+    for (const id of ended) this.#over.set(id, true);
+  }
+
+  get ended(): string[] {
+    return [...this.#over.keys()];
   }
 
   /** A turn of a person begins: what ended before is put before the agent there. */
@@ -152,6 +160,7 @@ export class BackgroundTasks {
   }
 
   #begins(value: TaskEventValue): void {
+    if (this.#writer.turn !== null && this.#before.delete(value.task_id)) this.#over.delete(value.task_id);
     if (this.#over.has(value.task_id)) return;
     if (this.#writer.runs(value.task_id)) this.#goesOn(value, 'updated');
     else this.#writer.taskStarted(value);

@@ -4,7 +4,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { remember } from '../remember';
 import { fittingText } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
-import type { Speaker } from '../writer/speaker';
+import type { Speaker, TextAbout } from '../writer/speaker';
 import type { Asks } from './asks';
 
 /** Most messages of other roles that are being told at once, and how long one may be. */
@@ -53,7 +53,7 @@ export class RunWords {
     const id = messageIn(event);
     const other = id === null ? undefined : this.#others.get(id);
     const delta = deltaIn(event);
-    if (other === undefined) speaker.say('text', id, delta);
+    if (other === undefined) speaker.say('text', id, delta, aboutNamed(id));
     else other.text = cutText(other.text + delta, MAX_OTHER_TEXT);
   }
 
@@ -61,7 +61,7 @@ export class RunWords {
     const id = messageIn(event);
     const other = id === null ? undefined : this.#others.get(id);
     if (id === null || other === undefined) {
-      speaker.endText(id ?? undefined);
+      speaker.endText(id ?? undefined, 'text');
       return;
     }
     this.#others.delete(id);
@@ -73,13 +73,18 @@ export class RunWords {
     const role = textOf(event.role) ?? 'assistant';
     const id = messageIn(event) ?? this.#chunks.text;
     this.#chunks.text = id;
-    if (role === 'assistant') speaker.say('text', id, deltaIn(event));
+    if (role === 'assistant') speaker.say('text', id, deltaIn(event), aboutNamed(id));
     else if (id !== null) this.#writer.userMessage(id, deltaIn(event));
   }
 
+  thought(event: Fields, speaker: Speaker): void {
+    const id = messageIn(event);
+    speaker.say('thought', id, deltaIn(event), aboutNamed(id));
+  }
+
   thoughtChunk(event: Fields, speaker: Speaker): void {
+    this.thought({ ...event, messageId: messageIn(event) ?? this.#chunks.thought }, speaker);
     this.#chunks.thought = messageIn(event) ?? this.#chunks.thought;
-    speaker.say('thought', this.#chunks.thought, deltaIn(event));
   }
 
   call(event: Fields, speaker: Speaker, isSubagents: boolean): void {
@@ -140,8 +145,8 @@ export class RunWords {
 
 type Read = (words: RunWords, event: Fields, speaker: Speaker, isSubagents: boolean) => void;
 
-const thought: Read = (_, event, speaker) => speaker.say('thought', messageIn(event), deltaIn(event));
-const endThought: Read = (_, event, speaker) => speaker.endText(messageIn(event) ?? undefined);
+const thought: Read = (words, event, speaker) => words.thought(event, speaker);
+const endThought: Read = (_, event, speaker) => speaker.endText(messageIn(event) ?? undefined, 'thought');
 const nothing: Read = () => {};
 
 const READ: Record<string, Read | undefined> = {
@@ -170,6 +175,11 @@ const READ: Record<string, Read | undefined> = {
 /** Whether it says or does something in a turn, rather than beside it. */
 export function isOfTurn(event: Fields): boolean {
   return Object.hasOwn(READ, String(event.type));
+}
+
+/** What has a name of its agent's goes on under it, whatever else is said in between. */
+function aboutNamed(id: string | null): TextAbout {
+  return id === null ? {} : { staysOpen: true };
 }
 
 function messageIn(event: Fields): string | null {

@@ -1,7 +1,7 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, isJson, numberOf, textOf } from '@/lib/protocol/fields';
 import type { Emit } from '../emit';
-import { BLOCK_KINDS, type Block, type BlockKind, matchWhole, VOICES } from './block';
+import { type ResultAbout, Speaker, type TextAbout } from '../writer/speaker';
+import { BLOCK_KINDS, type Block, type BlockKind, matchWhole } from './block';
 import { rawIfSmall, standIn } from './stand-in';
 
 /** Most API messages of a lane whose blocks are remembered, so that a late whole message matches what was streamed. */
@@ -23,7 +23,7 @@ interface ApiMessage {
  * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
  */
 export class Lane {
-  readonly #emit: Emit;
+  readonly #speaker: Speaker;
   readonly #base: () => string;
   readonly #messages = new Map<string, ApiMessage>();
   #current: ApiMessage | null = null;
@@ -32,7 +32,7 @@ export class Lane {
 
   /** @param base the prefix for the ids of messages that open now: the run or the task they belong to */
   constructor(emit: Emit, base: () => string) {
-    this.#emit = emit;
+    this.#speaker = new Speaker(emit, base);
     this.#base = base;
   }
 
@@ -68,26 +68,26 @@ export class Lane {
     const fields = fieldsOf(content);
     const kind = BLOCK_KINDS.get(fields.type);
     if (kind === 'tool') this.#wholeTool(message, fields);
-    else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[kind]) ?? '');
-    else if (fields.type === 'redacted_thinking') this.#wholeText(message, 'thinking', '[redacted]');
+    else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
+    else if (fields.type === 'redacted_thinking') this.#wholeText(message, 'thought', '[redacted]');
     else this.#wholeText(message, 'text', standIn(content), rawIfSmall(content));
   }
 
   /**
-   * Ends the tool call before its result.
-   * @returns the id of the call that this result belongs to: the oldest under the model's id that has none
+   * The result of a call: of the oldest under the model's id that has none.
+   * @returns false if no such call is known
    */
-  endTool(callId: string): string {
+  result(callId: string, content: string, about: ResultAbout): boolean {
     const block = this.#calls(callId).find(({ isAnswered }) => !isAnswered);
-    if (block === undefined) return callId;
-    this.#end(block);
+    if (block === undefined) return false;
     block.isAnswered = true;
-    return block.id;
+    this.#speaker.result(block.id, content, about);
+    return true;
   }
 
   /** Ends everything that is open. */
   close(): void {
-    for (const message of this.#messages.values()) for (const block of message.blocks) this.#end(block);
+    this.#speaker.close();
     this.#current = null;
   }
 
@@ -107,10 +107,10 @@ export class Lane {
       if (block !== null) block.streamIndex = index;
       return;
     }
-    const told = message.blocks.find((block) => block.kind === kind && block.whole && block.streamIndex === null);
-    const block = told ?? this.#add(message, kind);
+    const known = message.blocks.find((block) => block.kind === kind && block.whole && block.streamIndex === null);
+    const block = known ?? this.#add(message, kind);
     block.streamIndex = index;
-    this.#say(block, textOf(content[kind]) ?? '');
+    this.#say(block, textOf(content[`${content.type}`]) ?? '');
   }
 
   #streamDelta(index: number, delta: Fields): void {
@@ -126,22 +126,23 @@ export class Lane {
     if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
   }
 
-  #wholeText(message: ApiMessage, kind: BlockKind, text: string, extra: Partial<AgUiEvent> = {}): void {
-    let block = matchWhole(message.blocks, kind, text);
-    const goesOn = block === undefined || text.startsWith(block.shown);
-    const rest = goesOn ? text.slice(block?.shown.length ?? 0) : text;
-    if (block?.phase === 'ended') {
+  #wholeText(message: ApiMessage, kind: 'text' | 'thought', text: string, about: TextAbout = {}): void {
+    const shownOf = ({ id }: Block) => this.#speaker.shownOf(kind, id) ?? '';
+    let block = matchWhole(message.blocks, kind, text, shownOf);
+    if (block !== undefined && this.#speaker.hasEnded(kind, block.id)) {
       block.whole = true;
+      const shown = shownOf(block);
+      const rest = text.startsWith(shown) ? text.slice(shown.length) : text;
       if (rest === '') return;
       // The rest of a block that was ended too early becomes a block of its own: late, but not lost.
-      block = undefined;
+      block = this.#add(message, kind);
+      this.#speaker.sayWhole(kind, block.id, rest, about);
+    } else {
+      block ??= this.#add(message, kind);
+      this.#speaker.sayWhole(kind, block.id, text, { ...about, staysOpen: true });
     }
-    block ??= this.#add(message, kind);
-    if (goesOn || block.phase === 'unsaid') this.#say(block, rest, extra);
-    else this.#replace(block, text);
     block.whole = true;
-    this.#end(block);
-    block.shown = '';
+    this.#speaker.endText(block.id, kind);
   }
 
   #wholeTool(message: ApiMessage, content: Fields): void {
@@ -150,13 +151,9 @@ export class Lane {
     if (block === null || block.whole) return;
     block.whole = true;
     block.input = args;
-    if (block.phase === 'told') {
-      if (block.shown === '') this.#say(block, args);
-      // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
-      else if (!isJson(block.shown)) this.#replace(block, args);
-    }
-    this.#end(block);
-    block.shown = '';
+    // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
+    if (!isJson(this.#speaker.argsOf(block.id))) this.#speaker.args(block.id, args);
+    this.#speaker.endCall(block.id);
   }
 
   /** @param input the arguments of a whole call; null for one that is being streamed */
@@ -170,37 +167,27 @@ export class Lane {
     if (last !== undefined && !isOther && !differs) return last;
     const block = this.#add(message, 'tool', last === undefined ? callId : `${callId}~${this.#named++}`);
     block.callId = callId;
-    block.toolName = textOf(content.name) ?? 'tool';
-    const before = message.blocks.findLast((candidate) => candidate.kind === 'text' && candidate.phase !== 'unsaid');
-    block.parentMessageId = before?.id ?? message.base;
-    block.phase = 'told';
-    for (const event of VOICES.tool.start(block)) this.#emit(event);
+    const before = message.blocks.findLast(({ kind, id }) => kind === 'text' && this.#speaker.hasSaid('text', id));
+    this.#speaker.call(block.id, textOf(content.name) ?? 'tool', before?.id ?? message.base);
     return block;
   }
 
-  /** Says the next part of the block, unless it has ended. */
-  #say(block: Block, delta: string, extra: Partial<AgUiEvent> = {}): void {
-    if (delta === '' || block.phase === 'ended') return;
-    const voice = VOICES[block.kind];
-    if (block.phase === 'unsaid') for (const event of voice.start(block)) this.#emit(event);
-    block.phase = 'told';
-    block.shown += delta;
-    this.#emit({ ...voice.delta(block, delta), ...extra });
-  }
-
-  #replace(block: Block, text: string): void {
-    if (text === '') return;
-    this.#emit({ ...VOICES[block.kind].delta(block, text), metadata: { interlude: { whole: true } } });
-  }
-
-  #end(block: Block): void {
-    if (block.phase === 'told') for (const event of VOICES[block.kind].end(block)) this.#emit(event);
-    if (block.phase === 'told' || block.whole) block.phase = 'ended';
+  /** Says the next part of the block, unless it has ended or was said as a whole. */
+  #say(block: Block, delta: string): void {
+    if (block.whole) return;
+    if (block.kind === 'tool') this.#speaker.addArgs(block.id, delta);
+    else if (!this.#speaker.hasEnded(block.kind, block.id))
+      this.#speaker.say(block.kind, block.id, delta, { staysOpen: true });
   }
 
   /** The calls under one id of the model's, oldest first. */
   #calls(callId: string): Block[] {
     return [...this.#messages.values()].flatMap(({ blocks }) => blocks.filter((block) => block.callId === callId));
+  }
+
+  #end({ kind, id }: Block): void {
+    if (kind === 'tool') this.#speaker.endCall(id);
+    else this.#speaker.endText(id, kind);
   }
 
   #streamed(index: number | null): Block | undefined {
@@ -211,16 +198,12 @@ export class Lane {
     const block: Block = {
       kind,
       id: id ?? `${message.base}/${this.#named++}`,
-      shown: '',
-      phase: 'unsaid',
       streamIndex: null,
       stopped: false,
       whole: false,
-      toolName: '',
       callId: null,
       input: null,
       isAnswered: false,
-      parentMessageId: '',
     };
     message.blocks.push(block);
     return block;
@@ -248,6 +231,6 @@ export class Lane {
 
 const DELTAS: ReadonlyMap<unknown, readonly [BlockKind, string]> = new Map([
   ['text_delta', ['text', 'text']],
-  ['thinking_delta', ['thinking', 'thinking']],
+  ['thinking_delta', ['thought', 'thinking']],
   ['input_json_delta', ['tool', 'partial_json']],
 ] as const);

@@ -91,18 +91,16 @@ export class Lanes {
   #toolResult(message: Fields, block: Fields): ToolResult | null {
     const toolUseId = textOf(block.tool_use_id);
     if (toolUseId === null || typeof block.type !== 'string' || !block.type.endsWith('tool_result')) return null;
-    const toolCallId = this.#lane(message).endTool(toolUseId);
     const text = resultText(block.content);
     const isError = block.is_error === true;
-    this.#as(this.#speaker(message))({
-      type: 'TOOL_CALL_RESULT',
-      messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`,
-      toolCallId,
-      content: text,
-      role: 'tool',
-      ...(isError ? { isError } : {}),
-      ...(hasStandIns(block.content) ? rawIfSmall(block.content) : {}),
-    });
+    const raw = hasStandIns(block.content) ? rawIfSmall(block.content) : {};
+    const messageId = `${textOf(message.uuid) ?? 'result'}/${toolUseId}`;
+    if (!this.#lane(message).result(toolUseId, text, { isError, messageId, ...raw }))
+      this.#as(this.#speaker(message))({
+        ...{ type: 'TOOL_CALL_RESULT', messageId, toolCallId: toolUseId, content: text, role: 'tool' },
+        ...(isError ? { isError } : {}),
+        ...raw,
+      });
     return { toolUseId, isError, text, verdict: verdictIn(message, toolUseId) };
   }
 

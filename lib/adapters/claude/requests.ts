@@ -1,5 +1,6 @@
 import { CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { custom, type Emit } from '../emit';
 import { remember } from '../remember';
 
@@ -26,16 +27,15 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   [PLAN_TOOL, 'Approve the plan'],
 ]);
 
-/** Most results that are kept for a request that is heard of later. */
+/** Most results that are kept for a request that is reported later. */
 const MAX_RESULTS = 64;
+const MAX_OPEN = 1_000;
 
 interface OpenRequest {
   id: string;
   question: boolean;
   /** A subagent asks: its request outlives the turn. */
   subagent: boolean;
-  /** The agent went on before we saw an answer; the tool's result will tell what the answer was. */
-  wentOn: boolean;
   /** The error of its tool, if we don't know whether that ran: the turn's result may list it as denied. */
   failedWith: string | null;
 }
@@ -48,7 +48,8 @@ interface OpenRequest {
  */
 export class Requests {
   readonly #emit: Emit;
-  readonly #open = new Map<string, OpenRequest>();
+  /** One that was passed stays known: the result of its tool says what the answer was. */
+  readonly #requests = new Entities<'request', OpenRequest>('request', { mostOpen: MAX_OPEN, mostEnded: MAX_RESULTS });
   /** Results of calls for which no request is known. */
   readonly #results = new Map<string, CallResult>();
 
@@ -58,10 +59,12 @@ export class Requests {
 
   asked(request: Fields): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#open.has(id)) return;
+    if (id === null || this.#requests.verdict(id, 'ask') !== 'begins') return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === QUESTION_TOOL;
-    this.#open.set(id, { id, question, subagent: textOf(request.agentID) !== null, wentOn: false, failedWith: null });
+    const crowded = this.#requests.crowded;
+    if (crowded !== null) this.#resolve(this.#requests.about(crowded) as OpenRequest, 'unknown', null);
+    this.#requests.take(id, 'ask', { id, question, subagent: textOf(request.agentID) !== null, failedWith: null });
     const value: RequestOpenedValue = compact({
       request_id: id,
       kind: question ? ('question' as const) : ('permission' as const),
@@ -78,7 +81,7 @@ export class Requests {
 
   /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if nobody answered */
   answered(id: string | null, answer: Fields): void {
-    const request = id === null ? this.#only() : this.#open.get(id);
+    const request = id === null ? this.#only() : this.#find(id);
     if (request === undefined) return;
     const allowed = answer.behavior === 'allow';
     const unanswered = answer.outcome === 'expired' || answer.outcome === 'cancelled' ? answer.outcome : null;
@@ -98,7 +101,7 @@ export class Requests {
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
-    const request = this.#open.get(toolUseId);
+    const request = this.#find(toolUseId);
     if (request === undefined) {
       remember(this.#results, toolUseId, result, MAX_RESULTS);
       return;
@@ -116,35 +119,39 @@ export class Requests {
 
   /** The agent says that the tool was not run. */
   denied(toolUseId: string | null, message: string | null): void {
-    const request = toolUseId === null ? undefined : this.#open.get(toolUseId);
+    const request = toolUseId === null ? undefined : this.#find(toolUseId);
     if (request !== undefined) this.#resolve(request, 'denied', message ?? request.failedWith);
   }
 
   turnEnded(cancelled: boolean): void {
-    for (const request of this.#open.values())
+    for (const [, request] of this.#requests.entries())
       if (!request.subagent) this.#resolve(request, cancelled ? 'cancelled' : 'unknown', null);
   }
 
   processEnded(): void {
-    for (const request of this.#open.values()) this.#resolve(request, 'cancelled', null);
+    for (const [, request] of this.#requests.entries()) this.#resolve(request, 'cancelled', null);
   }
 
-  #goOn(request: OpenRequest): void {
-    if (request.wentOn) return;
-    request.wentOn = true;
-    this.#emit(custom(CUSTOM.requestResolved, { request_id: request.id, outcome: 'unknown' }));
+  /** The agent went on before an answer was seen. */
+  #goOn({ id }: OpenRequest): void {
+    if (this.#requests.take(id, 'pass') === 'ends')
+      this.#emit(custom(CUSTOM.requestResolved, { request_id: id, outcome: 'unknown' }));
   }
 
-  #resolve(request: OpenRequest, outcome: Outcome, message: string | null): void {
-    this.#open.delete(request.id);
-    if (request.wentOn && (outcome === 'unknown' || outcome === 'cancelled')) return;
-    this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: request.id, outcome, message })));
+  #resolve({ id }: OpenRequest, outcome: Outcome, message: string | null): void {
+    const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
+    if (this.#requests.take(id, isAnswer ? 'answer' : 'cut') === 'repeats') return;
+    this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
+  }
+
+  #find(id: string): OpenRequest | undefined {
+    return this.#requests.isOpen(id) ? this.#requests.about(id) : undefined;
   }
 
   /** The request, if only one waits. */
   #only(): OpenRequest | undefined {
-    const waiting = [...this.#open.values()].filter(({ failedWith }) => failedWith === null);
-    return waiting.length === 1 ? waiting[0] : undefined;
+    const waiting = this.#requests.entries().filter(([, { failedWith }]) => failedWith === null);
+    return waiting.length === 1 ? waiting[0]?.[1] : undefined;
   }
 }
 

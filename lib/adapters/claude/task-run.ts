@@ -5,15 +5,12 @@ import type { TaskEnd } from './task-ends';
 
 /** One run of a task, as far as it is known. */
 export interface TaskRun {
+  /** Names the run here: its `runId` may become known later. */
+  key: string;
   id: string;
   runId: string | null;
   toolUseId: string | null;
   type: string | null;
-  /** A foreground task is its tool call, and an ambient one is housekeeping: neither is shown. */
-  shown: boolean;
-  phase: 'running' | 'ended';
-  /** Its end was inferred, not told: a later report corrects it. */
-  inferred: boolean;
   /** `task_updated` ended it; the notification of that may still come. */
   patched: Status | null;
   /** Whether `background_tasks_changed` has listed it, and whether the last one did. */

@@ -1,5 +1,7 @@
 import { CUSTOM, type TaskEventValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { Verdict } from '@/lib/protocol/lifecycle/grammar';
 import type { TaskEnd as Status } from '@/lib/protocol/read-models';
 import { custom, type Emit } from '../emit';
 import type { TaskEnd } from './task-ends';
@@ -8,6 +10,9 @@ import { endOf, exitCode, isOf, keyOf, STATUSES, type TaskRun, usageOf } from '.
 /** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
 const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;
 const LONGEST_LAUNCH = 8_192;
+/** Most runs that go on, and most that have ended, whose state is known. */
+const MAX_RUNS = 10_000;
+const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
 const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
 
 /**
@@ -22,9 +27,12 @@ export class Tasks {
   readonly #emit: Emit;
   readonly #currentRun: () => string | null;
   readonly #now: () => number;
+  /** A foreground task is its tool call, and an ambient one is housekeeping: both are hidden. */
+  readonly #runs = new Entities<'task', TaskRun>('task', { mostOpen: MAX_RUNS, mostEnded: MAX_RUNS });
   readonly #byId = new Map<string, TaskRun[]>();
   /** Entries of `background_tasks_changed` that were seen once, without a start of their task. */
   readonly #unstarted = new Set<string>();
+  #count = 0;
 
   /**
    * @param currentRun the run of the open turn: the one that starts a task
@@ -40,17 +48,18 @@ export class Tasks {
   started(message: Fields): boolean {
     const known = this.#find(message);
     const again = known !== null && known.runId === textOf(message.run_id);
-    if (again && (known.phase === 'running' || known.runId !== null)) return known.shown;
-    const task = this.#add(message, message.is_backgrounded !== false && message.ambient !== true);
-    if (task?.shown) this.#tellStart(task, message);
-    return task?.shown ?? false;
+    if (again && (!this.#hasEnded(known) || known.runId !== null)) return this.#isShown(known);
+    const isShown = message.is_backgrounded !== false && message.ambient !== true;
+    const task = this.#add(message, isShown);
+    if (task !== null && isShown) this.#tellStart(task, message);
+    return task !== null && isShown;
   }
 
   /** The result of the call that started a shell says where its output goes. */
   launched(toolUseId: string, result: string): void {
     const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
     const task = this.#all().findLast((one) => one.toolUseId === toolUseId && one.id === id);
-    if (file === undefined || task === undefined || !task.shown || task.phase === 'ended') return;
+    if (file === undefined || task === undefined || !this.#isRunning(task)) return;
     // The CLI names the file after the task. Another one is somebody else's word.
     if (!file.endsWith(`/${id}.output`)) return;
     this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, { output_file: file })));
@@ -58,7 +67,7 @@ export class Tasks {
 
   progress(message: Fields): boolean {
     const task = this.#find(message);
-    if (task === null || !task.shown || task.phase === 'ended') return false;
+    if (task === null || !this.#isRunning(task)) return false;
     const value = this.#value(task, {
       // `description` is what the task is doing right now, not what it is.
       summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
@@ -73,8 +82,8 @@ export class Tasks {
     const task = this.#find(message);
     if (task === null) return false;
     const patch = fieldsOf(message.patch);
-    if (patch.is_backgrounded === true && !task.shown && task.phase === 'running') {
-      task.shown = true;
+    if (patch.is_backgrounded === true && this.#runs.stateOf(task.key) === 'hidden') {
+      this.#runs.take(task.key, 'start');
       this.#tellStart(task, compact({ ...message, description: patch.description }));
       return true;
     }
@@ -85,8 +94,9 @@ export class Tasks {
       description: textOf(patch.description) ?? undefined,
       error: textOf(patch.error) ?? undefined,
     });
-    if (task.shown && Object.keys(value).length > 0) this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, value)));
-    return task.shown;
+    if (this.#isShown(task) && Object.keys(value).length > 0)
+      this.#emit(custom(CUSTOM.taskUpdated, this.#value(task, value)));
+    return this.#isShown(task);
   }
 
   /**
@@ -98,9 +108,8 @@ export class Tasks {
     const id = textOf(message.task_id);
     if (status === undefined || id === null || message.ambient === true) return null;
     const task = this.#find(message) ?? this.#add(message, true);
-    if (task === null || !task.shown || (task.phase === 'ended' && !task.inferred)) return null;
+    if (task === null || !ENDS.has(this.#runs.take(task.key, 'end'))) return null;
     this.#tellEnd(task, status, message);
-    task.inferred = false;
     return endOf(task, status === 'stopped' && task.type !== 'local_agent');
   }
 
@@ -110,7 +119,7 @@ export class Tasks {
    */
   reported(message: Fields): TaskEnd | null {
     const task = this.#find(message);
-    if (task === null || !task.shown || task.phase === 'ended') return null;
+    if (task === null || !this.#isRunning(task)) return null;
     const event = textOf(message.event);
     const summary = event ?? textOf(message.summary) ?? undefined;
     this.#emit(custom(CUSTOM.taskProgress, this.#value(task, { summary })));
@@ -161,7 +170,7 @@ export class Tasks {
   }
 
   endOfRun(runId: string): TaskEnd | null {
-    for (const task of this.#all()) if (task.runId === runId) return task.shown ? endOf(task, false) : null;
+    for (const task of this.#all()) if (task.runId === runId) return this.#isShown(task) ? endOf(task, false) : null;
     return null;
   }
 
@@ -177,10 +186,20 @@ export class Tasks {
 
   /** @param why it counts as lost */
   #infer(task: TaskRun, status: Status, why: string): void {
-    if (task.phase === 'ended') return;
-    if (task.shown) this.#tellEnd(task, status, status === 'lost' ? { reason: why } : {});
-    task.phase = 'ended';
-    task.inferred = true;
+    if (this.#runs.take(task.key, 'presume') === 'ends')
+      this.#tellEnd(task, status, status === 'lost' ? { reason: why } : {});
+  }
+
+  #isRunning({ key }: TaskRun): boolean {
+    return this.#runs.stateOf(key) === 'running';
+  }
+
+  #isShown({ key }: TaskRun): boolean {
+    return this.#runs.stateOf(key) !== 'hidden';
+  }
+
+  #hasEnded({ key }: TaskRun): boolean {
+    return !['hidden', 'running'].includes(this.#runs.stateOf(key));
   }
 
   #tellStart(task: TaskRun, message: Fields): void {
@@ -205,7 +224,6 @@ export class Tasks {
       error: textOf(message.reason) ?? undefined,
       usage: usageOf(message.usage),
     });
-    task.phase = 'ended';
     this.#emit(custom(CUSTOM.taskCompleted, value));
   }
 
@@ -216,7 +234,7 @@ export class Tasks {
   #find(message: Fields): TaskRun | null {
     const runs = this.#byId.get(textOf(message.task_id) ?? '') ?? [];
     const runId = textOf(message.run_id);
-    const nameless = runs.find((run) => run.runId === null && run.phase === 'running');
+    const nameless = runs.find((run) => run.runId === null && !this.#hasEnded(run));
     const task = runId === null ? runs.at(-1) : (runs.find((run) => run.runId === runId) ?? nameless);
     if (task === undefined) return null;
     task.runId ??= runId;
@@ -228,19 +246,19 @@ export class Tasks {
   #add(message: Fields, shown: boolean): TaskRun | null {
     const id = textOf(message.task_id);
     if (id === null) return null;
+    const key = `${id} ${this.#count++}`;
     const task: TaskRun = {
+      key,
       id,
       runId: textOf(message.run_id),
       toolUseId: textOf(message.tool_use_id),
       type: textOf(message.task_type),
-      shown,
-      phase: 'running',
-      inferred: false,
       patched: null,
       listed: this.#unstarted.delete(keyOf(message)) ? 'yes' : 'never',
       startedInRun: this.#currentRun(),
       startedAt: this.#now(),
     };
+    this.#runs.take(key, shown ? 'start' : 'hide', task);
     this.#byId.set(id, [...(this.#byId.get(id) ?? []), task]);
     return task;
   }

@@ -1,58 +1,26 @@
 import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { TURN, type TurnInput, type TurnState, type Verdict } from '@/lib/protocol/lifecycle/grammar';
 import type { Emit } from '../emit';
 import { originRun, otherTrigger, userMessageIds } from './attribution';
 import { type TaskEnd, type TaskEnds, taskTrigger } from './task-ends';
 import { outcomeOf, resultSummary, type TurnOutcome } from './turn-outcome';
 
-/** `held`: an init came that names no user message. Nothing is shown until something happens: the turn may be empty. */
-type TurnPhase = 'idle' | 'held' | 'open';
-type TurnInput =
-  | 'user-init'
-  | 'joining-init'
-  | 'bare-init'
-  | 'request'
-  | 'content'
-  | 'result'
-  | 'foreign-result'
-  | 'exit';
 type Step = 'open' | 'join' | 'close' | 'abandon' | 'swallow' | 'exit';
 
 /**
- * A turn goes from `init` to `result` (Agent SDK 0.3.329). A `foreign-result` is empty, or names a cause other than the
- * open turn's: it ends nothing.
+ * What Claude's messages do to a turn, by the input and what the grammar says of it. A turn goes from `init` to `result`
+ * (Agent SDK 0.3.332). A result that is empty, or names a cause other than the open turn's, ends nothing.
  */
-const MACHINE: Record<TurnPhase, Record<TurnInput, readonly [TurnPhase, readonly Step[]]>> = {
-  idle: {
-    'user-init': ['open', ['open']],
-    'joining-init': ['open', ['open']],
-    'bare-init': ['held', []],
-    request: ['idle', []],
-    content: ['open', ['open']],
-    result: ['idle', ['open', 'close']],
-    'foreign-result': ['idle', ['swallow']],
-    exit: ['idle', []],
-  },
-  held: {
-    'user-init': ['open', ['open']],
-    'joining-init': ['open', ['open']],
-    'bare-init': ['held', []],
-    request: ['open', ['open']],
-    content: ['open', ['open']],
-    result: ['idle', ['open', 'close']],
-    'foreign-result': ['idle', ['swallow']],
-    exit: ['idle', []],
-  },
-  open: {
-    'user-init': ['open', ['abandon', 'open']],
-    'joining-init': ['open', ['join']],
-    'bare-init': ['held', ['abandon']],
-    request: ['open', []],
-    content: ['open', []],
-    result: ['idle', ['close']],
-    'foreign-result': ['open', ['swallow']],
-    exit: ['idle', ['exit']],
-  },
+const STEPS: Partial<Record<TurnInput, Partial<Record<Verdict, readonly Step[]>>>> = {
+  begin: { begins: ['open'], late: ['abandon', 'open'] },
+  join: { begins: ['open'], continues: ['join'] },
+  announce: { late: ['abandon'] },
+  request: { begins: ['open'] },
+  content: { begins: ['open'] },
+  end: { begins: ['open', 'close'], ends: ['close'] },
+  'foreign-end': { stray: ['swallow'] },
+  gone: { ends: ['exit'] },
 };
 
 const ABANDONED: TurnOutcome = {
@@ -92,7 +60,7 @@ export interface TurnSurroundings {
 /** Which turn is open, and which messages it answers. */
 export class Turns {
   readonly #around: TurnSurroundings;
-  #phase: TurnPhase = 'idle';
+  #state: TurnState = 'none';
   #open: OpenTurn | null = null;
   /** User messages that no turn has answered, oldest first. */
   readonly #unanswered = new Set<string>();
@@ -119,7 +87,7 @@ export class Turns {
     if (repeated) return;
     // A prompt that is drained together with a notification, or another prompt, is answered with it.
     const joins = message.joins === true && this.#open?.spoke === false;
-    this.#take(ids.length === 0 ? 'bare-init' : joins ? 'joining-init' : 'user-init', message);
+    this.#take(ids.length === 0 ? 'announce' : joins ? 'join' : 'begin', message);
   }
 
   /** The main thread asks the model (`request`), or says or does something (`content`). */
@@ -135,11 +103,11 @@ export class Turns {
   }
 
   result(message: Fields): void {
-    this.#take(this.#isForeign(message) ? 'foreign-result' : 'result', message);
+    this.#take(this.#isForeign(message) ? 'foreign-end' : 'end', message);
   }
 
   exit(isAsked: boolean): void {
-    this.#take('exit', { isAsked });
+    this.#take('gone', { isAsked });
     this.#around.ends.clear();
   }
 
@@ -152,9 +120,9 @@ export class Turns {
   }
 
   #take(input: TurnInput, message: Fields): void {
-    const [next, steps] = MACHINE[this.#phase][input];
-    for (const step of steps) this.#steps[step](message);
-    this.#phase = next;
+    const [next, verdict] = TURN[this.#state][input];
+    for (const step of STEPS[input]?.[verdict] ?? []) this.#steps[step](message);
+    this.#state = next;
   }
 
   readonly #steps: Record<Step, (message: Fields) => void> = {

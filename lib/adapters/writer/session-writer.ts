@@ -8,6 +8,7 @@ import {
   type TurnTrigger,
 } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { custom } from '../emit';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
@@ -45,6 +46,12 @@ export interface SessionWriterOptions {
   isReplay?: boolean | undefined;
 }
 
+interface TaskRun {
+  id: string;
+  runId: string | null;
+  startedIn: string | null;
+}
+
 /** Most subagents whose words are told apart, and most open tasks and requests that are known. */
 const MAX_KNOWN = 1_000;
 
@@ -60,9 +67,15 @@ export class SessionWriter {
   readonly #newRunId: () => string;
   readonly #isReplay: boolean;
   readonly #speakers = new Map<string, Speaker>();
-  /** By id, with their runs; of what runs in the background. */
-  readonly #tasks = new Map<string, { runId: string | null; startedIn: string | null }>();
-  readonly #requests = new Map<string, { outlivesTurn: boolean }>();
+  /** What runs in the background, by id and run. */
+  readonly #tasks = new Entities<'task', TaskRun>('task', { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN });
+  /** The newest run of each task, by the task's id. */
+  readonly #runs = new Map<string, string | null>();
+  readonly #requests = new Entities<'request', { outlivesTurn: boolean }>('request', {
+    mostOpen: MAX_KNOWN,
+    mostEnded: MAX_KNOWN,
+  });
+  /** Messages that were given, each once. */
   readonly #told = new Map<string, true>();
   #turn: { runId: string; cause: TurnCause; answers: Set<string>; spoke: boolean } | null = null;
   #now = 0;
@@ -99,8 +112,8 @@ export class SessionWriter {
       const { runId, cause } = turn;
       this.#turn = { runId, cause, answers: new Set(cause.kind === 'user' ? cause.userMessageIds : []), spoke: false };
     }
-    for (const { id, runId } of tasks) remember(this.#tasks, id, { runId, startedIn: null }, MAX_KNOWN);
-    for (const id of requests) remember(this.#requests, id, { outlivesTurn: turn === null }, MAX_KNOWN);
+    for (const { id, runId } of tasks) this.#begins(id, runId, null);
+    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null });
     this.speaker().takeUp(said);
   }
 
@@ -110,7 +123,10 @@ export class SessionWriter {
     const answers = new Set(cause.kind === 'user' ? cause.userMessageIds : []);
     this.#turn = { runId, cause, answers, spoke: false };
     const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
-    const parent = parentRunId ?? trigger?.taskIds.map((id) => this.#tasks.get(id)?.startedIn).find(Boolean) ?? null;
+    const parent =
+      parentRunId ??
+      trigger?.taskIds.map((id) => (this.runs(id) ? this.#latest(id)?.startedIn : null)).find(Boolean) ??
+      null;
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
@@ -143,7 +159,7 @@ export class SessionWriter {
       if (name === MAIN) speaker.close();
       else speaker.endText();
     }
-    for (const [id, { outlivesTurn }] of this.#requests)
+    for (const [id, { outlivesTurn }] of this.#requests.entries())
       if (!outlivesTurn) this.resolved(id, end.kind === 'success' ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
     const { isInferred = false, result } = about;
@@ -211,21 +227,24 @@ export class SessionWriter {
   /** The start of a task, told once: an agent that uses an id again names the run. */
   taskStarted(value: TaskEventValue): void {
     const { task_id: id, run_id: runId = null } = value;
-    const running = this.#tasks.get(id);
-    if (running?.runId === runId || this.#told.has(endOf(id, runId))) return;
-    if (running !== undefined) this.taskCompleted({ task_id: id, status: 'lost', error: BEGUN_ANEW });
-    if (running === undefined) this.#forgetTask();
-    this.#tasks.set(id, { runId, startedIn: this.#turn?.runId ?? null });
+    if (this.#tasks.verdict(keyOf(id, runId), 'start') === 'repeats') return;
+    const before = this.#latest(id);
+    if (before !== undefined && this.#tasks.isOpen(keyOf(id, before.runId)))
+      this.taskCompleted({ task_id: id, ...compact({ run_id: before.runId }), status: 'lost', error: BEGUN_ANEW });
+    const crowded = this.#tasks.crowded;
+    if (crowded !== null) this.#lose(this.#tasks.about(crowded) as TaskRun, TOO_MANY);
+    this.#begins(id, runId, this.#turn?.runId ?? null);
     this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
   }
 
   /** Whether a task was started here and has not ended. */
   runs(taskId: string): boolean {
-    return this.#tasks.has(taskId);
+    const runId = this.#runs.get(taskId);
+    return runId !== undefined && this.#tasks.isOpen(keyOf(taskId, runId));
   }
 
   get openTasks(): string[] {
-    return [...this.#tasks.keys()];
+    return this.#tasks.entries().map(([, { id }]) => id);
   }
 
   taskProgress(value: TaskEventValue): void {
@@ -239,29 +258,31 @@ export class SessionWriter {
   /** The end of a task, told once. */
   taskCompleted(value: TaskEventValue & { status: 'completed' | 'failed' | 'stopped' | 'lost' }): void {
     const { task_id: id } = value;
-    const running = this.#tasks.get(id);
-    const runId = value.run_id ?? running?.runId ?? null;
-    if (running === undefined && this.#told.has(endOf(id, runId))) return;
-    if (running?.runId === runId) this.#tasks.delete(id);
-    remember(this.#told, endOf(id, runId), true, MAX_KNOWN);
+    const runId = value.run_id ?? this.#runs.get(id) ?? null;
+    const key = keyOf(id, runId);
+    // A loss is a guess: what is reported later counts.
+    const isGuess = value.status === 'lost' && this.#tasks.isOpen(key);
+    const run = this.#tasks.about(key) ?? { id, runId, startedIn: null };
+    if (this.#tasks.take(key, isGuess ? 'presume' : 'end', run) === 'repeats') return;
     this.#speakers.get(value.task_id)?.close();
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: runId })));
   }
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
-    if (!this.#requests.has(value.request_id)) this.#forgetRequest();
-    this.#requests.set(value.request_id, { outlivesTurn });
+    const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
+    if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
+    this.#requests.take(value.request_id, 'ask', { outlivesTurn });
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
   isRequested(id: string): boolean {
-    return this.#requests.has(id);
+    return this.#requests.isOpen(id);
   }
 
   /** How a request ended; nothing for one that is not open. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
-    if (!this.#requests.delete(id)) return;
+    if (this.#requests.take(id, 'answer') !== 'ends') return;
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
@@ -296,7 +317,7 @@ export class SessionWriter {
    */
   end({ reason, exitCode, signal, isAsked = false, goesOn }: WireEnd, keepsTasks = false): void {
     if (this.#ended) return;
-    for (const id of this.#requests.keys()) this.resolved(id, 'cancelled');
+    for (const id of this.#requests.open) this.resolved(id, 'cancelled');
     this.finish(
       isAsked
         ? { kind: 'cancelled' }
@@ -304,24 +325,24 @@ export class SessionWriter {
     );
     for (const speaker of this.#speakers.values()) speaker.close();
     const error = `The agent has gone (${reason}), and nothing told how this ended.`;
-    if (!keepsTasks) {
-      for (const [id, { runId }] of this.#tasks)
-        this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
-    }
+    if (!keepsTasks) for (const [, run] of this.#tasks.entries()) this.#lose(run, error);
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`The agent has gone (${reason}). ${goesOn}`, 'warning');
     this.#ended = true;
   }
 
-  /** Nothing stays open for ever because there was too much of it: what has no place any more ends here. */
-  #forgetTask(): void {
-    const [id] = this.#tasks.size < MAX_KNOWN ? [] : this.#tasks.keys();
-    if (id !== undefined) this.taskCompleted({ task_id: id, status: 'lost', error: TOO_MANY });
+  #begins(id: string, runId: string | null, startedIn: string | null): void {
+    this.#tasks.take(keyOf(id, runId), 'start', { id, runId, startedIn });
+    remember(this.#runs, id, runId, 2 * MAX_KNOWN);
   }
 
-  #forgetRequest(): void {
-    const [id] = this.#requests.size < MAX_KNOWN ? [] : this.#requests.keys();
-    if (id !== undefined) this.resolved(id, 'unknown', TOO_MANY);
+  #latest(id: string): TaskRun | undefined {
+    const runId = this.#runs.get(id);
+    return runId === undefined ? undefined : this.#tasks.about(keyOf(id, runId));
+  }
+
+  #lose({ id, runId }: TaskRun, error: string): void {
+    this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
   #emit(event: AgUiEvent): void {
@@ -334,6 +355,6 @@ const MAIN = '';
 const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
 const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
 
-function endOf(taskId: string, runId: string | null): string {
-  return `task:${taskId}:${runId ?? ''}`;
+function keyOf(taskId: string, runId: string | null): string {
+  return JSON.stringify([taskId, runId]);
 }

@@ -10,7 +10,12 @@ export interface MarkedProcess {
   pid: number;
   parentPid: number;
   command: string;
+  /** The processor time that it has used, with that of its children that have ended. */
+  cpuMs: number;
 }
+
+/** Linux counts processor time in hundredths of a second, whatever its kernel's own clock. */
+const TICK_MS = 10;
 
 /** @returns null if the system does not tell (only Linux does) */
 export async function markedProcesses(mark: string): Promise<MarkedProcess[] | null> {
@@ -37,9 +42,11 @@ async function readMarked(name: string, mark: string): Promise<MarkedProcess | n
       readFile(`/proc/${name}/cmdline`, 'utf8'),
     ]);
     // the name in parentheses may hold anything, also parentheses
-    const [state, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, parentPid, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z') return null;
-    return { pid: Number(name), parentPid: Number(parentPid), command: commandOf(commandLine) };
+    const ticks = fields.slice(9, 13).reduce((sum, field) => sum + Number(field), 0);
+    const cpuMs = ticks * TICK_MS;
+    return { pid: Number(name), parentPid: Number(parentPid), command: commandOf(commandLine), cpuMs };
   } catch {
     // gone meanwhile, or somebody else's
     return null;

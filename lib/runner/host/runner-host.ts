@@ -23,6 +23,7 @@ import { AgentWatch, UNREACHABLE } from './agent-watch';
 import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
+import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { IN_HAND_CURSORS } from './messages-in-hand';
 import { openControl } from './open-control';
@@ -97,6 +98,7 @@ export class RunnerHost {
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
   readonly #reports = new SessionReports();
+  readonly #cpu = new CpuWatch();
   readonly #owed: OwedReplies;
   readonly #desk: ToolDesk;
   readonly #callers: ToolCallers;
@@ -320,6 +322,7 @@ export class RunnerHost {
     }
     this.#calls.saw(sessionId, events);
     this.#tell(sessionId, events);
+    if (events.length > 0) this.#cpu.told(sessionId, performance.now());
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
     const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
@@ -455,6 +458,8 @@ export class RunnerHost {
 
   async #report(): Promise<void> {
     const about = await this.#about();
+    const busy = [...this.#open].flatMap(([sessionId, { turn }]) => (turn === null ? [] : sessionId));
+    await this.#cpu.look(new Set(busy), performance.now());
     // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
@@ -485,8 +490,12 @@ export class RunnerHost {
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
     const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
     const { sessionId } = facts;
-    const [report, last] = [this.#desk.reportOf(sessionId), this.#watch?.lastOf(sessionId)];
-    return statusRecord(this.agentId, about, at, { facts, open, report, last });
+    const told = {
+      report: this.#desk.reportOf(sessionId),
+      last: this.#watch?.lastOf(sessionId),
+      cpuSeconds: this.#cpu.secondsOf(sessionId),
+    };
+    return statusRecord(this.agentId, about, at, { facts, open, ...told });
   }
 
   async #openControl(source: Source): Promise<void> {

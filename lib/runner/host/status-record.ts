@@ -16,6 +16,8 @@ export interface SessionNow {
   report?: AgentStatus['report'];
   /** What it was in the middle of when its agent was lost. */
   last?: AtWork | undefined;
+  /** Processor seconds of its processes; null while they are not sampled. */
+  cpuSeconds?: number | null;
 }
 
 export type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
@@ -44,10 +46,11 @@ export function statusRecord(
     tasks: unreachable === undefined ? tasks.map(({ id, description }) => ({ id, description })) : [],
     requests: [...requests],
   };
-  const { report, last } = session;
+  const { report, last, cpuSeconds = null } = session;
   const reported = {
     ...(report === undefined ? {} : { report }),
     ...(unreachable && last !== undefined ? { unreachable: { ...unreachable, last } } : {}),
+    ...(cpuSeconds === null ? {} : { cpuSeconds }),
   };
   const taken = attachments === null ? {} : { attachments: [...attachments] };
   const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };

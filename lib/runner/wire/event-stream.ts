@@ -21,7 +21,9 @@ export interface EventStreamOptions {
   silentMs?: number;
   /** The longest wait between two attempts. */
   longestMs?: number;
-  /** The wait after an answer that there is no such stream (404, 405, 410, 501): asking soon would change nothing. */
+  /**
+   * The longest wait after an answer that there is no such stream (404, 405, 410, 501), as long as there never was one.
+   */
   missingMs?: number;
   /** Uniform in [0, 1). */
   random?: () => number;
@@ -35,6 +37,8 @@ export interface BrokenStream {
   status: number | null;
   /** In a row. */
   failures: number;
+  /** How long nothing had come of it, if that is why it was left. */
+  silentMs: number;
   againInMs: number;
 }
 
@@ -46,17 +50,20 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 export async function readEventStream(options: EventStreamOptions): Promise<void> {
   const { signal, random = Math.random, longestMs = 30_000 } = options;
   let failures = 0;
+  let wasEverOpen = false;
   let lastEventId: string | null = null;
   while (!signal.aborted) {
-    const { reason, status, wasOpen } = await readOnce(options, lastEventId, (id) => {
+    const { reason, status, silentMs, wasOpen } = await readOnce(options, lastEventId, (id) => {
       lastEventId = id;
     });
     if (signal.aborted) return;
     failures = wasOpen ? 1 : failures + 1;
     const cause = status === 401 || status === 403 ? 'unauthorized' : 'unavailable';
-    const isMissing = status !== null && MISSING.has(status);
-    const againInMs = (isMissing ? options.missingMs : undefined) ?? retryMs(cause, failures, random(), longestMs);
-    options.onBroken({ reason, status, failures, againInMs });
+    wasEverOpen ||= wasOpen;
+    const isMissing = !wasEverOpen && status !== null && MISSING.has(status);
+    const ceilingMs = (isMissing ? options.missingMs : undefined) ?? longestMs;
+    const againInMs = retryMs(cause, failures, random(), ceilingMs);
+    options.onBroken({ reason, status, failures, silentMs, againInMs });
     await pause(againInMs, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -64,6 +71,7 @@ export async function readEventStream(options: EventStreamOptions): Promise<void
 interface Ended {
   reason: string;
   status: number | null;
+  silentMs: number;
   wasOpen: boolean;
 }
 
@@ -85,7 +93,7 @@ async function readOnce(
     const response = await open(ended, lastEventId);
     if (!response.ok || response.body === null) {
       await response.body?.cancel().catch(() => undefined);
-      return { reason: `answered ${response.status}`, status: response.status, wasOpen };
+      return { reason: `answered ${response.status}`, status: response.status, silentMs: 0, wasOpen };
     }
     wasOpen = true;
     await onOpen();
@@ -96,10 +104,11 @@ async function readOnce(
         onEvent(event);
       },
     });
-    return { reason: isWhole ? 'ended' : 'sent an event that is too long', status: null, wasOpen };
+    return { reason: isWhole ? 'ended' : 'sent an event that is too long', status: null, silentMs: 0, wasOpen };
   } catch (error) {
-    const reason = silence.signal.aborted ? 'was silent for too long' : connectionMessage(error);
-    return { reason, status: null, wasOpen };
+    const isSilent = silence.signal.aborted;
+    const reason = isSilent ? 'was silent for too long' : connectionMessage(error);
+    return { reason, status: null, silentMs: isSilent ? (silentMs ?? 0) : 0, wasOpen };
   } finally {
     clearTimeout(timer);
   }

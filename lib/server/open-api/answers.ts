@@ -7,6 +7,7 @@ import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { FrameData } from '@/lib/protocol/frames';
 import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
 import type * as model from '@/lib/protocol/read-models';
+import type { ServedEvent } from '@/lib/protocol/served-event';
 import type { Storage } from '@/lib/protocol/storage';
 import type { WebhookDeliveries, WebhookStatus, WebhookTest } from '@/lib/protocol/webhook';
 import type { LogLevelDetail } from '@/lib/queries/read-log-level';
@@ -37,7 +38,7 @@ export interface Answers {
   'POST /events': IngestAnswer;
   'POST /agents/:agentId/commands/:commandId/ack': command.CommandAnswer;
 
-  'GET /sessions': model.SessionList | model.AgentSessionList;
+  'GET /sessions': model.SessionList;
   'GET /sessions/:sessionId': model.SessionDetail;
   'GET /sessions/:sessionId/transcript': model.TranscriptPage;
   'GET /sessions/:sessionId/delivery': model.SessionDelivery;
@@ -84,4 +85,5 @@ export interface Pieces {
   'GET /stream': FrameData;
   'GET /agents/:agentId/commands': command.CommandFrameData;
   'GET /audit/export': { entry: AuditEntry };
+  'POST /agui/:agentId': { event: ServedEvent };
 }

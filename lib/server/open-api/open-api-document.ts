@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import { ERROR_STATUS, type ErrorCode } from '@/lib/protocol/errors';
-import type { JsonSchema, OpenApiDocument, Operation, Parameter } from '@/lib/protocol/open-api';
+import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@/lib/protocol/open-api';
 import { MAY, type Permission, ROLES } from '@/lib/protocol/scope';
 import { PROTOCOL_VERSION } from '@/lib/protocol/version';
 import made from './answer-schemas.json';
-import { jsonSchemaOf, otherAnswers, READS } from './read-by-themselves';
+import { jsonSchemaOf, otherAnswers, PAGE, READS } from './read-by-themselves';
 import { GROUPS, wordsOf } from './route-words';
 
 /** As much of a route as its description needs. */
@@ -91,7 +91,7 @@ function operationOf(route: DescribedRoute): Operation {
         }),
     parameters: parametersOf(route, key),
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: { ...answerOf(route, key), ...refusalsOf(route, key, requestBody !== undefined) },
+    responses: withPages({ ...answerOf(route, key), ...refusalsOf(route, key, requestBody !== undefined) }, key),
   };
 }
 
@@ -160,6 +160,17 @@ function answerOf({ status = 200 }: DescribedRoute, key: string): Operation['res
   };
 }
 
+/** Adds the statuses that may come with a page for browsers. */
+function withPages(responses: Operation['responses'], key: string): Operation['responses'] {
+  const all = { ...responses };
+  for (const status of others[key]?.pages ?? []) {
+    const refusal = all[status]?.$ref === undefined ? undefined : REFUSALS[nameOf(status)];
+    const { content, ...told } = refusal ?? { description: MEANS[status] ?? 'A page' };
+    all[status] = { ...told, content: { ...content, ...PAGE } };
+  }
+  return all;
+}
+
 const MEANS: Record<number, string> = {
   200: 'The answer',
   201: 'It is kept from now on',
@@ -179,6 +190,9 @@ function refusalsOf({ access, pattern, method, takes }: DescribedRoute, key: str
   if (access !== 'open' && method !== 'GET') statuses.add(409);
   if (access === 'open' ? /sign/.test(pattern) : true) statuses.add(429);
   if (/^POST \/sign-(in|out)$/.test(key)) statuses.add(403);
+  if (key === 'POST /sign-out') statuses.add(401);
+  // any content type is read as a form
+  if (key === 'POST /sign-in') statuses.delete(415);
   return Object.fromEntries(
     [...statuses].sort((a, b) => a - b).map((status) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
   );
@@ -207,7 +221,7 @@ function nameOf(status: number): string {
   return `Refused${status}`;
 }
 
-const REFUSALS = Object.fromEntries(
+const REFUSALS: Record<string, { description: string; content?: Content }> = Object.fromEntries(
   [...new Set(codes.map(([, status]) => status))].map((status) => {
     const known = codes.filter(([, each]) => each === status).map(([code]) => code);
     const schema = {

@@ -152,13 +152,22 @@ export const READS: Record<string, Reads> = {
   },
 };
 
+export interface OtherAnswer {
+  status: number;
+  content: Content;
+  /** Other statuses that may come with a page for browsers; a refusal may be JSON as well. */
+  pages?: readonly number[];
+}
+
+/** The content of such a page. */
+export const PAGE: Content = { 'text/html': { schema: { type: 'string' } } };
+
 /**
  * What is answered that is not JSON.
  *
  * @param pieces by route, what streams and files are made of
  */
-export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string, { status: number; content: Content }> {
-  const html = { 'text/html': { schema: { type: 'string' } } };
+export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string, OtherAnswer> {
   const stream = (route: string) => ({
     status: 200,
     content: {
@@ -179,7 +188,7 @@ export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string,
         schema: {
           type: 'string',
           description: 'Server-sent events without names: each `data` is an AG-UI event.',
-          'x-frames': { $ref: '#/components/schemas/AgUiEvent' },
+          'x-frames': { $ref: '#/components/schemas/ServedEvent' },
         },
       },
     },
@@ -205,12 +214,12 @@ export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string,
     'GET /metrics': { status: 200, content: { 'text/plain': { schema: { type: 'string' } } } },
     'GET /attachments/:hash': { status: 200, content: { '*/*': { schema: {} } } },
     'GET /openapi.json': { status: 200, content: { 'application/json': { schema: { type: 'object' } } } },
-    'GET /sign-in': { status: 303, content: html },
-    'POST /sign-in': { status: 303, content: html },
-    'GET /sign-in/provider': { status: 303, content: html },
-    'GET /sign-in/callback': { status: 303, content: html },
+    'GET /sign-in': { status: 303, content: {}, pages: [200, 503] },
+    'POST /sign-in': { status: 303, content: {} },
+    'GET /sign-in/provider': { status: 303, content: {}, pages: [404, 421, 429, 503] },
+    'GET /sign-in/callback': { status: 303, content: {}, pages: [400, 403, 404, 421, 429, 503] },
     'POST /sign-in/back-channel-logout': { status: 200, content: {} },
-    'POST /sign-out': { status: 303, content: html },
+    'POST /sign-out': { status: 303, content: {}, pages: [200] },
     'HEAD /healthz': { status: 200, content: {} },
     'HEAD /readyz': { status: 200, content: {} },
   };

@@ -1,69 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
 import { QUIET_MS } from '@/lib/adapters/acp/prompt-turns';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { expectSound, toldInLines } from '../../support/recorded';
-
-/** An agent's frames, one after the other, a millisecond apart. */
-function session(name = 'some-agent') {
-  let runs = 0;
-  let now = 0;
-  const adapter = new AcpAdapter({ sessionOf: () => 's', newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
-  const pass = (dir: 'in' | 'out', msg: object) => {
-    now += 1;
-    told.push(...adapter.read({ dir, msg: { jsonrpc: '2.0', ...msg } }, now));
-  };
-  const ids = new Map<string, number>();
-  const update = (given: object) => pass('in', { method: 'session/update', params: { sessionId: 'n', update: given } });
-  pass('out', { id: 1, method: 'initialize', params: {} });
-  pass('in', { id: 1, result: { agentInfo: { name, version: '1' } } });
-  pass('out', { id: 2, method: 'session/new', params: {} });
-  pass('in', {
-    id: 2,
-    result: {
-      sessionId: 'n',
-      modes: {
-        currentModeId: 'a',
-        availableModes: [
-          { id: 'a', name: 'Ask' },
-          { id: 'b', name: 'Do' },
-        ],
-      },
-    },
-  });
-  return {
-    adapter,
-    told,
-    pass,
-    update,
-    prompt(text: string) {
-      ids.set(text, ids.size + 10);
-      const _meta = { interlude: { messageIds: [text] } };
-      pass('out', { id: ids.get(text), method: 'session/prompt', params: { sessionId: 'n', prompt: [], _meta } });
-    },
-    answer: (text: string, stopReason = 'end_turn') => pass('in', { id: ids.get(text), result: { stopReason } }),
-    say: (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }),
-    call: (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more }),
-    /** What time alone says. */
-    waits(ms: number) {
-      now += ms;
-      told.push(...adapter.elapsed(now));
-    },
-    lines: () => toldInLines(told).trimEnd().split('\n'),
-    turns: () =>
-      toldInLines(told)
-        .split('\n')
-        .filter((line) => /^(RUN_|TEXT_MESSAGE_CONTENT)/.test(line))
-        .map((line) =>
-          line.replace(/^(\w+) .*?"(user|between-run)".*$/, '$1 $2').replace(/^TEXT_MESSAGE_CONTENT \S+ /, ''),
-        ),
-    ends() {
-      told.push(...adapter.ended({ reason: 'exited' }, now + 1));
-      expectSound(told);
-    },
-  };
-}
+import { acpFrames as session } from '../../support/acp-frames';
 
 describe('a turn that the agent begins by itself', () => {
   test('ends after ten seconds without a word, as inferred', () => {
@@ -174,6 +111,29 @@ describe('tool calls', () => {
     ends();
   });
 
+  test('that a person denies have failed at the end of their turn, unless the agent says how', () => {
+    const { prompt, pass, call, answer, lines, ends } = session('gemini-cli');
+    const options = [{ optionId: 'n', name: 'No', kind: 'reject_once' }];
+    prompt('m1');
+    for (const [id, toolCallId] of ['c1', 'c2'].entries()) {
+      const params = { sessionId: 'n', toolCall: { toolCallId, title: 'touch', kind: 'execute' }, options };
+      pass('in', { id, method: 'session/request_permission', params });
+      pass('out', { id, result: { outcome: { outcome: 'selected', optionId: 'n' } } });
+    }
+    call('c2', { status: 'failed', content: [{ type: 'content', content: { type: 'text', text: 'Not allowed.' } }] });
+    expect(lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'))).toHaveLength(1);
+    answer('m1');
+    const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
+    expect(results[0]).toContain('Not allowed.');
+    expect(results[1]).toMatch(/"toolCallId":"c1","content":"Denied\.".*"isError":true/);
+    prompt('m2');
+    const params = { sessionId: 'n', toolCall: { toolCallId: 'c3', title: 'touch', kind: 'execute' }, options };
+    pass('in', { id: 9, method: 'session/request_permission', params });
+    pass('out', { id: 9, result: { outcome: { outcome: 'cancelled' } } });
+    ends();
+    expect(lines().at(-1)).toMatch(/^CUSTOM session:ended/);
+  });
+
   test('of an agent that uses an id again are all told', () => {
     const { prompt, update, call, answer, lines, ends } = session();
     for (const text of ['m1', 'm2']) {
@@ -186,6 +146,27 @@ describe('tool calls', () => {
     expect(lines().filter((line) => line.startsWith('TOOL_CALL_START'))).toHaveLength(2);
     const results = lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'));
     expect(results.map((line) => /"content":"(\w+)"/.exec(line)?.[1])).toEqual(['m1', 'm2']);
+    ends();
+  });
+
+  test('have the output that their agent tells piece by piece, and their exit code', () => {
+    const { prompt, call, answer, lines, ends } = session('codex-acp');
+    prompt('m1');
+    call('c1', {
+      title: 'poll',
+      kind: 'execute',
+      status: 'in_progress',
+      content: [{ type: 'terminal', terminalId: 't' }],
+    });
+    call('c1', { _meta: { terminal_output_delta: { terminal_id: 't', data: 'one ' } } });
+    answer('m1');
+    const _meta = { terminal_output_delta: { data: 'two' }, terminal_exit: { exit_code: 3 } };
+    call('c1', { status: 'failed', _meta });
+    call('c1', { _meta: { terminal_output_delta: { data: 'late' } } });
+    expect(lines().slice(-2)).toEqual([
+      expect.stringContaining('"content":"one two"'),
+      'CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":3}',
+    ]);
     ends();
   });
 

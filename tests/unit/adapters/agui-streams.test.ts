@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AgUiAdapter } from '@/lib/adapters/agui/agui-adapter';
+import type { AgUiAdapterOptions } from '@/lib/adapters/agui/agui-thread';
 import { applyPatch } from '@/lib/adapters/agui/json-patch';
 import type { ToldEvent } from '@/lib/adapters/wire';
 import { expectSound, toldInLines } from '../../support/recorded';
@@ -7,7 +8,7 @@ import { expectSound, toldInLines } from '../../support/recorded';
 const S = { threadId: 't', runId: 'own' };
 
 /** An adapter that is fed frame by frame; time passes as the test says. */
-function wire(options: { isHere?: boolean } = {}) {
+function wire(options: Partial<AgUiAdapterOptions> = {}) {
   let runs = 0;
   let now = 0;
   const told: ToldEvent[] = [];
@@ -31,6 +32,9 @@ function wire(options: { isHere?: boolean } = {}) {
     },
     ended: (stream: 'run' | 'events', runId = '', reason: string | null = null) =>
       hear({ stream, runId, ended: reason }),
+    /** The stream of events breaks, and the runner opens it again. */
+    breaks: () => hear({ stream: 'events', ended: 'ECONNRESET', isReopened: true }),
+    opens: (unheardSince?: number) => hear({ stream: 'events', opened: '/events', threadId: 't', unheardSince }),
     hear,
     pass(ms: number) {
       now += ms;
@@ -128,22 +132,261 @@ describe('both streams', () => {
     }
   });
 
-  test('a run that breaks goes on, in another turn, with what only the other one says', () => {
+  test.each([
+    ['in its turn where both have told it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
+    [
+      'in another turn where the other one begins later',
+      0,
+      ['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED'],
+    ],
+  ])('a run that breaks goes on with what only the other one says, %s', (_where, before, types) => {
     const { post, accept, run, between, lines, told, close, ended } = wire();
+    const all = [{ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...events];
     post('r1', 'Go');
     accept('r1');
-    run('r1', ...events.slice(0, 3));
-    between({ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...events.slice(0, 3));
+    run('r1', ...all.slice(0, 4));
+    between(...all.slice(0, before));
     ended('run', 'r1', 'ECONNRESET');
-    between(...events.slice(3), { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' });
+    between(...all.slice(before), { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' });
     close();
     expect(saidIn(told)).toBe('one two two three');
-    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual([
-      'RUN_STARTED',
-      'RUN_ERROR',
-      'RUN_STARTED',
-      'RUN_FINISHED',
-    ]);
+    expect(turnsIn(lines()).map((line) => line.split(' ')[0])).toEqual(types);
+  });
+});
+
+describe('a posted run that the stream of events tells first', () => {
+  const began = { type: 'RUN_STARTED', threadId: 't', runId: 'r1' };
+  const ended = { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' };
+  const all = [began, ...text('a', 'one ', 'two ', 'two '), { type: 'TEXT_MESSAGE_END', messageId: 'a' }, ended];
+  const seen = ({ told, lines }: Pick<ReturnType<typeof wire>, 'told' | 'lines'>) => [
+    saidIn(told),
+    turnsIn(lines()).map((line) => line.split(' ')[0]),
+    told[0]?.event.metadata?.interlude,
+  ];
+  const once = ['one two two ', ['RUN_STARTED', 'RUN_FINISHED'], { turn: 'user', userMessageIds: ['m-r1'] }];
+
+  test('is one turn of its person, wherever the answer to its POST comes', () => {
+    for (let at = 0; at <= all.length; at += 1) {
+      for (let lag = 0; lag <= all.length; lag += 3) {
+        const stage = wire();
+        const { post, accept, run, between, ended: ends, close } = stage;
+        post('r1', 'Go');
+        between(...all.slice(0, at));
+        accept('r1');
+        for (let next = 0; next < all.length + lag; next += 1) {
+          between(...all.slice(at + next, at + next + 1));
+          if (next >= lag) run('r1', ...all.slice(next - lag, next - lag + 1));
+        }
+        ends('run', 'r1');
+        close();
+        expect([at, lag, ...seen(stage)]).toEqual([at, lag, ...once]);
+      }
+    }
+  });
+
+  test('is told to its end where its POST has no stream', () => {
+    const stage = wire();
+    stage.post('r1', 'Go');
+    stage.between(...all);
+    stage.hear({ stream: 'run', runId: 'r1', status: 504, body: 'too slow' });
+    stage.close();
+    expect(seen(stage)).toEqual(once);
+  });
+
+  test('is known by its message where the server names it otherwise', () => {
+    const stage = wire();
+    stage.post('r1', 'Go');
+    const renamed = all.map((event) => ('runId' in event ? { ...event, runId: 'own-name' } : event));
+    stage.between({ ...renamed[0], input: { messages: [{ id: 'm-r1', role: 'user', content: 'Go' }] } });
+    stage.between(...renamed.slice(1));
+    stage.accept('r1');
+    stage.run('r1', ...renamed);
+    stage.close();
+    expect(seen(stage)).toEqual(once);
+  });
+
+  test('goes on with its own stream where the stream of events breaks', () => {
+    const stage = wire();
+    stage.post('r1', 'Go');
+    stage.between(...all.slice(0, 3));
+    stage.breaks();
+    stage.pass(10_000);
+    stage.accept('r1');
+    stage.run('r1', ...all);
+    stage.pass(60_000);
+    stage.close();
+    expect(seen(stage)).toEqual(once);
+  });
+
+  test('is cancelled where its person interrupts it', () => {
+    const { post, between, hear, lines, close } = wire();
+    post('r1', 'Go');
+    between(...all.slice(0, 3));
+    hear({ stream: 'run', runId: 'r1', ended: 'interrupted', isAsked: true });
+    close();
+    expect(lines()).toMatch(/RUN_FINISHED .*"cancelled"/);
+  });
+
+  test('is told once with events that are too long to be kept', () => {
+    const { post, accept, run, between, told, close } = wire();
+    const long = text('a', 'x'.repeat(20_000));
+    post('r1', 'Go');
+    between(began, ...long);
+    accept('r1');
+    run('r1', began, ...long, ended);
+    close();
+    expect(saidIn(told)).toHaveLength(20_000);
+  });
+});
+
+describe('a stream of events that breaks in the middle of a turn', () => {
+  const began = { type: 'RUN_STARTED', ...S };
+  const ended = { type: 'RUN_FINISHED', ...S };
+  const words = text('a', 'one ', 'two ', 'two ', 'three');
+  const ends = (lines: string) => turnsIn(lines).map((line) => line.split(' ')[0]);
+
+  test.each([
+    ['goes on with it', words.slice(3)],
+    ['says only that it goes on', [began, ...words.slice(3)]],
+    ['replays it from its beginning', [began, ...words]],
+  ])('resumes the turn when it %s', (_how, rest) => {
+    const { between, breaks, opens, pass, told, lines, close } = wire();
+    between(began, ...words.slice(0, 3));
+    breaks();
+    pass(20_000);
+    opens();
+    between(...rest, ended);
+    pass(60_000);
+    close();
+    expect(saidIn(told)).toBe('one two two three');
+    expect(ends(lines())).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
+  });
+
+  test('fails the turn when nothing of it is heard for 25 seconds', () => {
+    const { adapter, between, breaks, opens, pass, lines } = wire();
+    between(began, ...words.slice(0, 3));
+    breaks();
+    opens();
+    pass(24_999);
+    expect(ends(lines())).toEqual(['RUN_STARTED']);
+    pass(1);
+    expect(lines()).toMatch(/RUN_ERROR .*"stream_broken"/);
+    expect(adapter.dueAt).toBeNull();
+  });
+
+  test('tells what comes later, without the name of its run, in a turn that goes on', () => {
+    const { between, breaks, pass, told, lines, close } = wire();
+    between(began, ...words.slice(0, 3));
+    breaks();
+    pass(30_000);
+    between(...words.slice(3), ended);
+    close();
+    expect(saidIn(told)).toBe('one two two three');
+    expect(ends(lines())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED']);
+    expect(lines()).toContain('"parentRunId":"own"');
+  });
+
+  test('fails the turn when another begins', () => {
+    const { between, breaks, lines, close } = wire();
+    between(began, ...words.slice(0, 3));
+    breaks();
+    between({ ...began, runId: 'next' }, { ...ended, runId: 'next' });
+    close();
+    expect(ends(lines())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED']);
+  });
+
+  test('says from when to when the agent was not heard', () => {
+    const { breaks, opens, pass, lines, close } = wire();
+    pass(Date.UTC(2026, 10, 28, 10, 0, 0));
+    breaks();
+    pass(65_000);
+    opens(Date.UTC(2026, 10, 28, 10, 0, 0));
+    close();
+    expect(lines()).toContain('not heard from 2026-11-28 10:00:00 to 10:01:05 UTC');
+  });
+});
+
+test('a server that replays runs and tasks to the next runner tells nothing twice', () => {
+  const value = { task_id: 't1', description: 'Poll' };
+  const all = [
+    { type: 'CUSTOM', name: 'task:started', value },
+    { type: 'CUSTOM', name: 'task:completed', value: { ...value, status: 'completed' } },
+    { type: 'RUN_STARTED', ...S },
+    ...text('a', 'Polled'),
+    { type: 'RUN_FINISHED', ...S },
+  ];
+  const before = wire();
+  before.between(...all);
+  const after = wire({ ended: before.adapter.endedWork });
+  after.between(...all);
+  expect(after.told).toEqual([]);
+});
+
+test('a name that a server uses again, for a run or a task, is another one', () => {
+  const own = (id: string, words: string) => [
+    { type: 'RUN_STARTED', ...S },
+    { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: words } },
+    ...text(id, words),
+    { type: 'RUN_FINISHED', ...S },
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't1', status: 'completed' } },
+  ];
+  const before = wire();
+  before.between(...own('a', 'one'), ...own('a', 'one'), ...own('b', 'two'));
+  expect(saidIn(before.told)).toBe('onetwo');
+  const after = wire({ ended: before.adapter.endedWork });
+  after.between(...own('b', 'two'), ...own('c', 'three'));
+  expect(saidIn(after.told)).toBe('three');
+  expect(after.lines().match(/task:started|task:completed|RUN_STARTED|RUN_FINISHED/g)).toEqual([
+    ...['RUN_STARTED', 'task:started', 'RUN_FINISHED', 'task:completed'],
+  ]);
+});
+
+describe('what is said at once', () => {
+  const chunk = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
+  const thought = (messageId: string, delta: string) => ({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta });
+  const call = (type: string, more: object = {}) => ({ type: `TOOL_CALL_${type}`, toolCallId: 'c', ...more });
+  const ends = (type: string, messageId: string) => ({ type: `${type}_END`, messageId });
+  const [left, right] = [text('d1', 'left ', 'hand'), text('d2', 'right ', 'foot')];
+
+  test.each([
+    ['two texts', [left[0], right[0], left[1], right[1], left[2], right[2], ends('TEXT_MESSAGE', 'd1')]],
+    ['chunks of two texts', [chunk('d1', 'left '), chunk('d2', 'right '), chunk('d1', 'hand'), chunk('d2', 'foot')]],
+    [
+      'a text and a thought of one name',
+      [left[1], thought('d1', 'right '), left[2], ends('TEXT_MESSAGE', 'd1'), thought('d1', 'foot')],
+    ],
+    [
+      'a text, a call and a thought',
+      [
+        ...left.slice(0, 2),
+        call('START', { toolCallName: 'x' }),
+        thought('d2', 'right '),
+        call('ARGS', { delta: '{}' }),
+        ...left.slice(2),
+        call('END', { result: 'ok' }),
+        thought('d2', 'foot'),
+      ],
+    ],
+  ])('is kept apart and whole: %s', (_what, events) => {
+    const { between, told, close } = wire();
+    between({ type: 'RUN_STARTED', ...S }, ...events.filter((event) => event !== undefined));
+    between({ type: 'RUN_FINISHED', ...S });
+    close();
+    const said = new Map<string, string>();
+    for (const { event } of told) {
+      if (event.messageId === undefined || event.delta === undefined) continue;
+      const key = `${event.type.slice(0, 4)} ${event.messageId}`;
+      said.set(key, (said.get(key) ?? '') + event.delta);
+    }
+    expect([...said.values()]).toEqual(['left hand', 'right foot']);
+  });
+
+  test('is bounded, and nothing is lost', () => {
+    const { between, told, close } = wire();
+    const ids = Array.from({ length: 100 }, (_, at) => `d${at}`);
+    between({ type: 'RUN_STARTED', ...S }, ...ids.map((id) => chunk(id, id)), ...ids.map((id) => chunk(id, '!')));
+    close();
+    expect(saidIn(told)).toBe(`${ids.join('')}${'!'.repeat(100)}`);
   });
 });
 

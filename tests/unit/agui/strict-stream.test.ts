@@ -4,6 +4,7 @@ import type { Dialect } from '@/lib/agui/strict-event';
 import { StrictStream } from '@/lib/agui/strict-stream';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { refusalOf } from '../../support/agui-verifier';
+import { undeclaredIn } from '../../support/undeclared';
 
 function written(
   events: AgUiEvent[],
@@ -18,7 +19,7 @@ function written(
   }
   if (run) stream.finish({ type: 'success' });
   const out = stream.drain();
-  expect(refusalOf(out, dialect)).toBeNull();
+  expect([refusalOf(out, dialect), undeclaredIn(out)]).toEqual([null, null]);
   const lines = out.map(({ type, messageId, toolCallId, runId, delta, content, role, name, subagentRunId, stepName }) =>
     [type, runId ?? toolCallId ?? messageId ?? name ?? stepName, role, delta ?? content, subagentRunId]
       .filter((part) => part !== undefined)
@@ -161,6 +162,19 @@ describe('what is told', () => {
       'TEXT_MESSAGE_CONTENT m1 b',
       'TEXT_MESSAGE_END m1',
     ]);
+  });
+
+  test('has of its agent’s metadata what is declared, in the form that is', () => {
+    const interlude = { turn: 'none', whole: true, replyTo: ['u1', 7], from: 5, clientId: 'c', own: 1 };
+    const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
+    const event = says('Hi', { metadata: { own: 1, interlude } });
+    stream.take({ position: '1', occurredAt: 1, receivedAt: 1, event });
+    const out = stream.drain();
+    expect(undeclaredIn(out)).toBeNull();
+    expect(out.find(({ type }) => type === 'TEXT_MESSAGE_START')?.metadata).toEqual({
+      own: 1,
+      interlude: { replyTo: ['u1'], clientId: 'c' },
+    });
   });
 
   test('of a type that no client knows is RAW', () => {

@@ -7,12 +7,12 @@ import { desireLevel } from '@/lib/commands/desire-level';
 import { queueCommand } from '@/lib/commands/queue-command';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import {
+  BELIEVED_MS,
   COMMAND_EXPIRY_MS,
   COMMAND_LEASE_MS,
   MESSAGE_EXPIRY_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
-  SETTLED_MS,
 } from '@/lib/protocol/limits';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readSession, readSessions } from '@/lib/queries/read-sessions';
@@ -106,17 +106,18 @@ describe.each([
   });
 
   it.each(['while its server runs', 'while it does not'])(
-    'has a session that came to rest wait on its tasks in time, %s',
+    'no longer believes a still session that says it works, in time, %s',
     async (when) => {
       await connect();
-      await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b', description: 'sleep' } });
+      const status = { report: { state: 'working' } };
+      await ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status, event: undefined })]);
       await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't1' });
-      expect(await session()).toMatchObject({ state: 'idle' });
+      expect(await session()).toMatchObject({ state: 'working' });
       clocks.isMoved(moved);
       if (when !== 'while its server runs') starts();
       await hub.sweep();
-      await passes(SETTLED_MS);
-      expect(await session()).toMatchObject({ state: 'waiting-on-background' });
+      await passes(BELIEVED_MS);
+      expect(await session()).toMatchObject({ state: 'idle' });
     },
   );
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { replyOverdueMs } from '@/lib/commands/reply-settings';
@@ -125,4 +125,48 @@ it('is overdue after 15 minutes unless the environment says otherwise, and rubbi
   expect(said).not.toHaveBeenCalled();
   expect([set('0'), set('-1'), set('soon'), set('1e9')]).toEqual([900_000, 900_000, 900_000, 900_000]);
   expect(said).toHaveBeenCalledTimes(4);
+});
+
+describe('a reply that its agent can not give now', () => {
+  const says = (event: object) => ingest(target, [record(++seq, { event })]);
+  const starts = (runId: string) => says({ type: 'RUN_STARTED', threadId: 's1', runId });
+  const opens = {
+    type: 'CUSTOM',
+    name: 'request:opened',
+    value: { request_id: 'q1', kind: 'question', title: 'Which?' },
+  };
+  const resolves = { type: 'CUSTOM', name: 'request:resolved', value: { request_id: 'q1', outcome: 'answered' } };
+
+  it.each([
+    ['waits for its operator', async () => starts('r1').then(() => says(opens)), async () => says(resolves)],
+    [
+      'has failed',
+      async () => starts('r1').then(() => says({ type: 'RUN_ERROR', runId: 'r1', message: 'No credit' })),
+      async () => starts('r2'),
+    ],
+    [
+      'has exited',
+      async () => says({ type: 'CUSTOM', name: 'session:ended', value: {} }),
+      async () => says({ type: 'CUSTOM', name: 'session:started', value: {} }),
+    ],
+  ])('is not overdue while that %s, and is as soon as it no longer does', async (_what, stops, goesOn) => {
+    await asks('u1');
+    await stops();
+    await passes(15);
+    expect([await overdue(), await counts()]).toEqual([[], [1, 0, 1, 0]]);
+    await goesOn();
+    await passes(0);
+    expect((await overdue()).map(([id]) => id)).toEqual(['u1']);
+    await stops();
+    await passes(0);
+    expect([await overdue(), await counts()]).toEqual([[], [1, 0, 1, 0]]);
+  });
+
+  it('is judged once, not with each look', async () => {
+    await asks('u1');
+    await says({ type: 'CUSTOM', name: 'session:ended', value: {} });
+    await passes(15);
+    const { rows } = await target.database.reader.execute('SELECT is_judged, is_overdue FROM obligations');
+    expect(rows.map(({ is_judged, is_overdue }) => [is_judged, is_overdue])).toEqual([[1, 0]]);
+  });
 });

@@ -303,9 +303,34 @@ describe('an agent that never had a stream', () => {
     expect((await known('s2'))?.state).toBe('unknown');
   });
 
-  it('is silent without a word in the transcript where nothing was under way', async () => {
+  const rests = async () => {
     await turnStarts();
     await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't0' });
+  };
+
+  it('rests for as long as it likes where nothing is under way', async () => {
+    await rests();
+    await sweepAt(T0 + SILENT_MS);
+    await sweepAt(T0 + 24 * 3_600_000);
+    expect(await known()).toMatchObject({ state: 'idle', away: null });
+    await turnStarts();
+    await sweepAt(now + SILENT_MS);
+    expect(await known()).toMatchObject({ state: 'unknown', evidence: { last: 'working' } });
+  });
+
+  it.each([
+    ['a task runs', { type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } }],
+    ['a request waits', { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q1', title: 'Run?' } }],
+  ])('is silent where %s beside its turns', async (_what, event) => {
+    await rests();
+    await says(event);
+    await sweepAt(T0 + SILENT_MS);
+    expect(await known()).toMatchObject({ away: { isSilent: true } });
+  });
+
+  it('breaks its promise without a word in the transcript where nothing was under way', async () => {
+    await rests();
+    await reports({ kind: 'http', everyMs: 10_000 });
     await sweepAt(T0 + SILENT_MS);
     expect(await known()).toMatchObject({
       state: 'unknown',

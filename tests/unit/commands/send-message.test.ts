@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
+import { acknowledge } from '@/lib/commands/acknowledge';
 import { CommandHub } from '@/lib/commands/command-hub';
 import { connectRunner } from '@/lib/commands/runner-connection';
 import { postMessage } from '@/lib/commands/send-message';
@@ -66,8 +67,6 @@ const STATES: [string, string, string, () => Promise<unknown>][] = [
       await starts();
       await custom('task:started', { task_id: 't', description: 'sleep' });
       await finishes();
-      // time alone makes it so
-      now += 2_000;
     },
   ],
   [
@@ -121,5 +120,42 @@ describe('a message to a session', () => {
     const { sending } = await composer();
     await expect(send('c1')).rejects.toMatchObject({ code: 'conflict', message: sending.reason });
     expect((await target.database.reader.execute('SELECT * FROM commands')).rows).toEqual([]);
+  });
+});
+
+describe('a message to an agent without a runner', () => {
+  const session = async () => (await composer()).state;
+  const acknowledges = (id: string) =>
+    target.database.writes.run((tx) => acknowledge(tx, 'a1', id, { state: 'delivered' }, RUNNER, now));
+
+  it('never says that it works, however long it waits', async () => {
+    await works();
+    expect(await send('c1')).toMatchObject({ delivery: 'queued', sending: { kind: 'queued' } });
+    expect(await session()).toBe('idle');
+    now += 3_600_000;
+    await hub.sweep();
+    expect(await session()).toBe('idle');
+  });
+
+  it('is on its way once a runner has come and taken it, and not if it never takes it', async () => {
+    await works();
+    const { messageId } = await send('c1');
+    await target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now));
+    expect(await session()).toBe('idle');
+    await acknowledges(messageId);
+    expect(await session()).toBe('working');
+    now += 60_000;
+    expect(await session()).toBe('idle');
+  });
+
+  it('is not on its way any more where a turn has taken it up before its delivery is told', async () => {
+    await works();
+    const { messageId } = await send('c1');
+    await target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now));
+    const interlude = { turn: 'user', userMessageIds: [messageId] };
+    await say({ type: 'RUN_STARTED', threadId: 's1', runId: 'r2', metadata: { interlude } } as AgUiEvent);
+    await say({ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' });
+    await acknowledges(messageId);
+    expect(await session()).toBe('idle');
   });
 });

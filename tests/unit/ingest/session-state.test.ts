@@ -401,17 +401,24 @@ describe('what is seen of an agent that had said that it is done', () => {
 describe('a state that time alone changes', () => {
   it('is changed by the server, whichever instance looks and after a restart, and told to readers', async () => {
     await starts('r1');
-    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await reports({ report: { state: 'working' } });
     await finishes('r1');
-    expect(await session()).toMatchObject({ state: 'idle', stateDueAt: now + 2_000 });
+    expect(await session()).toMatchObject({ state: 'working', stateDueAt: now + 10_000 });
     const before = (await session())?.updatedPosition;
-    await passes(1.999);
-    expect(await session()).toMatchObject({ state: 'idle', updatedPosition: before });
+    await passes(9.999);
+    expect(await session()).toMatchObject({ state: 'working', updatedPosition: before });
     await target.restart();
     await passes(0.001);
-    expect(await session()).toMatchObject({ state: 'waiting-on-background', stateSince: now, stateDueAt: null });
+    expect(await session()).toMatchObject({ state: 'idle', stateSince: now, stateDueAt: null });
     expect((await session())?.updatedPosition).not.toBe(before);
     expect((await session())?.lastEventAt).toBe(T0);
+  });
+
+  it('waits on the background from the moment at which a turn ends with a running task', async () => {
+    await starts('r1');
+    await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
+    await finishes('r1');
+    expect(await session()).toMatchObject({ state: 'waiting-on-background', stateSince: now, stateDueAt: null });
   });
 
   it('says after ten minutes without a word that there is no progress, and takes it back with the next', async () => {

@@ -31,6 +31,13 @@ const exited = (code: number | null, signal: string | null = null) => ({
 const tasks = (value: number) => ({ observedAt: ago(40), turnId: null, value });
 const asked = { observedAt: ago(30), turnId: 'r1', value: 'Run rm?' };
 const written = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: null });
+/** The server has seen that it is silent, and for how long such agents are. */
+const silence = (limitSeconds = 600, call?: string) => ({
+  observedAt: NOW,
+  turnId: null,
+  value: { limitMs: limitSeconds * 1_000, ...(call === undefined ? {} : { call }) },
+});
+const usedCpu = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: 40 });
 const away = { since: ago(60), lastHeardAt: ago(75), agentGoesOn: false };
 
 type Told = Partial<Observations> & { away?: StateFacts['away']; lastHeardAt?: number };
@@ -138,14 +145,13 @@ const ROWS: Row[] = [
   ['it had failed and has run for 5 s', { turn: running(5), report: says('failure', 60) }, 8, 'working', 'resumed'],
   ['it goes on with the turn it called complete', { turn: running(60), report: says('complete', 5) }, 8, 'working'],
   ['it says that it is idle, and runs', { turn: running(5), report: says('idle', 2) }, 9, 'working'],
-  ['it is still for 2 s and tasks run', { turn: still(2), task: tasks(2) }, 10, 'waiting-on-background'],
+  ['it has just become still and tasks run', { turn: still(0), task: tasks(2) }, 10, 'waiting-on-background'],
   [
-    'it is still for 2 s, idle by its own word, and tasks run',
+    'it is still, idle by its own word, and tasks run',
     { turn: still(2), task: tasks(2), report: says('idle', 2) },
     10,
     'waiting-on-background',
   ],
-  ['it has just become still and tasks run', { turn: still(1.999), task: tasks(2) }, 14, 'idle', 'inferred'],
   ['it runs with tasks', { turn: running(20), task: tasks(2) }, 14, 'working'],
   ['it says that it is idle, and is still', { turn: still(60), report: says('idle', 60) }, 11, 'idle'],
   ['it says that it is idle, and what it does is not known', { report: says('idle', 60) }, 11, 'idle'],
@@ -199,14 +205,14 @@ const ROWS: Row[] = [
   ['nothing was observed, and something was told', { session: written(90), lastHeardAt: ago(59) }, 15, 'starting'],
   [
     'it says that it works, and has told nothing for 10 min',
-    { report: says('working', 900), lastHeardAt: ago(600) },
+    { report: says('working', 900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
   ],
   [
     'it is seen to run since less than 10 min, and has told nothing for longer',
-    { turn: still(900), agent: { ...written(599), value: 'running' }, lastHeardAt: ago(900) },
+    { turn: still(900), agent: { ...written(599), value: 'running' }, lastHeardAt: ago(900), silence: silence() },
     14,
     'working',
   ],
@@ -219,15 +225,45 @@ const ROWS: Row[] = [
   ],
   [
     'it runs and has told nothing for 10 min',
-    { turn: running(900), lastHeardAt: ago(600) },
+    { turn: running(900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
   ],
-  ['it runs and told something less than 10 min ago', { turn: running(900), lastHeardAt: ago(599.999) }, 14, 'working'],
+  [
+    'it runs and told something less than 10 min ago',
+    { turn: running(900), lastHeardAt: ago(599.999), silence: silence() },
+    14,
+    'working',
+  ],
+  [
+    'it is silent, and nobody knows yet for how long it may be',
+    { turn: running(900), lastHeardAt: ago(600) },
+    14,
+    'working',
+  ],
+  [
+    'its kind is silent for longer',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(3_000) },
+    14,
+    'working',
+  ],
+  [
+    'its processes have used the processor since',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(), cpu: usedCpu(599) },
+    14,
+    'working',
+  ],
+  [
+    'neither it nor its processes do anything',
+    { turn: running(3_000), lastHeardAt: ago(2_999), silence: silence(), cpu: usedCpu(600) },
+    16,
+    'working',
+    'no-progress',
+  ],
   [
     'it says that it works and has told nothing for 10 min',
-    { turn: running(900), report: says('working', 900), lastHeardAt: ago(600) },
+    { turn: running(900), report: says('working', 900), lastHeardAt: ago(600), silence: silence() },
     16,
     'working',
     'no-progress',
@@ -253,6 +289,20 @@ describe('the state of a session, where', () => {
         report: { state: 'idle', observedAt: ago(290) },
       },
     });
+  });
+
+  it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
+    const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
+    expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
+  });
+
+  it.each([
+    [{}, 'no event or output', 900],
+    [{ cpu: usedCpu(700) }, 'no event, output or processor time', 700],
+    [{ silence: silence(600, 'Bash') }, 'no event or output while Bash runs', 900],
+  ])('it makes no progress, says by what that is known: %o', (told, reason, since) => {
+    const found = at(NOW, { turn: running(900), lastHeardAt: ago(900), silence: silence(), ...told });
+    expect(found).toMatchObject({ reason, evidence: { observedAt: ago(since), note: 'no-progress' } });
   });
 
   it('its agent resumed its work, keeps what that had said of itself', () => {
@@ -291,21 +341,14 @@ describe('time alone', () => {
     ],
     [
       'a finished agent resumes',
-      { turn: running(0), report: says('complete', 60) },
+      { turn: running(0), report: says('complete', 60), silence: silence() },
       [
         [0, 'complete'],
         [5, 'working', 'resumed'],
         [600, 'working', 'no-progress'],
       ],
     ],
-    [
-      'a still agent waits on its tasks',
-      { turn: still(0), task: tasks(1) },
-      [
-        [0, 'idle'],
-        [2, 'waiting-on-background'],
-      ],
-    ],
+    ['a still agent waits on its tasks', { turn: still(0), task: tasks(1) }, [[0, 'waiting-on-background']]],
     [
       'what it says of its work is not believed for ever',
       { turn: still(0), report: says('working', 9) },
@@ -324,7 +367,7 @@ describe('time alone', () => {
     ],
     [
       'it makes no progress',
-      { turn: running(0) },
+      { turn: running(0), silence: silence() },
       [
         [0, 'working'],
         [600, 'working', 'no-progress'],
@@ -339,7 +382,7 @@ describe('time alone', () => {
   });
 
   it('decides nothing by times that are still to come: the clock was set back', () => {
-    const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, task: tasks(1) };
-    expect(at(NOW, told)).toMatchObject({ state: 'idle', dueAt: NOW + 2_000, evidence: { observedAt: NOW } });
+    const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, report: says('working', 1) };
+    expect(at(NOW, told)).toMatchObject({ state: 'working', dueAt: NOW + 10_000 });
   });
 });

@@ -23,9 +23,9 @@ describe('a session', () => {
     ['is starting before anything was observed of it', [], { state: 'starting', title: null }],
     ['works while a turn is open', [runStarts('r1')], { state: 'working', openTurnId: 'r1', turnCount: 1 }],
     [
-      'is idle between turns, and says how many tasks run',
+      'waits between turns on the tasks that run, and says how many',
       [runStarts('r1'), taskStarts('b1'), runEnds('r1')],
-      { state: 'idle', runningTaskCount: 1 },
+      { state: 'waiting-on-background', runningTaskCount: 1 },
     ],
     [
       'has failed when its last turn did',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/access/sight';
 import { cutTerms } from '@/lib/commands/cut-terms';
-import { tellOverdue } from '@/lib/commands/overdue-replies';
+import { judgeReplies } from '@/lib/commands/overdue-replies';
 import { readActivity } from '@/lib/queries/read-activity';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -52,7 +52,7 @@ it('measures how long somebody waited on one clock, whichever the runner has', a
 it('does not take for waiting by how much the clock was moved meanwhile, overdue or not', async () => {
   await asks(now);
   now += 16 * 60_000;
-  await target.database.writes.run((transaction) => tellOverdue(transaction, { now, overdueMs: 900_000 }));
+  await target.database.writes.run((transaction) => judgeReplies(transaction, { now, overdueMs: 900_000 }));
   now += DAY_MS;
   await target.database.writes.run((transaction) => cutTerms(transaction, now, DAY_MS));
   now += 60_000;

@@ -1,30 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { promptText } from '@/lib/adapters/acp/content';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { CommandBodies } from '@/lib/protocol/commands';
 import { fieldsOf } from '@/lib/protocol/fields';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import { readMemories } from '@/lib/runner/sources/acp/acp-memory';
-import { AcpSource, type AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
-import { type AcpAgentOptions, PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import type { AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
+import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { custom, ID, live, openAcpSource, texts, turnEnds } from '../../support/acp-live';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
-
-const ID = 's';
-
-async function open(agent: PlayedAcpAgent, around: MemorySurroundings, options: Partial<AcpSourceOptions> = {}) {
-  const [known] = await readMemories(around as never);
-  return new AcpSource({
-    surroundings: around,
-    memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await MessagesInHand.recall(around, ID),
-    command: agent.command,
-    env: { PATH: process.env.PATH },
-    answerWithinMs: 60_000,
-    ...options,
-  });
-}
 
 describe('a source of the kind acp:', () => {
   testSourceContract(async (): Promise<SourceStage> => {
@@ -41,7 +22,7 @@ describe('a source of the kind acp:', () => {
       async open(surroundings) {
         around = surroundings;
         opened += 1;
-        return await open(agent, surroundings, { record });
+        return await openAcpSource(agent, surroundings, { record });
       },
       async begin() {
         await expect.poll(() => agent.of('session/new').length, { interval: 5 }).toBe(opened);
@@ -57,55 +38,6 @@ describe('a source of the kind acp:', () => {
     };
   });
 });
-
-async function live(agentOptions: AcpAgentOptions = {}, options: Partial<AcpSourceOptions> = {}) {
-  const agent = await PlayedAcpAgent.open(agentOptions);
-  const around = new MemorySurroundings();
-  const lines: string[] = [];
-  let gaveUp: string | null = null;
-  Object.assign(around, {
-    log: (level: string, message: string) => lines.push(`${level} ${message}`),
-    gaveUp: (why: string) => {
-      gaveUp = why;
-    },
-  });
-  const source = await open(agent, around, options);
-  await source.start();
-  onTestFinished(() => source.close(0, 'the test is over'));
-  const common = { sessionId: ID, createdAt: 1, expiresAt: 2 } as const;
-  const from = { kind: 'person', id: 'operator' } as const;
-  return {
-    agent,
-    around,
-    source,
-    lines,
-    gaveUp: () => gaveUp,
-    turn: () => around.openWork(ID).turn,
-    say: (messageId: string, text: string, again = false) =>
-      source.say({ ...common, id: messageId, type: 'message', body: { messageId, text, from } }, again),
-    interrupt: (body: CommandBodies['interrupt'] = {}) =>
-      source.interrupt({ ...common, id: 'c', type: 'interrupt', body }),
-    decide: (request: Record<string, unknown>, said: object) => {
-      const { request_id: requestId, tool_name: tool, input, options: offered } = request as never;
-      const digest = requestDigest({ sessionId: ID, requestId, tool, input, options: offered, position: '7' });
-      const body = { requestId, digest, openedPosition: '7', behavior: 'allow' as const, ...said };
-      return source.answer({ ...common, id: 'd', type: 'permission.decision', body });
-    },
-    until: (look: () => unknown) => expect.poll(look, { interval: 5 }),
-  };
-}
-
-const custom = (events: readonly AgUiEvent[], name: string) =>
-  events.filter((event) => event.name === name).map((event) => fieldsOf(event.value));
-const turnEnds = (events: readonly AgUiEvent[]) =>
-  events
-    .filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')
-    .map(({ type, outcome, metadata }) => [
-      type === 'RUN_ERROR' ? 'failed' : fieldsOf(outcome).type,
-      metadata?.interlude?.userMessageIds,
-    ]);
-const texts = (events: readonly AgUiEvent[]) =>
-  events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta);
 
 describe('messages', () => {
   test('wait in their order until the prompt before them is answered, and each reply stands in its own turn', async () => {
@@ -292,7 +224,7 @@ describe('setting up', () => {
     const toolServer = (sessionId: string) => ({ ...server, env: { TICKET: `of ${sessionId}` } });
     Object.assign(around, { toolServer });
     const memory = { sessionId: ID, nativeId, note: null, cwd: process.cwd(), pid: null, running: false };
-    const source = await open(agent, around, { memory });
+    const source = await openAcpSource(agent, around, { memory });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
     const mcpServers = [{ ...server, env: [{ name: 'TICKET', value: `of ${ID}` }] }];

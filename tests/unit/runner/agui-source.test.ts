@@ -64,6 +64,25 @@ describe('a message', () => {
     ]);
   });
 
+  test('is posted behind an answer once, though the server names it otherwise in its snapshot', async () => {
+    const { server, say } = await listening();
+    const answer = { id: 'own-1', role: 'assistant', content: 'Yes.' };
+    const calls = [{ id: 'c1', type: 'function', function: { name: 'x', arguments: '{}' } }];
+    const messages = [answer, { id: 'own-2', role: 'assistant', content: '', toolCalls: calls }];
+    server.onRun = (run) => {
+      run.say({ type: 'RUN_STARTED', ...run.ids }, ...said('a1', 'Yes.', run.ids));
+      run.say({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'x', parentMessageId: 'none' });
+      run.say({ type: 'TOOL_CALL_RESULT', messageId: 'r1', toolCallId: 'c1', content: 'ok' });
+      run.say({ type: 'MESSAGES_SNAPSHOT', messages }, { type: 'RUN_FINISHED', ...run.ids });
+      run.end();
+    };
+    await say('one');
+    await say('two');
+    const { messages: posted = [] } = server.inputs[1] ?? {};
+    expect(posted.filter(({ content }) => content === 'Yes.').map(({ id }) => id)).toEqual(['own-1']);
+    expect(posted.flatMap(({ toolCalls = [] }) => toolCalls)).toHaveLength(1);
+  });
+
   test('is posted alone to a server that keeps the conversation', async () => {
     const { server, say } = await listening({ history: 'none' });
     server.onRun = (run) => run.reply('Yes.');
@@ -199,6 +218,77 @@ describe('a message', () => {
   });
 });
 
+describe('a run that is told on the stream of events', () => {
+  const told = (run: { threadId: string; runId: string }, text: string) => [
+    { type: 'RUN_STARTED', ...run },
+    ...said('a1', text, run),
+    { type: 'RUN_FINISHED', ...run },
+  ];
+  const once = [{ kind: 'user', asked: ['m1'], said: ['Here.'], end: 'success' }];
+  const idsOf = (server: AmbientServer) => ({ threadId: SESSION, runId: server.inputs[0]?.runId ?? '' });
+
+  test.each([
+    ['JSON', 202, '{"status":"accepted"}'],
+    ['JSON that names no run', 200, '{}'],
+    ['an error of something in between', 504, 'upstream timed out'],
+  ])('is accepted where its POST is answered with %s', async (_what, status, body) => {
+    const { server, say, turns, around } = await listening({ waits: { longestMs: 20, beginMs: 5_000 } });
+    await settled(() => server.listeners).toBe(1);
+    server.acceptance = { status, body, isHeld: status === 504 };
+    const saying = say('one');
+    await settled(() => server.inputs.length).toBe(1);
+    server.between(...told(idsOf(server), 'Here.').slice(0, 2));
+    expect(await saying).toEqual({ state: 'delivered' });
+    server.release();
+    const next = say('two');
+    server.acceptance = null;
+    server.between(...told(idsOf(server), 'Here.').slice(2));
+    expect(await next).toEqual({ state: 'delivered' });
+    expect(turns().slice(0, 1)).toEqual(once);
+    expect([server.inputs.length, around.logged.filter((line) => line.includes('broke'))]).toEqual([2, []]);
+  });
+
+  test('may not have arrived where its POST is answered with JSON and nothing is told', async () => {
+    const { server, say, turns } = await listening();
+    await settled(() => server.listeners).toBe(1);
+    server.acceptance = { status: 202, body: '{}' };
+    expect(await say('one')).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('its stream of events did not tell the run either'),
+      result: { mayHaveArrived: true },
+    });
+    expect(turns()).toEqual([]);
+  });
+
+  test('is interrupted there', async () => {
+    const { server, say, turns, turn, interrupt } = await listening();
+    await settled(() => server.listeners).toBe(1);
+    server.canInterrupt = false;
+    server.acceptance = { status: 202, body: '{}' };
+    const saying = say('one');
+    await settled(() => server.inputs.length).toBe(1);
+    server.between(...told(idsOf(server), 'Here.').slice(0, 2));
+    await saying;
+    await settled(turn).not.toBeNull();
+    expect(await interrupt()).toEqual({ state: 'done' });
+    await settled(() => turns()[0]?.end).toBe('cancelled');
+  });
+
+  test('lets the next message go though its POST is never answered', async () => {
+    const { server, say, turns } = await listening();
+    await settled(() => server.listeners).toBe(1);
+    server.acceptance = { status: 200, body: '{}', isHeld: true };
+    const saying = say('one');
+    await settled(() => server.inputs.length).toBe(1);
+    server.between(...told(idsOf(server), 'Here.'));
+    expect(await saying).toEqual({ state: 'delivered' });
+    expect(turns()).toEqual(once);
+    server.acceptance = null;
+    server.onRun = (run) => run.reply('Still here.');
+    expect(await say('two')).toEqual({ state: 'delivered' });
+  });
+});
+
 describe('between runs', () => {
   test('what the agent does is heard before anybody has written, by one listener', async () => {
     const { server, turns } = await listening();
@@ -217,7 +307,7 @@ describe('between runs', () => {
     expect(server.mostListeners).toBe(1);
   });
 
-  test('a stream that breaks is opened again, for ever, and fails the turn that was open in it', async () => {
+  test('a stream that breaks is opened again, for ever, and goes on with the turn that was open in it', async () => {
     const { server, turns, trouble } = await listening();
     for (let times = 0; times < 40; times += 1) {
       await settled(() => server.listeners).toBe(1);
@@ -228,10 +318,41 @@ describe('between runs', () => {
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'It', S).slice(0, 2));
     await settled(() => turns()[0]?.said).toEqual(['It']);
     server.cutListeners();
-    await settled(() => turns()[0]?.end).toBe('failed');
+    await settled(() => server.listeners).toBe(0);
     await settled(() => server.listeners).toBe(1);
+    server.between(...said('a1', ' works', S).slice(1), { type: 'RUN_FINISHED', ...S });
     await settled(trouble).toBeUndefined();
+    await settled(() => turns().map(({ said: words, end }) => [words.join(''), end])).toEqual([
+      ['It works', 'success'],
+    ]);
     expect(server.mostListeners).toBe(1);
+  });
+
+  test('a stream that once worked and is missing is asked for again soon, and the transcript says what was not heard', async () => {
+    const { server, around, tasks, trouble } = await listening({ waits: { longestMs: 20, missingMs: 300_000 } });
+    server.tasks = null;
+    await settled(() => server.listeners).toBe(1);
+    server.between(taskBegan('t1', 'Poll'));
+    await settled(tasks).toEqual(['t1']);
+    server.streams = 'none';
+    server.cutListeners();
+    await settled(trouble).toContain('the stream of events answered 404. It is opened again by itself.');
+    server.streams = 'thread';
+    await settled(() => server.listeners).toBe(1);
+    const notices = () => around.events.flatMap(({ name, value }) => (name === 'interlude:notice' ? [value] : []));
+    await settled(notices).toEqual([
+      { text: expect.stringMatching(/not heard from \d{4}-.* to .* UTC/), tone: 'warning' },
+    ]);
+    expect(tasks()).toEqual(['t1']);
+  });
+
+  test('a server that gets its stream late is asked ever less often for it', async () => {
+    const server = await AmbientServer.start();
+    server.streams = 'none';
+    await listening({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
+    await settled(() => server.asked.filter((path) => path === 'GET /events').length).toBe(1);
+    server.streams = 'thread';
+    await settled(() => server.listeners).toBe(1);
   });
 
   test('a server without such a stream is named on the agent’s page, with the paths that were tried', async () => {
@@ -242,6 +363,43 @@ describe('between runs', () => {
     server.streams = 'all';
     await settled(trouble).toBeUndefined();
     expect(server.listeners).toBe(1);
+  });
+
+  test('what a server replays to the next runner is not told again', async () => {
+    const { server, around, source } = await listening();
+    const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];
+    await settled(() => server.listeners).toBe(1);
+    server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
+    server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', S).slice(0, 1));
+    await settled(() => around.openWork(SESSION).turn?.runId).toBe('open');
+    const after = new MemorySurroundings(undefined, around);
+    around.deafen();
+    await source.close(0, 'killed');
+    await settled(() => server.listeners).toBe(0);
+    const told = () => after.events.slice(around.events.length);
+    const next = new AgUiSource({
+      surroundings: after,
+      url: server.url,
+      sessionId: SESSION,
+      history: 'all',
+      headers: {},
+    });
+    await next.start();
+    onTestFinished(() => next.close(0, 'the test is over'));
+    await settled(() => server.listeners).toBe(1);
+    server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
+    server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', { ...S, runId: 'open' }));
+    server.between({ type: 'RUN_FINISHED', ...S, runId: 'open' });
+    await settled(() =>
+      told()
+        .filter(({ type }) => type.startsWith('RUN_'))
+        .map(({ type, parentRunId }) => [type, parentRunId]),
+    ).toEqual([
+      ['RUN_ERROR', undefined],
+      ['RUN_STARTED', 'open'],
+      ['RUN_FINISHED', undefined],
+    ]);
+    expect(JSON.stringify(told())).not.toMatch(/t1|Polled/);
   });
 
   test('a path of its own is read, where one was named', async () => {

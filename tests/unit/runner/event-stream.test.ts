@@ -4,10 +4,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
 
 /** A server whose streams are ended, cut and refused as the test says. */
-async function stage(options: { silentMs?: number } = {}) {
+async function stage(options: { silentMs?: number; missingMs?: number; status?: number } = {}) {
   const streams: ServerResponse[] = [];
   const lastIds: (string | undefined)[] = [];
-  let status = 200;
+  let { status = 200 } = options;
   const server = createServer((request, response) => {
     lastIds.push(request.headers['last-event-id'] as string | undefined);
     response.writeHead(status, { 'content-type': 'text/event-stream' });
@@ -67,6 +67,17 @@ test('a stream that ends is opened again, behind the last event that was handed 
   await expect.poll(() => events).toEqual(['one', 'two']);
   expect(lastIds).toEqual([undefined, '7']);
   expect(broken[0]).toMatchObject({ reason: 'ended', failures: 1 });
+});
+
+test('one that never was there is asked for ever less often, and one that was as after any other failure', async () => {
+  const missing = await stage({ missingMs: 40, status: 404 });
+  await expect.poll(() => missing.broken.length).toBeGreaterThan(0);
+  expect(missing.broken[0]?.againInMs).toBe(20);
+  const { broken, answers, stream } = await stage({ missingMs: 300_000 });
+  (await stream(0)).destroy();
+  answers(404);
+  await expect.poll(() => broken.length).toBeGreaterThan(12);
+  expect(new Set(broken.map(({ againInMs }) => againInMs))).toEqual(new Set([10]));
 });
 
 test('one that is refused is asked for again, for ever, and each time it is said why', async () => {

@@ -153,7 +153,8 @@ export class AcpConnection {
   }
 }
 
-const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+/** The answer to what a process was asked that is gone. */
+export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
 
 function quoted(msg: unknown): string {
   return (JSON.stringify(withinReason(msg)) ?? '').slice(0, QUOTED);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
+import { AcpAdapter, PROCESS_ENDED } from '@/lib/adapters/acp/acp-adapter';
 import { STOP_TASK } from '@/lib/adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
@@ -19,10 +19,12 @@ import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { type AgentExit, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
 import { WireFeed } from '@/lib/runner/wire/wire-feed';
-import { AcpConnection, type RpcAnswer } from './acp-connection';
+import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type AcpMemory, memoryCursor } from './acp-memory';
 import { AgentsPast, type PastMessage, wordsOf } from './agents-past';
+import { FollowedProcesses } from './followed-processes';
 import { HeldPermissions } from './held-permissions';
+import { LostSession } from './lost-session';
 import { type OpenedSession, openSession, SetupError } from './open-session';
 import { type PromptCapabilities, promptBlocks } from './prompt-blocks';
 import { PromptQueue } from './prompt-queue';
@@ -33,8 +35,9 @@ import { PromptQueue } from './prompt-queue';
  * Ordering: one reader for as long as a process lives, between prompts too. Messages are prompted in the order in which
  * they were said.
  * Failure: an agent that dies is started again and loads its session, where it can. A message that no turn had taken up
- * is given again, unless what is loaded has it. An agent that keeps dying, or can't be used as it was asked for, is given
- * up, and that is said in the session.
+ * is given again, unless what is loaded has it. One that lives and has lost its session (the agent inside of it has died)
+ * is asked to load it again, else it is restarted. An agent that keeps dying, loses its session after that too, or can't be
+ * used as it was asked for, is given up, and that is said in the session.
  */
 export interface AcpSourceOptions {
   surroundings: SourceSurroundings;
@@ -71,6 +74,7 @@ export class AcpSource implements Source {
   readonly #queue: PromptQueue;
   readonly #past = new AgentsPast();
   readonly #restarts = new RestartRule();
+  readonly #processes: FollowedProcesses;
   readonly #ending = new AbortController();
   readonly elsewhere: string;
   readonly refusals = {
@@ -80,7 +84,7 @@ export class AcpSource implements Source {
     'question.answer': 'agents ask no questions over ACP, only for permissions',
   };
   readonly end: NonNullable<Source['end']>;
-  /** Only claude-agent-acp can. */
+  /** Only claude-agent-acp and codex-acp can. */
   stop?: Source['stop'];
   #memory: AcpMemory;
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
@@ -94,6 +98,8 @@ export class AcpSource implements Source {
   #endsFor = '';
   /** Goes before the next message. */
   #note: string | null = null;
+  readonly #lost: LostSession;
+  #reload: OpenedSession['reload'] | null = null;
   /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
   #saysEnd = false;
   readonly #quiet = new QuietWait();
@@ -108,10 +114,22 @@ export class AcpSource implements Source {
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
     this.#permissions = new HeldPermissions(sessionId, answerWithinMs);
+    this.#lost = new LostSession({
+      nativeId: () => this.#memory.nativeId,
+      give: (message) => this.#give(message),
+      isUntaken: ({ messageId }) => inHand.has(messageId),
+      reload: () => this.#loadAgain(),
+      restart: async () => await this.#connection?.end(),
+      patienceMs: options.patienceMs ?? PATIENCE_MS,
+    });
     this.#queue = new PromptQueue({
       inHand,
-      prompt: (message) => this.#prompt(message),
+      prompt: (message) => this.#lost.prompt(message),
       gaveBack: (messageId, reason) => around.report(messageId, { state: 'failed', reason }),
+    });
+    this.#processes = new FollowedProcesses((pid, wasSeen) => {
+      const params = { sessionId: this.#memory.nativeId, pid, wasSeen };
+      void this.#feed.pass({ dir: 'out', msg: { jsonrpc: '2.0', method: PROCESS_ENDED, params } });
     });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
@@ -119,6 +137,7 @@ export class AcpSource implements Source {
       record,
       onTold: (events) => {
         this.#saysEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
+        this.#processes.follow(this.#adapter.processes(this.#memory.nativeId ?? ''));
         this.#around.changed();
         this.#checkQuiet();
       },
@@ -213,6 +232,7 @@ export class AcpSource implements Source {
     await this.#life;
     this.#queue.close(reason);
     this.#feed.close();
+    this.#processes.close();
     await this.#remember({ running: false, pid: null });
   }
 
@@ -220,9 +240,9 @@ export class AcpSource implements Source {
   async #live(): Promise<void> {
     for (;;) {
       const startedAt = Date.now();
-      const { exit, unusable } = await this.#runOnce();
+      const { exit, lost, unusable } = await this.#runOnce();
       // What it wrote last says why it ended, unless somebody ended it.
-      const reason = exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
+      const reason = lost?.why ?? exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
       const { exitCode, signal } = exit;
       this.#observe({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
@@ -239,6 +259,7 @@ export class AcpSource implements Source {
       this.#observe({ state: 'restarting', pid: null, exitCode, signal });
       const goesOn = `It is started again in ${next.waitMs / 1000} s.`;
       await this.#feed.ended({ reason, exitCode, signal, goesOn });
+      this.#queue.giveAgain(lost?.untaken ?? []);
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
       if (this.#ending.signal.aborted) {
         await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
@@ -264,7 +285,7 @@ export class AcpSource implements Source {
     this.#around.gaveUp(why);
   }
 
-  async #runOnce(): Promise<{ exit: AgentExit; unusable: string | null }> {
+  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<LostSession['exited']>; unusable: string | null }> {
     const { command, env, controlFile = '/dev/null' } = this.#options;
     const { cwd, sessionId } = this.#memory;
     const [program, ...args] = command;
@@ -297,12 +318,15 @@ export class AcpSource implements Source {
       await connection.end();
     }
     const exit = await connection.exited;
+    const lost = this.#lost.exited();
+    unusable = lost?.hopeless ?? unusable;
     if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'it is not there'}`;
     this.#connection = null;
+    this.#reload = null;
     this.stop = undefined;
     this.#queue.stopped();
     this.#permissions.letGoAll();
-    return { exit, unusable };
+    return { exit, lost, unusable };
   }
 
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
@@ -327,8 +351,9 @@ export class AcpSource implements Source {
   /** The session can be prompted. */
   async #begun(
     connection: AcpConnection,
-    { nativeId, how, notLoaded, takes, takesPromptsAtOnce }: OpenedSession,
+    { nativeId, how, notLoaded, takes, takesPromptsAtOnce, reload }: OpenedSession,
   ): Promise<void> {
+    this.#reload = reload;
     if (notLoaded !== null) {
       this.#around.log('warn', `the session of before was not loaded: ${notLoaded}`);
       this.#notice(
@@ -353,7 +378,17 @@ export class AcpSource implements Source {
     this.#around.changed();
   }
 
-  async #prompt(message: HandedMessage): Promise<RpcAnswer> {
+  async #loadAgain(): Promise<RpcAnswer['error']> {
+    this.#around.log('warn', 'the agent has lost its session: it is loaded again');
+    this.#permissions.cancelAll();
+    const failed = this.#reload === null ? GONE.error : await this.#reload();
+    // What it tells of it was told.
+    this.#past.over();
+    if (failed === null) this.#notice('The agent had lost its session, and has loaded it again.', 'warning');
+    return failed;
+  }
+
+  async #give(message: HandedMessage): Promise<RpcAnswer> {
     const { nativeId: sessionId } = this.#memory;
     // What begins with a slash is a command of the agent's, and only there.
     const note = message.text.startsWith('/') ? null : this.#note;
@@ -366,7 +401,7 @@ export class AcpSource implements Source {
       prompt,
       _meta: { interlude: { messageIds: [message.messageId] } },
     });
-    const answer = (await asked) ?? { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+    const answer = (await asked) ?? GONE;
     if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
     return answer;
   }
@@ -425,7 +460,8 @@ export class AcpSource implements Source {
   #isQuiet(): boolean {
     const { turn, tasks } = this.#around.openWork(this.#memory.sessionId);
     // The end of a task that the agent never tells is not waited for.
-    const awaited = this.#adapter.about.profile.taskNote === undefined ? tasks.length : 0;
+    const { taskNote } = this.#adapter.about.profile;
+    const awaited = taskNote === undefined ? tasks.length : this.#adapter.processes(this.#memory.nativeId ?? '').length;
     return this.#over !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
   }
 

@@ -58,7 +58,10 @@ export const kind: RunnerKind = {
     },
     cause: { partly: 'Only claude-agent-acp and Qwen Code say which task woke them.' },
     tasks: { partly: 'ACP has no word for background tasks: those of agents whose own words for them are known.' },
-    taskEnds: { partly: 'Only claude-agent-acp, Qwen Code and Copilot tell how a task ended.' },
+    taskEnds: {
+      partly:
+        'Only claude-agent-acp, codex-acp, Qwen Code and Copilot tell how a task ended; of Gemini CLI and Kimi Code the process is followed.',
+    },
     taskOutput: {
       partly: 'Only claude-agent-acp and Qwen Code name the files that their commands write to.',
     },
@@ -72,7 +75,7 @@ export const kind: RunnerKind = {
     },
     interrupt: true,
     end: true,
-    stop: { partly: 'Only claude-agent-acp can end a single background command.' },
+    stop: { partly: 'Only claude-agent-acp and codex-acp can end a single background command.' },
     wake: { no: NO_WAKE },
     plans: true,
     edits: true,

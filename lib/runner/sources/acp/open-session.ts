@@ -4,7 +4,8 @@ import { AIR_CAPABILITIES, RAW_MESSAGES } from '@/lib/adapters/acp/claude-extras
 import type { Choice } from '@/lib/adapters/acp/settings';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import type { ToolServer } from '@/lib/runner/mcp/tool-server';
-import type { AcpConnection, RpcAnswer } from './acp-connection';
+import { RUNNER_VERSION } from '@/lib/runner/version';
+import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompt-blocks';
 
 /**
@@ -37,6 +38,8 @@ export interface OpenedSession {
   how: 'new' | 'loaded' | 'resumed';
   /** Why it could not go on with the one that was wanted. */
   notLoaded: string | null;
+  /** Takes it up again in the same process, which has lost it. @returns why that failed, or null */
+  reload(): Promise<RpcAnswer['error']>;
 }
 
 /** The agent can't be used as it was asked for: to start it again helps nobody. */
@@ -52,25 +55,51 @@ export async function openSession(
 ): Promise<OpenedSession | null> {
   const said = await connection.request('initialize', {
     protocolVersion: PROTOCOL_VERSION,
-    clientInfo: { name: 'interlude', title: 'Interlude', version: '0' },
-    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false, _meta: AIR_CAPABILITIES },
+    clientInfo: { name: 'interlude', title: 'Interlude', version: RUNNER_VERSION },
+    clientCapabilities: {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      // Else some agents put both into the text of the agent.
+      session: { notices: {}, compaction: {} },
+      // codex-acp tells what commands print to no other client that it tells of tasks.
+      _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
+    },
   });
   if (isGone(said)) return null;
   if (said.error !== null) throw new SetupError(`the agent refused to begin: ${said.error.message}`);
-  const { agentCapabilities, authMethods } = said.result;
+  const { agentCapabilities, authMethods, protocolVersion = PROTOCOL_VERSION } = said.result;
+  if (protocolVersion !== PROTOCOL_VERSION) {
+    throw new SetupError(
+      `the agent speaks version ${JSON.stringify(protocolVersion)} of ACP, and this runner version ${PROTOCOL_VERSION}: install a version of the agent that speaks ${PROTOCOL_VERSION}`,
+    );
+  }
   const capabilities = fieldsOf(agentCapabilities);
   const signIn = new SignIn(connection, listOf(authMethods), wanted);
   if (wanted.auth !== undefined) await signIn.with(wanted.auth);
-  const opened = await theSession(connection, capabilities, wanted, signIn);
+  const open = async (wanted: SessionWanted) => {
+    const opened = await theSession(connection, capabilities, wanted, signIn);
+    if (opened === null) return null;
+    if (opened.how === 'loaded') await replayed(adapter, opened.nativeId);
+    const settings = adapter.settings(opened.nativeId);
+    if (settings !== null) {
+      await choose(connection, opened.nativeId, 'mode', wanted.mode, settings.modes, settings.configIds.mode);
+      await choose(connection, opened.nativeId, 'model', wanted.model, settings.models, settings.configIds.model);
+    }
+    return opened;
+  };
+  const opened = await open(wanted);
   if (opened === null) return null;
-  if (opened.how === 'loaded') await replayed(adapter, opened.nativeId);
-  const settings = adapter.settings(opened.nativeId);
-  if (settings !== null) {
-    await choose(connection, opened.nativeId, 'mode', wanted.mode, settings.modes, settings.configIds.mode);
-    await choose(connection, opened.nativeId, 'model', wanted.model, settings.models, settings.configIds.model);
-  }
+  const reload = async () => {
+    try {
+      const again = await open({ ...wanted, nativeId: opened.nativeId, mustLoad: true });
+      return again === null ? GONE.error : null;
+    } catch (error) {
+      if (error instanceof SetupError) return { code: null, message: error.message };
+      throw error;
+    }
+  };
   const takesPromptsAtOnce = fieldsOf(fieldsOf(capabilities._meta).claudeCode).promptQueueing === true;
-  return { ...opened, takes: promptCapabilities(capabilities), takesPromptsAtOnce };
+  return { ...opened, takes: promptCapabilities(capabilities), takesPromptsAtOnce, reload };
 }
 
 /** The replay of some agents goes on behind their answer, and a prompt in the middle of it would be taken for part of it. */
@@ -90,7 +119,7 @@ async function theSession(
   capabilities: Fields,
   { nativeId, mustLoad, cwd, toolServer }: SessionWanted,
   signIn: SignIn,
-): Promise<Omit<OpenedSession, 'takes' | 'takesPromptsAtOnce'> | null> {
+): Promise<Pick<OpenedSession, 'nativeId' | 'how' | 'notLoaded'> | null> {
   const about = { cwd, mcpServers: mcpServers(toolServer), _meta: EXTRAS };
   let notLoaded: string | null = null;
   if (nativeId !== null) {

@@ -92,6 +92,13 @@ export class PromptQueue {
     this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
   }
 
+  /** What the agent did not take, though a turn that names it has failed, goes first. */
+  giveAgain(messages: readonly HandedMessage[]): void {
+    const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
+    for (const message of left) void this.#options.inHand.take(message);
+    this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
+  }
+
   /** A turn that names them has ended. */
   answered(messageIds: readonly string[]): void {
     this.#options.inHand.letGo(messageIds);

@@ -5,6 +5,7 @@ import { remember } from '@/lib/adapters/remember';
 import type { ToldEvent, WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
 import { endsOf } from '@/lib/runner/host/open-work';
@@ -44,7 +45,7 @@ export interface AgUiSourceOptions {
   now?: () => number;
   random?: () => number;
   /** Shorter in tests. */
-  waits?: { longestMs?: number; missingMs?: number };
+  waits?: { longestMs?: number; missingMs?: number; beginMs?: number; trailMs?: number };
 }
 
 /** What waits for a run of its own. */
@@ -67,6 +68,7 @@ const REQUEST_MS = 15_000;
 /** Most messages that are known to have been given. */
 const MAX_SAYING = 1_000;
 const HISTORY = 'agui-history:';
+const ENDED = 'agui-ended:';
 const CHECK = 'Whether it has the message is not known: look what it does, and write again if nothing comes of it.';
 const UNCERTAIN = `the runner was stopped before the agent had answered. ${CHECK}`;
 
@@ -79,6 +81,7 @@ export class AgUiSource implements Source {
   readonly #options: AgUiSourceOptions;
   readonly #around: SourceSurroundings;
   readonly #sessionId: string;
+  readonly #adapter: AgUiAdapter;
   readonly #feed: WireFeed;
   readonly #answers: Answers;
   readonly #beside: BesideRuns;
@@ -111,8 +114,9 @@ export class AgUiSource implements Source {
     this.#sessionId = sessionId;
     this.#note = options.workspaceNote ?? null;
     const addresses = addressesOf(url, sessionId, eventsPath);
+    this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
     this.#feed = new WireFeed({
-      adapter: new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) }),
+      adapter: this.#adapter,
       around,
       record,
       onTold: (told) => this.#told(told),
@@ -133,16 +137,18 @@ export class AgUiSource implements Source {
       pass: (dir, msg) => this.#pass(dir, msg),
     });
     this.#between = new BetweenRuns({
-      ...{ addresses, headers, ...waits, ...(random ? { random } : {}) },
-      onOpened: (path, isOwn) => {
-        void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn });
+      ...{ addresses, headers, ...waits, ...(random ? { random } : {}), ...(now ? { now } : {}) },
+      onOpened: (path, isOwn, unheardSince) => {
+        const missed = unheardSince === null ? {} : { unheardSince };
+        void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn, ...missed });
         void this.#askTasks();
       },
       onEvent: (event, data) => {
         const what = data === null ? { event } : { text: cutText(data, QUOTED) };
         void this.#pass('in', { stream: 'events', ...what });
       },
-      onEnded: (reason) => void this.#pass('in', { stream: 'events', ended: reason }),
+      onEnded: (reason, isReopened) =>
+        void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
       onMissing: () => void this.#askTasks(),
       onChanged: () => around.changed(),
       log: around.log,
@@ -169,6 +175,13 @@ export class AgUiSource implements Source {
     this.#inHand = inHand;
     const stored = await this.#around.cursors(HISTORY);
     this.#history = new ToldHistory(stored.get(HISTORY + this.#sessionId));
+    const ended = fieldsOf(parseJson((await this.#around.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
+    const cut = open.turn === null ? [] : [open.turn.runId];
+    const runs = listOf(ended.runs).flatMap((one): [string, string | null][] => {
+      const [name, first] = listOf(one).map(textOf);
+      return name ? [[name, first ?? null]] : [];
+    });
+    this.#adapter.recall({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
     if (!this.#history.isEmpty) this.#note = null;
     const left = open.requests.filter((id) => id !== this.#history.question);
     this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
@@ -310,7 +323,22 @@ export class AgUiSource implements Source {
     const { url, headers, history } = this.#options;
     const said = messages();
     const { log } = this.#around;
-    const run = new PostedRun({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), log });
+    let isTaken = false;
+    const taken = () => {
+      if (isTaken) return;
+      isTaken = true;
+      clearTimeout(slow);
+      this.#trouble(null);
+      this.#history.said([...said, ...results]);
+      this.#abandoned = [];
+      this.#note = null;
+      settle({ state: 'delivered' });
+    };
+    const run = new PostedRun({
+      ...{ url, headers, log, beginMs: this.#options.waits?.beginMs, onBegun: taken },
+      pass: (dir, msg) => this.#pass(dir, msg),
+      isHeard: () => this.#between.isOpen,
+    });
     this.#run = run;
     if (messageId !== null) await this.#inHand?.take({ messageId, text });
     const resumed = [...this.#abandoned, ...resume];
@@ -336,11 +364,7 @@ export class AgUiSource implements Source {
       settle(verdict.kind === 'refused' ? failed(verdict.reason) : doubtful(`${verdict.reason}. ${CHECK}`));
       return null;
     }
-    this.#trouble(null);
-    this.#history.said([...said, ...results]);
-    this.#abandoned = [];
-    this.#note = null;
-    settle({ state: 'delivered' });
+    taken();
     await run.follow(() => this.#leaveTrail(run));
     return null;
   }
@@ -350,16 +374,26 @@ export class AgUiSource implements Source {
     const look = setInterval(() => {
       if (!run.isOver || this.#run !== run) clearInterval(look);
       else if (this.#line.length > 0) run.cut('its run is over');
-    }, TRAIL_MS);
+    }, this.#options.waits?.trailMs ?? TRAIL_MS);
     look.unref();
   }
 
   #told(told: readonly ToldEvent[]): void {
     this.#history.told(told);
     this.#answers.told(told);
-    if (!told.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) return;
-    const cursor = { name: HISTORY + this.#sessionId, value: this.#history.toString() };
-    void this.#around.emit(this.#sessionId, [], [cursor]);
+    for (const { event } of told) {
+      if (this.#run === null || event.runId !== this.#run.id) continue;
+      if (event.type === 'RUN_STARTED') this.#run.told('begun');
+      else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+        this.#run.told('ended');
+        this.#leaveTrail(this.#run);
+      }
+    }
+    const isRunOver = told.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
+    if (!isRunOver && !told.some(({ event: { name } }) => name === CUSTOM.taskCompleted)) return;
+    const cursors = [{ name: ENDED + this.#sessionId, value: JSON.stringify(this.#adapter.endedWork) }];
+    if (isRunOver) cursors.push({ name: HISTORY + this.#sessionId, value: this.#history.toString() });
+    void this.#around.emit(this.#sessionId, [], cursors);
   }
 
   /** The command that gave an answer is done by then, so it is said here that it came to nothing. */

@@ -9,16 +9,18 @@ import { isStream } from './posted-run';
  * Listens to what the agent says between runs, for as long as the runner lives: one reader, so that nobody takes its
  * events from it.
  *
- * Failure: it never gives up. A server without such a stream is asked again every five minutes, and until then `deafness`
- * says what was tried.
+ * Failure: it never gives up. A server without such a stream is asked ever less often, up to every five minutes, and
+ * until then `deafness` says what was tried. One that had it is asked as after any other failure.
  */
 export interface BetweenRunsOptions {
   addresses: AgUiAddresses;
   headers: Record<string, string>;
-  onOpened(path: string, isOwn: boolean): void;
+  /** @param unheardSince epoch milliseconds: from then on it could not be read, although it had been before */
+  onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
   /** @param data as it came, where it is no JSON */
   onEvent(event: unknown, data: string | null): void;
-  onEnded(reason: string): void;
+  /** @param isReopened it is opened again */
+  onEnded(reason: string, isReopened: boolean): void;
   /** The server has no such stream. */
   onMissing(): void;
   /** `deafness` has changed. */
@@ -28,12 +30,17 @@ export interface BetweenRunsOptions {
   /** Of the waits that double. */
   longestMs?: number;
   missingMs?: number;
+  now?: () => number;
   signal: AbortSignal;
 }
 
 /** Answers that say: there is no such thing here. */
 export const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
+/** So many such answers in a row, and a server that had a stream has none any more. */
+const MISSING_AFTER = 6;
+/** An interruption that is over sooner is not worth a notice, unless opening the stream again has failed. */
+const UNHEARD_MS = 5_000;
 /** Servers with such a stream send a heartbeat more often. */
 const SILENT_MS = 5 * 60_000;
 
@@ -42,10 +49,17 @@ export class BetweenRuns {
   #isOpen = false;
   #deafness: string | null = null;
   #isMissing = false;
+  #wasEverOpen = false;
+  /** When the stream broke that was open last, and whether opening it again has failed since. */
+  #unheard: { since: number; hasFailed: boolean } | null = null;
   #lastStatus: number | null = null;
 
   constructor(options: BetweenRunsOptions) {
     this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   /** Why nothing is heard, in a sentence; null while something is. */
@@ -80,7 +94,7 @@ export class BetweenRuns {
       ...(random === undefined ? {} : { random }),
       signal,
     });
-    this.#close('the runner was stopped');
+    this.#close('the runner was stopped', false);
   }
 
   /** The first address that has a stream; the answer of the last one if none has. */
@@ -105,7 +119,8 @@ export class BetweenRuns {
         this.#isMissing = false;
         this.#lastStatus = null;
         this.#deafness = null;
-        onOpened(new URL(url).pathname, isOwn);
+        this.#wasEverOpen = true;
+        onOpened(new URL(url).pathname, isOwn, this.#endUnheard());
         onChanged();
         return answer;
       }
@@ -114,12 +129,21 @@ export class BetweenRuns {
     return answer ?? new Response(null, { status: 404 });
   }
 
-  #broken({ reason, status, againInMs }: BrokenStream): void {
-    this.#close(reason);
+  /** @returns since when nothing was heard, if that is worth a notice */
+  #endUnheard(): number | null {
+    const unheard = this.#unheard;
+    this.#unheard = null;
+    return unheard !== null && (unheard.hasFailed || this.#now() - unheard.since >= UNHEARD_MS) ? unheard.since : null;
+  }
+
+  #broken({ reason, status, failures, silentMs, againInMs }: BrokenStream): void {
+    if (this.#unheard !== null) this.#unheard.hasFailed = true;
+    else if (this.#isOpen) this.#unheard = { since: this.#now() - silentMs, hasFailed: false };
+    this.#close(reason, true);
     const { addresses, log, onChanged } = this.#options;
     const before = this.#deafness;
     const tried = addresses.events.map(({ url }) => shownUrl(url));
-    this.#isMissing = status !== null && MISSING.has(status);
+    this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
     this.#lastStatus = status;
     if (this.#isMissing) {
       this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
@@ -133,10 +157,14 @@ export class BetweenRuns {
     onChanged();
   }
 
-  #close(reason: string): void {
+  #close(reason: string, isReopened: boolean): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#options.onEnded(reason);
+    this.#options.onEnded(reason, isReopened);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
   }
 }
 

@@ -7,7 +7,8 @@ import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 
 /**
- * One run: its POST, and the stream that answers it.
+ * One run: its POST, and the stream that answers it. A server may also tell the run on its stream of events, and answer
+ * the POST late, by JSON or by an error of something in between: what was told is evidence that it has the run.
  *
  * Failure: what was certainly not received, or not now, may be posted again as another run. A stream that ends is told,
  * whether or not its run had.
@@ -18,6 +19,12 @@ export interface PostedRunOptions {
   /** What passes, for the adapter. @returns once it is stored */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'warn', message: string): void;
+  /** Whether the stream of events is open, on which the run may be told. */
+  isHeard(): boolean;
+  /** The server has the run, though its POST has no answer yet. */
+  onBegun(): void;
+  /** How long a run may take to begin on the stream of events when its POST was answered by no stream. */
+  beginMs?: number | undefined;
 }
 
 export type PostVerdict =
@@ -27,6 +34,7 @@ export type PostVerdict =
 
 /** Answers that say: not now. */
 const LATER: ReadonlySet<number> = new Set([409, 423, 425, 429, 502, 503]);
+const BEGIN_MS = 15_000;
 export const QUOTED = 400;
 /** What is read of a server's explanation. */
 const MAX_EXPLAINED = 16 * 1024;
@@ -37,6 +45,8 @@ export class PostedRun {
   isOver = false;
   readonly #options: PostedRunOptions;
   readonly #cut = new AbortController();
+  readonly #begun = new AbortController();
+  readonly #ended = new AbortController();
   #answer: Response | null = null;
 
   constructor(options: PostedRunOptions) {
@@ -46,6 +56,20 @@ export class PostedRun {
   /** Nobody reads it any more. */
   cut(reason: string): void {
     this.#cut.abort(reason);
+  }
+
+  /** Its turn has begun or ended in what the adapter tells, whichever stream said so. */
+  told(what: 'begun' | 'ended'): void {
+    const isAnswered = this.#answer !== null;
+    if (what === 'begun') this.#begun.abort();
+    else this.#ended.abort();
+    if (isAnswered) return;
+    if (what === 'ended') this.isOver = true;
+    else this.#options.onBegun();
+  }
+
+  get #hasBegun(): boolean {
+    return this.#begun.signal.aborted;
   }
 
   /** @param input `RunAgentInput` but for the id of the run */
@@ -64,6 +88,7 @@ export class PostedRun {
       };
       answer = await patientRequest(url, request);
     } catch (error) {
+      if (this.#hasBegun) return { kind: 'accepted' };
       const reason = this.#reasonOf(error);
       await this.#refused(0, reason);
       if (isUnsent(error))
@@ -76,17 +101,34 @@ export class PostedRun {
       return { kind: 'accepted' };
     }
     const reason = await refusalIn(answer, url);
+    const mayBegin = answer.ok && this.#options.isHeard();
+    if (mayBegin) await this.#beginning();
+    if (this.#hasBegun) return { kind: 'accepted' };
     await this.#refused(answer.ok ? 415 : answer.status, reason);
+    if (mayBegin) return { kind: 'unknown', reason: `${reason}; its stream of events did not tell the run either` };
     return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
+  }
+
+  /** Resolves when the stream of events has told its beginning, or too much time has passed. */
+  async #beginning(): Promise<void> {
+    const late = AbortSignal.timeout(this.#options.beginMs ?? BEGIN_MS);
+    await aborted(AbortSignal.any([this.#begun.signal, this.#cut.signal, late]));
   }
 
   /** Reads the stream to its end. @param onOver its run is over */
   async follow(onOver: () => void): Promise<void> {
     const { pass, log } = this.#options;
+    if (this.#answer === null) {
+      await aborted(AbortSignal.any([this.#ended.signal, this.#cut.signal]));
+      if (!this.isOver) {
+        await pass('in', { stream: 'run', runId: this.id, ended: String(this.#cut.signal.reason), isAsked: true });
+      }
+      return;
+    }
     let stored: Promise<void> = Promise.resolve();
     let reason: string | null = null;
     try {
-      const isWhole = await readEvents(this.#answer?.body ?? new ReadableStream(), {
+      const isWhole = await readEvents(this.#answer.body ?? new ReadableStream(), {
         takesLast: true,
         onChunk: () => stored,
         onEvent: ({ data }) => {
@@ -121,9 +163,16 @@ export class PostedRun {
   }
 }
 
-export function isStream(answer: Response): boolean {
-  const type = answer.headers.get('content-type');
-  return type === null || type.includes('text/event-stream');
+export function isStream({ headers, status }: Response): boolean {
+  const type = headers.get('content-type');
+  return type === null ? status === 200 : type.includes('text/event-stream');
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** What a server says why it refuses: `http://… answered 422: messages: field required`. */

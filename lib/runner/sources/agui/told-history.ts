@@ -1,4 +1,5 @@
 import { QUESTION_TOOL } from '@/lib/adapters/agui/asks';
+import { contentText } from '@/lib/adapters/agui/event-words';
 import type { ToldEvent } from '@/lib/adapters/wire';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
@@ -105,30 +106,56 @@ export class ToldHistory {
           this.#put({ id: id ?? `${call}/result`, role: 'tool', toolCallId: call, content });
         }
         break;
-      case 'MESSAGES_SNAPSHOT':
-        for (const said of listOf(event.messages).map(fieldsOf)) this.#snapshot(said);
+      case 'MESSAGES_SNAPSHOT': {
+        const messages = listOf(event.messages).map(fieldsOf);
+        for (const isAlike of [saysTheSame, callsTheSame]) this.#rename(messages, isAlike);
+        let last: string | null = null;
+        for (const said of messages) last = this.#snapshot(said, last) ?? last;
+      }
     }
   }
 
-  /** Of one run only, in Ambient's runner: what it names is as it says, the rest stays. */
-  #snapshot(said: Fields): void {
+  /** The server calls it otherwise than its own stream did: its snapshot is the name by which it knows it. */
+  #rename(messages: readonly Fields[], isAlike: (known: HistoryMessage, said: Fields) => boolean): void {
+    const named = new Set(messages.map(({ id }) => textOf(id)));
+    for (const said of messages.toReversed()) {
+      const id = textOf(said.id);
+      if (id === null || said.role === 'tool' || this.#find(id) !== undefined) continue;
+      const twin = this.#messages.findLast(
+        (known) => !named.has(known.id) && known.role === said.role && isAlike(known, said),
+      );
+      if (twin !== undefined) twin.id = id;
+    }
+  }
+
+  /**
+   * Of one run only, in Ambient's runner: what it names is as it says, the rest stays.
+   *
+   * @param last the message before it in the snapshot
+   * @returns its own id, if it is a message
+   */
+  #snapshot(said: Fields, last: string | null): string | null {
     const { id, role, content, toolCalls, toolCallId } = said;
     const name = textOf(id);
-    if (name === null || typeof role !== 'string' || !ROLES.has(role)) return;
-    this.#put({
+    if (name === null || typeof role !== 'string' || !ROLES.has(role)) return null;
+    const message = {
       id: name,
       role,
       ...(content === undefined || content === null ? {} : { content }),
       ...(Array.isArray(toolCalls) ? { toolCalls: toolCalls as HistoryMessage['toolCalls'] } : {}),
       ...(typeof toolCallId === 'string' ? { toolCallId } : {}),
-    } as HistoryMessage);
+    } as HistoryMessage;
+    this.#put(message, last);
+    return name;
   }
 
-  #put(message: HistoryMessage): void {
+  /** @param last behind which it stands if it is new; null: behind all */
+  #put(message: HistoryMessage, last: string | null = null): void {
     const isSame = (known: HistoryMessage) =>
       known.id === message.id || (message.toolCallId !== undefined && known.toolCallId === message.toolCallId);
     const at = this.#messages.findIndex(isSame);
-    if (at < 0) this.#messages.push(message);
+    const behind = last === null ? -1 : this.#messages.findLastIndex(({ id }) => id === last);
+    if (at < 0) this.#messages.splice(behind < 0 ? this.#messages.length : behind + 1, 0, message);
     else if (message.content !== '') this.#messages[at] = message;
   }
 
@@ -162,6 +189,16 @@ export class ToldHistory {
     }
     if (from > 0) this.#messages = this.#messages.slice(from);
   }
+}
+
+function saysTheSame({ content }: HistoryMessage, said: Fields): boolean {
+  const text = contentText(content).trim();
+  return text !== '' && text === contentText(said.content).trim();
+}
+
+function callsTheSame({ toolCalls = [] }: HistoryMessage, said: Fields): boolean {
+  const calls = new Set(listOf(said.toolCalls).map((call) => textOf(fieldsOf(call).id)));
+  return toolCalls.some(({ id }) => calls.has(id));
 }
 
 function grown(text: unknown, delta: unknown, isWhole: boolean): string {

@@ -1,0 +1,129 @@
+'use client';
+
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useEffectEvent } from 'react';
+import { useAsk } from '@/components/live/ask';
+import { fetchJson } from '@/components/live/fetch-json';
+import { SendHere } from '@/components/sessions/send-here';
+import { Name } from '@/components/ui/name';
+import type { CommandAnswer } from '@/lib/protocol/commands';
+import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@/lib/protocol/read-models';
+import { type Sending, sendingTo } from '@/lib/protocol/sending';
+import { refusalOf } from '@/lib/protocol/takes';
+import { resultText } from './result-text';
+
+/**
+ * Wakes an agent with the result of a task that ended while the agent was idle: by its runner where that can begin a turn,
+ * otherwise by a message that can be edited first.
+ *
+ * @param onSent called once the result is on its way
+ */
+export function WakeHere(props: {
+  agentId: string;
+  sessionId: string;
+  task: Pick<Task, 'id' | 'runId' | 'position'>;
+  onSent: (sending: Sending) => void;
+}) {
+  const { agentId, sessionId, task, onSent } = props;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['result', sessionId, task.position],
+    queryFn: async ({ signal }) => {
+      const session = `/sessions/${encodeURIComponent(sessionId)}`;
+      const of = `${session}/tasks/${encodeURIComponent(task.id)}`;
+      const run = task.runId === null ? '' : `?runId=${encodeURIComponent(task.runId)}`;
+      const [told, written, here, agent] = await Promise.all([
+        fetchJson<TaskDetail>(`${of}${run}`, signal),
+        fetchJson<TaskOutputDetail>(`${of}/output?position=${task.position}`, signal),
+        fetchJson<SessionDetail>(session, signal),
+        fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
+      ]);
+      const { takes } = agent.agent.status ?? {};
+      // runners keep the results of commands only
+      const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
+      return { text: resultText(told.task, written.output), sending: fateOf(here, agent), begins };
+    },
+    gcTime: 0,
+  });
+  if (data === undefined) {
+    return (
+      <p role="status" className="py-2 text-2xs text-ink-3">
+        {error === null ? 'Loading the result…' : `The result could not be loaded: ${error.message}`}{' '}
+        {error !== null && (
+          <button type="button" onClick={() => void refetch()} className="underline hover:text-ink">
+            Try again
+          </button>
+        )}
+      </p>
+    );
+  }
+  const { text, sending, begins } = data;
+  if (sending.kind === 'refused') {
+    return (
+      <p className="max-w-prose py-2 text-ink-2 text-xs">
+        The agent can’t be woken. <Name text={sending.reason} />
+      </p>
+    );
+  }
+  if (begins) return <BeginTurn sessionId={sessionId} task={task} sending={sending} onSent={onSent} />;
+  return (
+    <SendHere
+      sessionId={sessionId}
+      label="Send the result to the agent:"
+      text={text}
+      results={[{ taskId: task.id, ...(task.runId === null ? {} : { runId: task.runId }) }]}
+      warning={sending.reason}
+      onSent={onSent}
+    />
+  );
+}
+
+/** Asks the runner for a turn with the result. That turn names its cause and marks the output as untrusted. */
+function BeginTurn(props: {
+  sessionId: string;
+  task: Pick<Task, 'id' | 'runId'>;
+  sending: Sending;
+  onSent: (sending: Sending) => void;
+}) {
+  const { sessionId, task, sending, onSent } = props;
+  const [state, ask] = useAsk<CommandAnswer>();
+  const asked = useEffectEvent(onSent);
+  const isAsked = state.kind === 'answered';
+  useEffect(() => {
+    if (isAsked) asked({ kind: 'allowed', reason: null });
+  }, [isAsked]);
+  if (isAsked) return <p className="py-2 text-ink-2 text-xs">Asked for a turn with the result.</p>;
+  const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
+  const isSending = state.kind === 'sending';
+  return (
+    <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
+      <p className="text-ink-2">Its runner begins a turn with the command, how it ended and the end of its output.</p>
+      {sending.reason !== null && (
+        <p className="text-waiting">
+          <Name text={sending.reason} />
+        </p>
+      )}
+      <p className="flex flex-wrap items-baseline gap-x-4 gap-y-1">
+        <button
+          type="button"
+          aria-disabled={isSending}
+          onClick={() => {
+            if (!isSending) void ask(path, task.runId === null ? {} : { runId: task.runId });
+          }}
+          className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
+        >
+          {isSending ? 'Asking…' : 'Begin a turn'}
+        </button>
+        <span role="alert" className="text-failed">
+          {state.kind === 'failed' && `Not woken: ${state.reason}`}
+        </span>
+      </p>
+    </div>
+  );
+}
+
+/** The fate of a message sent now. */
+function fateOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
+  const refusal = refusalOf(agent.status, 'message');
+  if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };
+  return sendingTo(session, agent);
+}

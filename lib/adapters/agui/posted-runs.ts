@@ -1,0 +1,52 @@
+import { cutText } from '@/lib/protocol/cut-text';
+import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { remember } from '../remember';
+import { answerId, newMessages, type RunInput } from './agui-frames';
+import { runOf } from './event-words';
+
+const MAX_POSTED = 16;
+/** Most messages of people that are known to have a turn. */
+const MAX_ASKED = 512;
+
+/** Runs that were posted and that no stream has told yet. */
+export class PostedRuns {
+  readonly #inputs = new Map<string, RunInput>();
+  /** Messages that a turn has named. */
+  readonly #asked = new Map<string, true>();
+
+  add(input: RunInput): void {
+    remember(this.#inputs, input.runId, input, MAX_POSTED);
+  }
+
+  /** It is told from here on, or was refused. */
+  take(runId: string): RunInput | undefined {
+    const input = this.#inputs.get(runId);
+    this.#inputs.delete(runId);
+    return input;
+  }
+
+  /** The one that a RUN_STARTED is about, by its name or by the last message it was given; null if it is none of them. */
+  idIn(started: Fields): string | null {
+    const input = fieldsOf(started.input);
+    for (const name of [runOf(started), textOf(input.runId)]) if (name !== null && this.#inputs.has(name)) return name;
+    const ids = new Set(listOf(input.messages).map((message) => textOf(fieldsOf(message).id)));
+    for (const [runId, { messages }] of this.#inputs) {
+      const last = textOf(messages.at(-1)?.id);
+      if (last !== null && ids.has(last)) return runId;
+    }
+    return null;
+  }
+
+  /** What people ask with a run. One that a turn before has failed to answer is part of the conversation by now. */
+  newlyAsked({ messages }: RunInput): { id: string; content: unknown }[] {
+    return newMessages(messages).flatMap(({ id: name, role, toolCallId, content }) => {
+      const id = textOf(name);
+      const isPersons = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
+      if (!isPersons || id === null || this.#asked.has(id)) return [];
+      const short = cutText(id, MAX_ID_LENGTH);
+      remember(this.#asked, short, true, MAX_ASKED);
+      return [{ id: short, content }];
+    });
+  }
+}

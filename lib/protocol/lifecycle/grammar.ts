@@ -1,0 +1,254 @@
+/**
+ * What can be open in a session, and what each event means for it: the one place where that is decided.
+ *
+ * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
+ * type, so a new state or input does not compile until every pair is decided. Adapters, the runner, ingest, the AG-UI
+ * server and tracing read the verdict and act on it; none of them keeps a state of its own.
+ *
+ * ```
+ *            start            end                     start              result
+ *   text:  new ───► open ───► ended          call:  new ───► open ─┬─► closed ───► answered
+ *                                                                  └──────────────────┘
+ *            start             end, presume           ask              answer
+ *   task:  new ───► running ───► ended       request: new ───► open ───► resolved
+ *                       ▲     presumed ◄─┘
+ * ```
+ *
+ * Ordering: inputs about one thing arrive in the order in which its producer gave them.
+ * Failure: an input that makes no sense in a state has a verdict like any other. Nothing throws, and nothing is left open
+ * when its turn, speaker or process ends.
+ */
+
+/** What an input means for a thing, given its state. */
+export type Verdict =
+  /** It opens. */
+  | 'begins'
+  /** It goes on. */
+  | 'continues'
+  /** It ends. */
+  | 'ends'
+  /** The same again: nothing is new. */
+  | 'repeats'
+  /** It ended before, but only by inference: this is the real end, or a sign of life. */
+  | 'corrects'
+  /** About something that has ended. */
+  | 'late'
+  /** About something that never began. */
+  | 'stray';
+
+export type Table<State extends string, Input extends string> = {
+  readonly [S in State]: { readonly [I in Input]: readonly [next: State, verdict: Verdict] };
+};
+
+/**
+ * A turn, from the first sign that it began to the last sign that it ended.
+ * `held`: the agent announced a turn that may turn out to be empty; nothing is shown until something happens in it.
+ */
+export type TurnState = 'none' | 'held' | 'open';
+/**
+ * `begin`: a turn with a cause. `announce`: a turn that may be empty. `join`: one more cause for a turn that has not said
+ * anything. `request`: the agent asks its model. `content`: the agent says or does something. `end`: its own end.
+ * `foreign-end`: the end of something else, or an empty one. `gone`: the process or connection ended.
+ */
+export type TurnInput = 'begin' | 'announce' | 'join' | 'request' | 'content' | 'end' | 'foreign-end' | 'gone';
+
+export const TURN: Table<TurnState, TurnInput> = {
+  none: {
+    begin: ['open', 'begins'],
+    announce: ['held', 'continues'],
+    join: ['open', 'begins'],
+    request: ['none', 'stray'],
+    content: ['open', 'begins'],
+    // The whole turn at once, such as a local command that is answered without a model.
+    end: ['none', 'begins'],
+    'foreign-end': ['none', 'stray'],
+    gone: ['none', 'stray'],
+  },
+  held: {
+    begin: ['open', 'begins'],
+    announce: ['held', 'repeats'],
+    join: ['open', 'begins'],
+    request: ['open', 'begins'],
+    content: ['open', 'begins'],
+    end: ['none', 'begins'],
+    'foreign-end': ['none', 'stray'],
+    gone: ['none', 'stray'],
+  },
+  open: {
+    // The open turn never said how it ended.
+    begin: ['open', 'late'],
+    announce: ['held', 'late'],
+    join: ['open', 'continues'],
+    request: ['open', 'continues'],
+    content: ['open', 'continues'],
+    end: ['none', 'ends'],
+    'foreign-end': ['open', 'stray'],
+    gone: ['none', 'ends'],
+  },
+};
+
+/** A text or a thought. */
+export type TextState = 'new' | 'open' | 'ended';
+/** `whole`: all of it so far. `cut`: what holds it has ended. */
+export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
+
+export const TEXT: Table<TextState, TextInput> = {
+  new: {
+    start: ['open', 'begins'],
+    delta: ['open', 'begins'],
+    whole: ['open', 'begins'],
+    end: ['new', 'stray'],
+    cut: ['new', 'stray'],
+  },
+  open: {
+    start: ['open', 'repeats'],
+    delta: ['open', 'continues'],
+    whole: ['open', 'continues'],
+    end: ['ended', 'ends'],
+    cut: ['ended', 'ends'],
+  },
+  ended: {
+    start: ['ended', 'late'],
+    delta: ['ended', 'late'],
+    // What it says at last replaces what was shown.
+    whole: ['ended', 'corrects'],
+    end: ['ended', 'repeats'],
+    cut: ['ended', 'repeats'],
+  },
+};
+
+/** A call of a tool. `closed`: its arguments are complete, and it runs. */
+export type CallState = 'new' | 'open' | 'closed' | 'answered';
+export type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
+
+export const CALL: Table<CallState, CallInput> = {
+  new: {
+    start: ['open', 'begins'],
+    args: ['new', 'stray'],
+    end: ['new', 'stray'],
+    result: ['new', 'stray'],
+    cut: ['new', 'stray'],
+  },
+  open: {
+    start: ['open', 'repeats'],
+    args: ['open', 'continues'],
+    end: ['closed', 'ends'],
+    result: ['answered', 'ends'],
+    cut: ['closed', 'ends'],
+  },
+  closed: {
+    start: ['closed', 'repeats'],
+    args: ['closed', 'late'],
+    end: ['closed', 'repeats'],
+    // Also long after its turn.
+    result: ['answered', 'continues'],
+    cut: ['closed', 'repeats'],
+  },
+  answered: {
+    start: ['answered', 'late'],
+    args: ['answered', 'late'],
+    end: ['answered', 'repeats'],
+    result: ['answered', 'repeats'],
+    cut: ['answered', 'repeats'],
+  },
+};
+
+/**
+ * A run of a background task. `hidden`: it runs in the foreground of its call, which shows it. `presumed`: it ended by
+ * inference, so a later report counts.
+ */
+export type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
+export type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
+
+export const TASK: Table<TaskState, TaskInput> = {
+  new: {
+    start: ['running', 'begins'],
+    hide: ['hidden', 'stray'],
+    report: ['new', 'stray'],
+    // Its start was lost.
+    end: ['ended', 'ends'],
+    presume: ['new', 'stray'],
+  },
+  hidden: {
+    // Sent to the background.
+    start: ['running', 'begins'],
+    hide: ['hidden', 'repeats'],
+    report: ['hidden', 'stray'],
+    end: ['hidden', 'stray'],
+    presume: ['hidden', 'stray'],
+  },
+  running: {
+    start: ['running', 'repeats'],
+    hide: ['running', 'repeats'],
+    report: ['running', 'continues'],
+    end: ['ended', 'ends'],
+    presume: ['presumed', 'ends'],
+  },
+  presumed: {
+    start: ['running', 'corrects'],
+    hide: ['presumed', 'late'],
+    report: ['presumed', 'late'],
+    end: ['ended', 'corrects'],
+    presume: ['presumed', 'repeats'],
+  },
+  ended: {
+    start: ['ended', 'repeats'],
+    hide: ['ended', 'repeats'],
+    report: ['ended', 'late'],
+    end: ['ended', 'repeats'],
+    presume: ['ended', 'repeats'],
+  },
+};
+
+/** A permission or a question. `passed`: the agent went on without an answer that was seen; one may still be reported. */
+export type RequestState = 'new' | 'open' | 'passed' | 'resolved';
+export type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
+
+export const REQUEST: Table<RequestState, RequestInput> = {
+  new: {
+    ask: ['open', 'begins'],
+    pass: ['new', 'stray'],
+    answer: ['new', 'stray'],
+    cut: ['new', 'stray'],
+  },
+  open: {
+    ask: ['open', 'repeats'],
+    pass: ['passed', 'ends'],
+    answer: ['resolved', 'ends'],
+    cut: ['resolved', 'ends'],
+  },
+  passed: {
+    ask: ['open', 'corrects'],
+    pass: ['passed', 'repeats'],
+    answer: ['resolved', 'corrects'],
+    cut: ['resolved', 'repeats'],
+  },
+  resolved: {
+    // An agent may use the id again, or be asked anew for another time.
+    ask: ['open', 'begins'],
+    pass: ['resolved', 'repeats'],
+    answer: ['resolved', 'repeats'],
+    cut: ['resolved', 'repeats'],
+  },
+};
+
+export const GRAMMAR = { turn: TURN, text: TEXT, call: CALL, task: TASK, request: REQUEST } as const;
+
+export type Kind = keyof typeof GRAMMAR;
+export type StateOf<K extends Kind> = keyof (typeof GRAMMAR)[K] & string;
+export type InputOf<K extends Kind> = {
+  turn: TurnInput;
+  text: TextInput;
+  call: CallInput;
+  task: TaskInput;
+  request: RequestInput;
+}[K];
+
+/** States in which a thing is open: its end is still to come. */
+export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
+  turn: new Set(['held', 'open'] as const),
+  text: new Set(['open'] as const),
+  call: new Set(['open', 'closed'] as const),
+  task: new Set(['running'] as const),
+  request: new Set(['open', 'passed'] as const),
+};

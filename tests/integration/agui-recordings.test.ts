@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { ingest, record } from '../support/ingest-target';
+import { playRecorded, recordedLines } from '../support/recorded';
+import { inProcessServer, type ServerTarget } from '../support/server-target';
+
+let target: ServerTarget;
+beforeAll(async () => {
+  target = await inProcessServer();
+});
+afterAll(() => target.close());
+
+/** The texts of a recording as its transcript shows them. */
+async function shown(name: string, perRequest: number): Promise<string[]> {
+  const id = `${name}-${perRequest}`;
+  const told = playRecorded('agui', recordedLines('agui', name), null);
+  const records = told.map(({ occurredAt, event }, at) =>
+    record(at + 1, { agentId: id, sessionId: id, occurredAt, event }),
+  );
+  for (let at = 0; at < records.length; at += perRequest)
+    await ingest(target, records.slice(at, at + perRequest), 1, id);
+  const page: TranscriptPage = await (await target.get(`/api/v1/sessions/${id}/transcript`)).json();
+  return page.turns.flatMap(({ items }) => items.flatMap((item) => (item.kind === 'message' ? [item.text] : [])));
+}
+
+describe.each([
+  ['two-messages-interleaved', ['go r1', 'left hand', 'right foot']],
+  ['snapshot-with-other-ids', ['go r1', 'Streamed answer.']],
+])('the AG-UI recording %s', (name, texts) => {
+  test.each([1, 1_000])('is shown with each message once, %i records per request', async (perRequest) => {
+    expect(await shown(name, perRequest)).toEqual(texts);
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { MemoryLog } from '../../support/memory-log';
+import { runEnds, runStarts, says, taskEnds, taskStarts, told, turnsOf, userSays, wokenBy } from './session-story';
+
+/** A run that is told by two readers of the same agent, or replayed by its server. */
+const first = [
+  userSays('u1', 'Go'),
+  runStarts('r1', { turn: 'user', userMessageIds: ['u1'] }),
+  taskStarts('t1'),
+  says('a1', 'On it'),
+  runEnds('r1'),
+];
+const second = [taskEnds('t1', 'completed'), runStarts('r2', wokenBy('t1')), says('a2', 'Done'), runEnds('r2')];
+const whole = {
+  'user r1 finished': ['user: Go', 'task t1 started', 'assistant: On it'],
+  'between-run r2 finished': ['task t1 completed', 'assistant: Done'],
+};
+const headersOf = (log: MemoryLog) => log.page().turns.map(({ items: _, ...header }) => header);
+const taskIds = (log: MemoryLog) => [...log.tasks.values()].map(({ id, status }) => `${id} ${status}`);
+
+describe('a run that is told again', () => {
+  it.each<[string, AgUiEvent[][]]>([
+    ['from its own start', [...first.slice(1), ...second]],
+    ['with its message', [...first, ...second]],
+    ['but for its end', first.slice(1, 4)],
+    ['by the end of its task alone', second.slice(0, 1)],
+    ['twice', [...first, ...second, ...first, ...second]],
+  ])('overwrites no finished turn and doubles no task: %s', (_how, again) => {
+    const log = told(...first, ...second);
+    const before = headersOf(log);
+    const live = transcriptFromPage(log.page());
+    const entries = again.slice(0, 1).flatMap((chapter) => log.append(chapter));
+    for (const chapter of again.slice(1)) entries.push(...log.append(chapter));
+    if (again.some(([event]) => event?.type === 'RUN_STARTED')) expect(turnsOf(log)).toEqual(whole);
+    expect(headersOf(log).filter(({ kind }) => kind !== 'none')).toEqual(before);
+    expect(taskIds(log)).toEqual(['t1 completed']);
+    expect(foldTranscript(live, entries).turns).toEqual(log.page().turns);
+  });
+
+  it('leaves the turn open that is under way', () => {
+    const log = told(
+      ...first,
+      runStarts('r3', { turn: 'user', userMessageIds: [] }),
+      ...first.slice(1, 2),
+      runEnds('r1'),
+    );
+    expect(Object.keys(turnsOf(log))).toEqual(['user r1 finished', 'user r3 open']);
+  });
+
+  it('ends when something else begins', () => {
+    const log = told(...first, ...first.slice(1, 2), userSays('u2', 'And?'), says('a3', 'Later'));
+    expect(turnsOf(log)['user r1 finished']).toEqual(whole['user r1 finished']);
+    expect(Object.values(turnsOf(log)).flat()).toContain('assistant: Later');
+  });
+});
+
+describe('a run under the name of a finished one', () => {
+  it.each<[string, AgUiEvent[][]]>([
+    ['a new message', [userSays('u2', 'More'), runStarts('r1', { turn: 'user', userMessageIds: ['u2'] })]],
+    ['any message that waits', [userSays('u2', 'More'), runStarts('r1')]],
+    ['the end of a task', [taskEnds('t1', 'completed'), runStarts('r1', wokenBy('t1'))]],
+    [
+      'what it had asked',
+      [[{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1', input: { messages: [], resume: [{}] } }]],
+    ],
+  ])('goes on with its turn if it answers %s', (_what, chapters) => {
+    const log = told(...first, ...chapters);
+    expect(log.page().turns.map(({ id, state }) => [id, state])).toEqual([['r1', 'open']]);
+  });
+});
+
+it('a task that starts and ends again is told each time, and the same end again is not', () => {
+  const cycle = [taskStarts('t1'), taskEnds('t1', 'completed')];
+  const log = told(runStarts('r1'), ...cycle, taskEnds('t1', 'completed'), ...cycle, taskEnds('t1', 'failed'));
+  expect(turnsOf(log)['user r1 open']).toEqual([
+    'task t1 started',
+    'task t1 completed',
+    'task t1 started',
+    'task t1 completed',
+    'task t1 failed',
+  ]);
+  expect(log.tasks.size).toBe(2);
+});

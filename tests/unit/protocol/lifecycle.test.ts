@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { GRAMMAR, type InputOf, type Kind, OPEN } from '@/lib/protocol/lifecycle/grammar';
+
+/** Every state × input pair: `state input → next verdict`. A change of the grammar is a change here. */
+const PAIRS: Record<Kind, string> = {
+  turn: `
+    none begin → open begins          held begin → open begins          open begin → open late
+    none announce → held continues    held announce → held repeats      open announce → held late
+    none join → open begins           held join → open begins           open join → open continues
+    none request → none stray         held request → open begins        open request → open continues
+    none content → open begins        held content → open begins        open content → open continues
+    none end → none begins            held end → none begins            open end → none ends
+    none foreign-end → none stray     held foreign-end → none stray     open foreign-end → open stray
+    none gone → none stray            held gone → none stray            open gone → none ends`,
+  text: `
+    new start → open begins           open start → open repeats         ended start → ended late
+    new delta → open begins           open delta → open continues       ended delta → ended late
+    new whole → open begins           open whole → open continues       ended whole → ended corrects
+    new end → new stray               open end → ended ends             ended end → ended repeats
+    new cut → new stray               open cut → ended ends             ended cut → ended repeats`,
+  call: `
+    new start → open begins           open start → open repeats         closed start → closed repeats      answered start → answered late
+    new args → new stray              open args → open continues        closed args → closed late          answered args → answered late
+    new end → new stray               open end → closed ends            closed end → closed repeats        answered end → answered repeats
+    new result → new stray            open result → answered ends       closed result → answered continues answered result → answered repeats
+    new cut → new stray               open cut → closed ends            closed cut → closed repeats        answered cut → answered repeats`,
+  task: `
+    new start → running begins        hidden start → running begins     running start → running repeats
+    new hide → hidden stray           hidden hide → hidden repeats      running hide → running repeats
+    new report → new stray            hidden report → hidden stray      running report → running continues
+    new end → ended ends              hidden end → hidden stray         running end → ended ends
+    new presume → new stray           hidden presume → hidden stray     running presume → presumed ends
+    presumed start → running corrects presumed hide → presumed late     presumed report → presumed late
+    presumed end → ended corrects     presumed presume → presumed repeats
+    ended start → ended repeats       ended hide → ended repeats        ended report → ended late
+    ended end → ended repeats         ended presume → ended repeats`,
+  request: `
+    new ask → open begins             open ask → open repeats           passed ask → open corrects         resolved ask → open begins
+    new pass → new stray              open pass → passed ends           passed pass → passed repeats       resolved pass → resolved repeats
+    new answer → new stray            open answer → resolved ends       passed answer → resolved corrects  resolved answer → resolved repeats
+    new cut → new stray               open cut → resolved ends          passed cut → resolved repeats      resolved cut → resolved repeats`,
+};
+
+const KINDS = Object.keys(GRAMMAR) as Kind[];
+const found = (kind: Kind) =>
+  [...PAIRS[kind].matchAll(/(\S+) (\S+) → (\S+) (\S+)/g)].map(([, state, input, next, verdict]) => ({
+    ...{ state, input, next, verdict },
+  }));
+
+describe.each(KINDS)('the grammar of a %s', (kind) => {
+  test.each(found(kind))('$state, $input: $next, $verdict', ({ state, input, next, verdict }) => {
+    const table: Record<string, Record<string, unknown>> = GRAMMAR[kind];
+    expect(table[state as string]?.[input as string]).toEqual([next, verdict]);
+  });
+
+  test('decides every pair, once', () => {
+    const pairs = Object.entries(GRAMMAR[kind]).flatMap(([state, row]) =>
+      Object.keys(row).map((input) => `${state} ${input}`),
+    );
+    expect(
+      found(kind)
+        .map(({ state, input }) => `${state} ${input}`)
+        .sort(),
+    ).toEqual(pairs.sort());
+  });
+
+  test('leaves nothing open when what holds it ends', () => {
+    const cut = { turn: 'gone', text: 'cut', call: 'cut', task: 'presume', request: 'cut' } as const;
+    const table: Record<string, Record<string, readonly [string, string]>> = GRAMMAR[kind];
+    const open: ReadonlySet<string> = OPEN[kind];
+    for (const state of open) {
+      const next = table[state]?.[cut[kind]]?.[0] ?? '';
+      // A call that was cut off still takes its result.
+      expect(open.has(next) && kind !== 'call').toBe(false);
+    }
+  });
+});
+
+describe('entities', () => {
+  const take = (calls: Entities<'call', string>, ...inputs: InputOf<'call'>[]) =>
+    inputs.map((input) => calls.take('c', input));
+  const calls = (mostOpen = 3, mostEnded = 3) => new Entities<'call', string>('call', { mostOpen, mostEnded });
+
+  test('move through the grammar', () => {
+    expect(take(calls(), 'result', 'start', 'args', 'end', 'args', 'result', 'result')).toEqual([
+      ...['stray', 'begins', 'continues', 'ends', 'late', 'continues', 'repeats'],
+    ]);
+  });
+
+  test('keep what their owner says about them until it says something else', () => {
+    const known = calls();
+    known.take('a', 'start', 'first');
+    known.take('a', 'end');
+    expect(known.about('a')).toBe('first');
+    known.take('a', 'result', 'second');
+    expect(known.about('a')).toBe('second');
+  });
+
+  test('name the oldest open one once there is no more room, and forget the oldest ended one', () => {
+    const known = calls(2, 1);
+    expect(known.crowded).toBeNull();
+    for (const id of ['a', 'b']) known.take(id, 'start', id);
+    expect(known.crowded).toBe('a');
+    for (const id of ['a', 'b']) known.take(id, 'result');
+    expect([known.open, known.stateOf('a'), known.stateOf('b')]).toEqual([[], 'new', 'answered']);
+  });
+
+  test('say what would follow without moving anything', () => {
+    const known = calls();
+    expect(known.verdict('a', 'start')).toBe('begins');
+    expect(known.stateOf('a')).toBe('new');
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { fieldsOf } from '@/lib/protocol/fields';
+import { RUNNER_VERSION } from '@/lib/runner/version';
+import { SESSION } from '../../support/acp-agent';
+import { custom, live, turnEnds } from '../../support/acp-live';
+
+const LOST = { error: { code: -32_002, message: 'Resource not found', data: { sessionId: SESSION } } };
+const kinds = [
+  ['where turns begin with the prompt', 'some-agent'],
+  ['where turns begin with what the agent says', 'qwen-code'],
+] as const;
+
+describe('an agent that has lost its session while its process lives', () => {
+  test.each(kinds)('loads it again, and has the message once more, %s', async (_, name) => {
+    const answer = (method: string, __: unknown, times: number) =>
+      method === 'session/prompt' && times === 1 ? LOST : undefined;
+    const { agent, around, say, until, lines } = await live({ name, past: [], answer });
+    await say('m1', 'first');
+    await agent.prompted(2);
+    expect(agent.of('session/load').map(({ params }) => fieldsOf(params).sessionId)).toEqual([SESSION]);
+    expect(agent.prompts).toEqual(['first', 'first']);
+    agent.say('One.');
+    agent.answerPrompt();
+    await until(() => turnEnds(around.events)).toEqual([['success', ['m1']]]);
+    expect(agent.starts).toBe(1);
+    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/had lost its session, and has loaded it again/);
+    expect(lines.join('\n')).toMatch(/^warn the agent has lost its session/m);
+  });
+
+  test('is not asked to load it for a file that it does not find', async () => {
+    const error = { code: -32_002, message: 'Resource not found: file:///a', data: { uri: 'file:///a' } };
+    const answer = (method: string) => (method === 'session/prompt' ? { error } : undefined);
+    const { agent, around, say, until } = await live({ past: [], answer });
+    await say('m1', 'first');
+    await until(() => turnEnds(around.events)).toEqual([['failed', ['m1']]]);
+    expect(agent.of('session/load')).toEqual([]);
+  });
+});
+
+describe('initialize', () => {
+  test('says which Interlude this is, and that it shows notices and compactions', async () => {
+    const { agent, until } = await live();
+    await until(() => agent.of('session/new')).toHaveLength(1);
+    expect(agent.of('initialize')[0]?.params).toMatchObject({
+      protocolVersion: 1,
+      clientInfo: { name: 'interlude', version: RUNNER_VERSION },
+      clientCapabilities: { session: { notices: {}, compaction: {} } },
+    });
+  });
+
+  test.each([2, 0, '1.0', null])('that is answered with the version %j ends it, in one sentence', async (version) => {
+    const answer = (method: string) =>
+      method === 'initialize' ? { protocolVersion: version, agentInfo: { name: 'x' } } : undefined;
+    const { agent, gaveUp, until } = await live({ answer });
+    await until(gaveUp).toMatch(/^the agent speaks version .* of ACP, and this runner version 1: install a version/);
+    expect(agent.of('session/new')).toEqual([]);
+    expect(agent.starts).toBe(1);
+  });
+});

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { CpuWatch } from '@/lib/runner/host/cpu-watch';
+import { MARK, markedProcesses } from '@/lib/runner/host/marked-processes';
+
+/** What is told of the processor time of an agent that works without a word, with the clock in hand. */
+const BUSY = new Set(['s1']);
+
+/** @param used milliseconds, by look */
+async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(number | null)[]> {
+  let looks = -1;
+  const watch = new CpuWatch(async () => {
+    looks += 1;
+    const cpuMs = used[looks];
+    return cpuMs == null ? null : [{ cpuMs }];
+  });
+  watch.told('s1', 0);
+  const found: (number | null)[] = [];
+  for (let at = 120_000; found.length < used.length; at += stepMs) {
+    await watch.look(BUSY, at);
+    found.push(watch.secondsOf('s1'));
+  }
+  return found;
+}
+
+describe('the processor time of a silent agent', () => {
+  it('grows with work, and not with what an agent uses that waits', async () => {
+    expect(await seconds([4_000, 9_000, 9_400, 9_800, 12_000])).toEqual([4, 9, 9, 9, 12]);
+  });
+
+  it('is another one where a process with its time has gone', async () => {
+    expect(await seconds([90_000, 4_000, 4_100])).toEqual([90, 4, 4]);
+  });
+
+  it('is not told where it is not known', async () => {
+    expect(await seconds([null, null])).toEqual([null, null]);
+  });
+
+  it('is looked at after two minutes without a word, once a minute', async () => {
+    let looks = 0;
+    const watch = new CpuWatch(async () => [{ cpuMs: ++looks * 5_000 }]);
+    watch.told('s1', 0);
+    for (let at = 0; at < 240_000; at += 10_000) await watch.look(BUSY, at);
+    expect(looks).toBe(2);
+    watch.told('s1', 240_000);
+    expect(watch.secondsOf('s1')).toBeNull();
+    await watch.look(new Set(), 900_000);
+    expect(looks).toBe(2);
+  });
+
+  it.runIf(process.platform === 'linux')('is read of the processes that carry the mark', async () => {
+    const mark = crypto.randomUUID();
+    const args = ['-e', 'const end = Date.now() + 60000; console.log(1); while (Date.now() < end);'];
+    const child = spawn(process.execPath, args, { env: { ...process.env, [MARK]: mark }, stdio: 'pipe' });
+    try {
+      await new Promise((resolve) => child.stdout.once('data', resolve));
+      const cpuOf = async () => (await markedProcesses(mark))?.[0]?.cpuMs ?? 0;
+      const before = await cpuOf();
+      await expect.poll(cpuOf, { timeout: 20_000 }).toBeGreaterThan(before);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+});

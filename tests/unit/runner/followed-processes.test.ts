@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, onTestFinished, test } from 'vitest';
+import { FollowedProcesses } from '@/lib/runner/sources/acp/followed-processes';
+
+function followed() {
+  const ended: [pid: number, wasSeen: boolean][] = [];
+  const processes = new FollowedProcesses((...one) => void ended.push(one), 10);
+  onTestFinished(() => processes.close());
+  return { processes, ended };
+}
+
+/** A process that ends when its input does. */
+async function started() {
+  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  await once(child, 'spawn');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return {
+    pid: child.pid ?? 0,
+    async end() {
+      const exited = once(child, 'exit');
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+test('a followed process is told of once, when it has ended', async () => {
+  const { processes, ended } = followed();
+  const { pid, end } = await started();
+  processes.follow([pid]);
+  processes.follow([pid]);
+  await end();
+  await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, true]]);
+});
+
+test('one that is not there was never seen', async () => {
+  const { processes, ended } = followed();
+  const { pid, end } = await started();
+  await end();
+  processes.follow([pid]);
+  await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, false]]);
+});
+
+test('one that is followed no more is not told of', async () => {
+  const { processes, ended } = followed();
+  const [first, second] = [await started(), await started()];
+  processes.follow([first.pid, second.pid]);
+  processes.follow([second.pid]);
+  await first.end();
+  await second.end();
+  await expect.poll(() => ended, { interval: 5 }).toEqual([[second.pid, true]]);
+});

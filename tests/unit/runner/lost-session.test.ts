@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { GONE, type RpcAnswer } from '@/lib/runner/sources/acp/acp-connection';
+import { LostSession, type LostSessionOptions } from '@/lib/runner/sources/acp/lost-session';
+
+const TAKEN: RpcAnswer = { result: {}, error: null };
+const LOST: RpcAnswer = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };
+const message = (messageId: string) => ({ messageId, text: messageId });
+
+function lostSession(answers: RpcAnswer[], options: Partial<LostSessionOptions> = {}) {
+  const done: string[] = [];
+  const session = new LostSession({
+    nativeId: () => 'n',
+    give: async ({ messageId }) => {
+      done.push(`give ${messageId}`);
+      return answers.shift() ?? LOST;
+    },
+    isUntaken: () => true,
+    reload: async () => {
+      done.push('reload');
+      return null;
+    },
+    restart: async () => void done.push('restart'),
+    patienceMs: 60_000,
+    ...options,
+  });
+  return { session, done };
+}
+
+test('messages that are refused together are given again in their order, after one reload', async () => {
+  const { session, done } = lostSession([LOST, LOST, TAKEN, TAKEN]);
+  const answers = await Promise.all([session.prompt(message('a')), session.prompt(message('b'))]);
+  expect(answers).toEqual([TAKEN, TAKEN]);
+  expect(done).toEqual(['give a', 'give b', 'reload', 'give a', 'give b']);
+});
+
+test('a message that a turn had taken up is not given again', async () => {
+  const { session, done } = lostSession([LOST], { isUntaken: () => false });
+  expect(await session.prompt(message('a'))).toEqual(LOST);
+  expect(done).toEqual(['give a', 'reload']);
+});
+
+test('a reload that does not help leads to a restart, and a second one is hopeless', async () => {
+  const { session, done } = lostSession([]);
+  expect(await session.prompt(message('a'))).toEqual(GONE);
+  expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
+  expect(session.exited()).toEqual({
+    why: 'it had lost its session: Resource not found',
+    untaken: [message('a')],
+    hopeless: null,
+  });
+  expect(session.exited()).toBeNull();
+  await session.prompt(message('a'));
+  expect(session.exited()?.hopeless).toMatch(/neither loading it again nor a restart helped/);
+});
+
+test('a prompt that is taken between two losses gives hope again', async () => {
+  const { session } = lostSession([LOST, LOST, TAKEN]);
+  await session.prompt(message('a'));
+  session.exited();
+  await session.prompt(message('b'));
+  await session.prompt(message('c'));
+  expect(session.exited()?.hopeless).toBeNull();
+});
+
+test('a reload that does not end in time leads to a restart', async () => {
+  const { session, done } = lostSession([], { reload: () => new Promise(() => {}), patienceMs: 5 });
+  expect(await session.prompt(message('a'))).toEqual(GONE);
+  expect(done).toEqual(['give a', 'restart']);
+});
+
+test('a process that goes meanwhile went by itself', async () => {
+  const { session, done } = lostSession([], { reload: async () => GONE.error });
+  expect(await session.prompt(message('a'))).toEqual(GONE);
+  expect(done).toEqual(['give a']);
+  expect(session.exited()).toBeNull();
+});
