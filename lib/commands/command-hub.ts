@@ -395,8 +395,8 @@ export class CommandHub {
   }
 
   #failed(work: Work, error: unknown): void {
-    // what it could not write down it has not heard
-    this.#looked.at = Number.NEGATIVE_INFINITY;
+    // while the database fails, signs of life of runners may be missing in it
+    this.#looked.since = this.#steady();
     // Once the hub or its database is closed, there is nothing left to watch.
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();

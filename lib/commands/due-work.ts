@@ -17,7 +17,7 @@ export interface DueServer {
   rows: RowSweep;
   replyOverdueMs: number;
   undeliveredMs: number;
-  /** Since when a runner that lost its server would have been heard of here. */
+  /** Since when a runner that had lost its server would have been noticed here. */
   hearsSince: number;
 }
 

@@ -32,6 +32,7 @@ const lifeOf = (kind: KindName, hasServerDeath: boolean): fc.Arbitrary<LifePlan>
     kind: fc.constant(kind),
     recording: fc.nat(99),
     part: fc.double({ min: 0.05, max: 1, noNaN: true }),
+    isAtWork: fc.constantFrom(true, true, true, false),
     death: fc.constantFrom(...deathsOf(LIFE_KINDS[kind], hasServerDeath)),
     diesAtMs: fc.integer({ min: 1_000, max: LATEST_DEATH_MS }),
     quietMs: fc.constantFrom(0, 5_000),

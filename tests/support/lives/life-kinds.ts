@@ -1,4 +1,6 @@
 import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import { recordedLines } from '../recorded';
 
 /**
@@ -87,4 +89,22 @@ export function linesOf(adapter: string, name: string, mostMs = 700): readonly R
   });
   READ.set(key, lines);
   return lines;
+}
+
+const AT_WORK = new Map<string, readonly number[]>();
+
+/** After how many of a recording's lines its agent is in the middle of something. */
+export function linesAtWork(adapter: string, name: string): readonly number[] {
+  const known = AT_WORK.get(`${adapter}/${name}`);
+  if (known !== undefined) return known;
+  const reader = RECORDED_KINDS[adapter]?.newReader({ newRunId: () => crypto.randomUUID(), sessionOf: (id) => id });
+  const open = new Map<string, OpenWork>();
+  const found = linesOf(adapter, name).flatMap((line, index) => {
+    for (const one of reader?.read(line, line.at) ?? []) {
+      open.set(one.sessionId, foldOpenWork(open.get(one.sessionId) ?? NOTHING_OPEN, one));
+    }
+    return [...open.values()].every(isNothing) ? [] : [index + 1];
+  });
+  AT_WORK.set(`${adapter}/${name}`, found);
+  return found;
 }

@@ -11,7 +11,7 @@ import type { SessionFacts } from '@/lib/runner/host/source';
 import { statusRecord } from '@/lib/runner/host/status-record';
 import { REPORT_EVERY_MS } from '@/lib/runner/host/status-reporter';
 import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import { type KindName, LIFE_KINDS, type LifeKind, linesOf } from './life-kinds';
+import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
 import { playedTerminal } from './terminal-life';
 
 export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
@@ -23,6 +23,8 @@ export interface LifePlan {
   recording: number;
   /** How much of its recording it lives, from 0 to 1. */
   part: number;
+  /** Only up to where it is in the middle of something. */
+  isAtWork: boolean;
   death: Death;
   /** After the world's beginning. Deaths of a server come at the world's own time. */
   diesAtMs: number;
@@ -139,7 +141,7 @@ export class SimulatedLife {
 
   /** The lines that it lives, each with its time before its end, in milliseconds. */
   async #lines(): Promise<{ ms: number; read: (now: number) => ToldEvent[] }[]> {
-    const { recording, part, kind } = this.plan;
+    const { recording, part, isAtWork, kind } = this.plan;
     if (kind === 'terminal') {
       return (await playedTerminal(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
         ms,
@@ -147,8 +149,10 @@ export class SimulatedLife {
       }));
     }
     const { adapter, recordings } = this.kind;
-    const lines = linesOf(adapter, recordings[recording % recordings.length] ?? '');
-    const lived = lines.slice(0, Math.max(1, Math.ceil(lines.length * part)));
+    const name = recordings[recording % recordings.length] ?? '';
+    const lines = linesOf(adapter, name);
+    const ends = isAtWork ? linesAtWork(adapter, name) : lines.map((_, index) => index + 1);
+    const lived = lines.slice(0, ends[Math.ceil(ends.length * part) - 1]);
     const reader = RECORDED_KINDS[adapter]?.newReader({
       newRunId: () => `${this.agentId}-r${++this.#runs}`,
       sessionOf: (nativeId) => this.#session(nativeId),
