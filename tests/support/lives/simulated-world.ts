@@ -284,8 +284,8 @@ export class SimulatedWorld {
       const mostMs = this.#mostMs(plan.death, deadSince);
       if (afterMs < mostMs) continue;
       resident.isOver = afterMs >= MOST_MS + WATCHED_ON_MS;
-      // Rows are looked at every second, pages at the beginning and at the end.
-      if (resident.isOver || afterMs < mostMs + TICK_MS) said.push(...(await this.#opened(life)));
+      // rows are looked at every second, pages once
+      if (afterMs < mostMs + TICK_MS) said.push(...(await this.#opened(life)));
       for (const what of said) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
     }
   }
