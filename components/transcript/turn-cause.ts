@@ -17,6 +17,7 @@ export type TurnCause =
       /** The agent is not told of such ends: Interlude began the turn for it. */
       byInterlude: boolean;
     }
+  | { kind: 'timer'; reason: string | null; setAt: number | null }
   | { kind: 'other'; words: string };
 
 export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): TurnCause {
@@ -37,7 +38,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   }
   if (trigger?.wokenBy === 'interlude') return { kind: 'other', words: 'Interlude' };
   if (trigger?.kind === 'task') return { kind: 'other', words: 'a task' };
-  if (trigger?.kind === 'timer') return { kind: 'other', words: 'a timer' };
+  if (trigger?.kind === 'timer') return { kind: 'timer', reason: trigger.reason ?? null, setAt: trigger.setAt ?? null };
   if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
   return { kind: 'other', words: 'something it did not name' };
@@ -52,6 +53,8 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   if (turn.kind === 'none') return 'Outside any turn';
   const cause = causeOf(turn, slots);
   if (cause.kind === 'other') return `Between-run turn: woken by ${cause.words}`;
+  if (cause.kind === 'timer')
+    return `Between-run turn: woken by a timer${cause.reason === null ? '' : `: ${nameText(cause.reason)}`}`;
   const named = cause.tasks
     .slice(0, MOST_NAMED)
     .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));

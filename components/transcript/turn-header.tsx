@@ -6,6 +6,7 @@ import { SessionLink } from '@/components/sessions/session-link';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
+import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { formatDuration } from '@/lib/protocol/duration';
@@ -15,6 +16,8 @@ import { causeOf, type ToldTask } from './turn-cause';
 
 /** More tasks that ended at once are counted; each has its card. */
 const MOST_LISTED = 50;
+/** More of why a timer was set says no more on one line. */
+const REASON_CHARACTERS = 300;
 /** Of a task's summary more is on its card. */
 const SUMMARY_CHARACTERS = 1_000;
 const SUMMARY_SIGNS = 100;
@@ -23,6 +26,7 @@ const SUMMARY_SIGNS = 100;
 export function BetweenRunHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
   if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
+  if (cause.kind === 'timer') return <TimerHead reason={cause.reason} setAt={cause.setAt} />;
   const [only] = cause.tasks;
   const by = cause.byInterlude ? (
     <span title="Its agent is not told when such a task ends. Interlude began this turn with the result.">
@@ -69,6 +73,28 @@ export function BetweenRunHeader({ turn }: { turn: Turn }) {
     >
       {by} {cause.tasks.length} tasks
       {told}
+    </Head>
+  );
+}
+
+function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | null }) {
+  return (
+    <Head>
+      {reason === null ? (
+        'Woken by a timer'
+      ) : (
+        <>
+          Woken by a timer:{' '}
+          <bdi className="min-w-0 font-medium [overflow-wrap:anywhere]">
+            <Words text={reason} most={REASON_CHARACTERS} />
+          </bdi>
+        </>
+      )}
+      {setAt !== null && (
+        <span className="shrink-0 text-ink-2">
+          · set <Moment at={setAt} className="tabular" />
+        </span>
+      )}
     </Head>
   );
 }

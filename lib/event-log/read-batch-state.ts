@@ -46,8 +46,8 @@ export interface BatchState {
   /** By session: what was asked by the requests that were given up, where a status record may list them. */
   givenUp: Map<string, OpeningRow[]>;
   /**
-   * By session: the newest rows of the messages and calls in its snapshots, in order; where one of them has none, what
-   * was told last in the session, too.
+   * By session: the newest rows of the messages and calls in its snapshots, in order; if one of them has none, the
+   * newest rows of the session, too.
    */
   said: Map<string, SaidRow[]>;
   /** Which of those were looked up, by `saidKey`. */

@@ -35,12 +35,12 @@ export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
   );
 }
 
-/** How far back a session is looked through for a part that its snapshot names by an id of its own. */
+/** How far back a session is searched for a part that its snapshot lists under an unknown id. */
 const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
-/** Of all sessions of a batch together. Sessions beyond a hundred are not looked through. */
+/** For all sessions of a batch together. Sessions beyond the hundredth are not searched. */
 const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
 
-/** What was told last in each of these sessions. @param length as in `SaidScope`, of the longest part of the session */
+/** Selects the newest rows of each session. @param length as in `SaidScope`, of the longest part of the session */
 export function selectRecentlySaid(
   sessions: readonly Pick<SaidScope, 'sessionId' | 'length'>[],
 ): Iterable<InStatement> {

@@ -20,34 +20,34 @@ interface Said {
   position: number;
   /** The role of a message, the name of a call's tool. */
   by: string;
-  /** The key of what it repeats under another id. */
+  /** Key of the part that it repeats under another id. */
   sameAs?: string;
 }
 
 type Stand = Pick<Said, 'position' | 'turnId'>;
 
-/** Where a part of a snapshot is to be told. `turnId` null: where the snapshot stands. */
+/** Place of a part of a snapshot. `turnId` null: where the snapshot stands. */
 export interface PartPlace {
   turnId: string | null;
-  /** It repeats what was told under this key: it is known from here on, and not shown. */
+  /** Key of the part that it repeats: it is remembered, and not shown. */
   sameAs?: string;
-  /** The id under which it is told, if that is not its own. */
+  /** Id under which it is written, if that is not its own. */
   id?: string;
 }
 
 /**
  * What a session had already said of the messages and calls in its snapshots.
  *
- * Some servers stream an answer under one id and name it by another in their snapshots. A part whose id is not known
- * repeats what was told with the same words by the same role, unless the snapshot itself names that: matched from the
- * end, in the order of both.
+ * Some servers stream an answer under one id and list it under another. A part with an unknown id repeats a known one of
+ * the same role with the same words, unless the snapshot itself lists that one. Both lists are matched from their ends,
+ * in order.
  */
 export class SaidBefore {
   readonly #said = new Map<string, Said>();
   readonly #owed: ReadonlySet<string>;
-  /** What parts of the snapshot at hand repeat under ids of their own. */
+  /** Keys of what parts of the current snapshot repeat under ids of their own. */
   #twins: ReadonlyMap<SnapshotPart, string> = new Map();
-  /** The same of its calls, by their ids. */
+  /** The same for calls, by their ids. */
   readonly #twinCalls = new Map<string, string>();
 
   private constructor(obligations: readonly Obligation[]) {
@@ -102,7 +102,7 @@ export class SaidBefore {
     return known >= 0 ? known : parts.findLastIndex(({ id }) => id === lastId) + 1;
   }
 
-  /** The parts of the next snapshot, before the first of them is placed. */
+  /** Matches the parts of the next snapshot. Call it before the first of them is placed. */
   async seeSnapshot(parts: readonly SnapshotPart[], pace: Pace): Promise<void> {
     const twins = new Map<SnapshotPart, string>();
     this.#twins = twins;
@@ -120,7 +120,7 @@ export class SaidBefore {
       if (text === null) return;
       if (!named.has(key) && sizes.has(sizeOf(key, by, text))) addTo(alike, wordsOf(key, by, text), [key, said]);
     });
-    // Each stands behind the last known part before it, and before the next part that is known or was found.
+    // A match stands behind the last known part before it, and before the next known or matched part.
     let previous: Stand = { position: 0, turnId: null };
     const lowest = new Map<SnapshotPart, Stand>();
     await pace.each(parts, (part) => {
@@ -134,7 +134,7 @@ export class SaidBefore {
       const found = takeTwin(alike.get(wordsOf(keyOf(part), speakerOf(part), part.text)) ?? [], {
         lower: lowest.get(part) ?? previous,
         next,
-        // A person's words stand in the turn of what answers them, and the last words of all in the newest turn.
+        // A person's message stands in the turn of its answer, and the last part in the newest turn.
         turnId:
           speakerOf(part) === 'user' ? (next ?? newest.person)?.turnId : next === null ? newest.agent?.turnId : null,
       });
@@ -167,7 +167,7 @@ export class SaidBefore {
     return sameAs === undefined ? { turnId: null } : { turnId: this.#said.get(sameAs)?.turnId ?? null, sameAs };
   }
 
-  /** Where a known part stands; of one with two names, as far as that is known. */
+  /** Position of a known part; undefined for one with two ids whose first is not loaded. */
   #standOf(part: SnapshotPart): Stand | undefined {
     const said = part.kind === 'result' ? undefined : this.#find(part);
     return said?.sameAs === undefined ? said : this.#said.get(said.sameAs);
@@ -214,10 +214,10 @@ function keyOf({ kind, id }: SnapshotPart): string {
 }
 
 /**
- * The newest candidate that may stand there, taken off the list; those that are too new are dropped from it.
+ * Removes and returns the newest candidate that fits; drops those that are too new.
  *
  * @param candidates in the order of the log
- * @param turnId the turn in which it must stand, if it stands in one
+ * @param turnId the turn it must belong to; candidates outside of turns fit, too
  */
 function takeTwin(
   candidates: [string, Said][],
@@ -239,13 +239,13 @@ function speakerOf({ fields: { role, toolCallName } }: SnapshotPart): string {
   return textOf(role) ?? textOf(toolCallName) ?? '';
 }
 
-/** What two parts have in common that say the same. Servers write arguments and the ends of texts in their own ways. */
+/** Key that equal parts share. Servers format arguments and trailing whitespace differently. */
 function wordsOf(key: string, by: string, text: string): string {
   const args = key.startsWith('tool ') ? parseJson(text === '' ? '{}' : text) : null;
   return JSON.stringify([sizeOf(key, by, text), args ?? text.trim()]);
 }
 
-/** The part of it that costs nothing to compare. */
+/** The cheap part of that key. */
 function sizeOf(key: string, by: string, text: string): string {
   const kind = key.slice(0, key.indexOf(' '));
   return `${kind} ${by} ${kind === 'tool' ? '' : text.trim().length}`;

@@ -4,7 +4,7 @@ import { type Fields, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import { isId } from '@/lib/protocol/is-id';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { isPosition } from '@/lib/protocol/position';
-import { caption, idList, idOrNull } from './event-fields';
+import { caption, idList, idOrNull, pickTime } from './event-fields';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
@@ -55,7 +55,8 @@ function triggerOf(said: Fields): TurnTrigger {
   if (kind === 'timer') {
     const reason = caption(textOf(said.reason));
     if (reason !== null) trigger.reason = reason;
-    if (typeof said.setAt === 'number' && Number.isFinite(said.setAt)) trigger.setAt = said.setAt;
+    const setAt = pickTime(said, 'setAt');
+    if (setAt !== null) trigger.setAt = setAt;
   }
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = said[key];

@@ -65,6 +65,7 @@ export class ShownFold {
     const { event } = entry;
     // A turn shows its own error; outside any turn it needs a line.
     if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
+    if (event.type === 'TOOL_CALL_START') keepEarlierCall(this.#draft, entry);
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
     const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
     fold?.(this.#draft, entry);
@@ -174,12 +175,16 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   draft.put(change(call));
 }
 
-/** A model may use the id of a call that has ended for another one: the earlier call stays, under an id of its own. */
+/**
+ * A model may use the id of a call that has its result for another one: the earlier call stays, under an id of its own.
+ * A run that is told again, and a snapshot, repeat calls.
+ */
 function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
   const known = draft.find('tool-call', textOf(event.toolCallId));
+  const { ofSnapshot, again } = interludeOf(event);
   if (known === undefined || known.result === null || known.position === position) return;
-  if (interludeOf(event).ofSnapshot === undefined)
-    draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
+  if (ofSnapshot !== undefined || again === true) return;
+  draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
 }
 
 const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
@@ -200,8 +205,7 @@ const FOLD: Record<string, Fold | undefined> = {
   REASONING_MESSAGE_CONTENT: text('reasoning', false),
   REASONING_MESSAGE_CHUNK: text('reasoning', false),
   REASONING_MESSAGE_END: endOf('reasoning'),
-  TOOL_CALL_START: (draft, entry) => {
-    keepEarlierCall(draft, entry);
+  TOOL_CALL_START: (draft, entry) =>
     tool(draft, entry, ({ edits: _before, ...call }) => ({
       ...withCut(call, 0),
       name: textOf(entry.event.toolCallName) ?? call.name,
@@ -210,8 +214,7 @@ const FOLD: Record<string, Fold | undefined> = {
       result: null,
       status: 'running',
       endedAt: null,
-    }));
-  },
+    })),
   TOOL_CALL_ARGS: addArgs,
   TOOL_CALL_CHUNK: addArgs,
   TOOL_CALL_END: (draft, entry) =>

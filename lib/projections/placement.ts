@@ -23,7 +23,7 @@ export interface Placement {
   moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
   /** `none` turns that a move left empty. */
   removedTurnIds: string[];
-  /** It is part of a run that finished, and is told again. */
+  /** It belongs to a run that has finished and is repeated. */
   isRetold?: true;
   /** Every turn that began up to here was removed. */
   removedUpTo?: Position;

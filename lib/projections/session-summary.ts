@@ -1,5 +1,6 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
+import { fieldsOf } from '@/lib/protocol/fields';
 import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded, isAtWork } from '@/lib/protocol/session-standing';
@@ -279,6 +280,12 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
   if (event.type === 'RUN_STARTED') {
     const [message] = inputUserMessages(event);
     if (message !== undefined && summary.title === null) setTitle(fold, message.id, message.text);
+    return;
+  }
+  if (event.type === 'RUN_FINISHED' && fieldsOf(event.result).terminalReason === 'local_command') {
+    // A command that asked no model, such as /clear, names no session.
+    const isTitle = interludeOf(event).userMessageIds?.includes(fold.titleMessageId ?? '') === true;
+    if (isTitle) [summary.title, fold.titleMessageId] = [null, null];
     return;
   }
   if (!/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type)) return;

@@ -40,8 +40,8 @@ export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: 
 }
 
 /**
- * Says that a part is known under another id. As the end of a text that never began it shows nothing, and is found by
- * the part's own id when the next snapshot repeats it.
+ * Records that a part is known under another id. The end of a text that never began shows nothing, and the next snapshot
+ * finds it by the part's own id.
  *
  * @param sameAs `text <id>`, `reasoning <id>` or `tool <id>`
  */

@@ -17,7 +17,7 @@ import type { Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;
-/** Most finished turns, and most tasks, that are known when they are told again. */
+/** Most finished turns, and most tasks, that are recognised when they are repeated. */
 const MAX_FINISHED = 16;
 const MAX_TASKS_TOLD = 32;
 
@@ -66,10 +66,10 @@ export class TurnPlacer {
   }
 
   /**
-   * Places the start of a run that has finished and is told again, by a second reader of the same agent, or by a server
-   * that replays it. It is none if it answers what no turn has answered: then its agent has used the name again.
+   * Places the repeated start of a finished run: from a second reader of the same agent, or from a replay. A run that
+   * answers something that no turn has answered is no repetition: the agent has reused the name.
    *
-   * @returns whether it was one
+   * @returns whether it was a repetition
    */
   retell(
     placement: Placement,
@@ -92,7 +92,7 @@ export class TurnPlacer {
     return true;
   }
 
-  /** The run that was told again is over. */
+  /** Ends the repetition of a run. */
   #endRetold(placement: Placement): void {
     const { retold } = this.#places;
     if (retold === undefined) return;
@@ -280,7 +280,7 @@ export class TurnPlacer {
     else this.show(placement);
   }
 
-  /** Whether it is the newest that is known of the task, told again. A start after an end is another run of it. */
+  /** Whether it repeats the newest known start or end of the task. A start after an end is another run. */
   #isToldAgain(placement: Placement, [id, runId, phase]: [id: string, runId: string | null, phase: string]): boolean {
     const { tasksTold = [] } = this.#places;
     const task = JSON.stringify([id, runId]);

@@ -2,6 +2,7 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
 import {
@@ -59,6 +60,9 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
     placeOfSnapshot(placer, placement, ofSnapshot.turnId);
     return placement;
   }
+  // A call of a run that is told again is the one that is known, not another one under its id.
+  if (placement.isRetold && entry.event.type === 'TOOL_CALL_START')
+    placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
   const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
   // Everything else is stored but not shown; within a turn it still counts as part of it.

@@ -64,7 +64,7 @@ export interface InterludeMetadata {
   assignedBy?: string;
   /**
    * On what a MESSAGES_SNAPSHOT says that was not known, or otherwise: `turnId` is where it stands already, null if it
-   * is new. `sameAs`: the snapshot repeats what was told under another id; `text <id>`, `reasoning <id>` or `tool <id>`.
+   * is new. `sameAs`: what the snapshot repeats under another id: `text <id>`, `reasoning <id>` or `tool <id>`.
    * Written by ingest.
    */
   ofSnapshot?: { turnId: string | null; sameAs?: string };

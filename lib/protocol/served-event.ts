@@ -2,7 +2,7 @@ import type { InterludeMetadata, TurnTrigger } from './ag-ui';
 import type { TurnKind } from './turn-places';
 
 /**
- * An event as AG-UI clients are served it: only fields that the schema of its type knows, each of the type it says.
+ * An event as it is served to AG-UI clients: only fields that the schema of its type has, each with its type.
  *
  * @see `@ag-ui/core` 0.0.59 and 1.0.0
  */
@@ -18,14 +18,14 @@ export interface ServedEvent {
 
 /** On RUN_STARTED: which turn of the session the run is. */
 export interface ServedRun {
-  /** `none`: no turn. The run holds what stands outside of turns, or says what there is to say to the client alone. */
+  /** `none`: the run is no turn of the session. It holds what stands outside of turns, or what is for this client alone. */
   turn?: TurnKind;
   turnId?: string;
-  /** The run goes on with a turn of which the client has seen a run, or that had begun before. */
+  /** The run continues a turn that had begun before. */
   continues?: true;
   trigger?: TurnTrigger;
   userMessageIds?: string[];
 }
 
-/** On what a run says or does: what Interlude knows about it besides. */
+/** On a message, thought or call: what Interlude adds. */
 export type ServedPart = Pick<InterludeMetadata, 'attachments' | 'clientId' | 'delivery' | 'from' | 'replyTo'>;

@@ -84,11 +84,11 @@ export interface TurnPlaces {
   chunks?: readonly Chunked[];
   userMessages: Unanswered[];
   endedTasks: Unanswered[];
-  /** The newest turns that finished, each with the last message it answers: their runs may be told again. */
+  /** The newest finished turns, each with the last message it answers: their runs may be repeated. */
   finished?: readonly { id: string; position: Position; messageId: string | null }[];
-  /** A run that is told again, by another reader of the same agent: what it says stands in its turn. */
+  /** The finished run that is being repeated: its events stand in its turn. */
   retold?: string;
-  /** The newest start or end of the newest tasks: told again, it stands on the task's card alone. */
+  /** The newest start or end of the newest tasks: a repetition shows on the task's card alone. */
   tasksTold?: readonly { task: string; phase: string }[];
 }
 

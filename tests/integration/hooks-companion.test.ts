@@ -30,7 +30,7 @@ describe('a day in a terminal', () => {
     const steps = readTerminalRecording('terminal-day', day.home);
     for (const [at, step] of steps.entries()) {
       if (step.kind === 'hook') await day.hook(step.event, step.input);
-      else writeLine(step);
+      else writeLine(step, Date.now());
       if (at % 40 === 39) {
         await day.disconnect();
         await day.connect();
@@ -44,6 +44,8 @@ describe('a day in a terminal', () => {
     expect(turns.map(({ kind, state }) => `${kind} ${state}`).filter((one) => !one.startsWith('none'))).toEqual([
       ...['user finished', 'between-run finished', 'user finished', 'user finished', 'between-run finished'],
       ...['user interrupted', 'user finished'],
+      // /compact
+      'user finished',
     ]);
     expect(texts(turns).filter((text) => text === 'Start the poll, please.')).toHaveLength(1);
     expect(texts(turns).filter((text) => text === 'The poll ended with code 3.')).toHaveLength(1);
@@ -51,7 +53,7 @@ describe('a day in a terminal', () => {
     expect(tasks.map(({ status }) => status).sort()).toEqual(['completed', 'completed', 'failed']);
     // /clear began another session, and ended this one. They don't wait for each other.
     await eventually(async () => (await ended(first as string)) === 'exited');
-    expect(texts(await turnsOf(second as string))).toEqual(['A new beginning.', 'Hello again.']);
+    expect(texts(await turnsOf(second as string))).toEqual(['/clear', 'A new beginning.', 'Hello again.']);
   });
 });
 

@@ -65,7 +65,7 @@ export class AmbientServer {
   onRun: ((run: AmbientRun) => void) | null = null;
   /** Instead of a run: the status of the answer, and its body. */
   refusal: { status: number; body: string } | null = null;
-  /** The answer to a run that is told on the stream of events. */
+  /** The answer to a run whose events come on the stream of events. */
   acceptance: { status: number; body: string; isHeld?: boolean } | null = null;
   /** Which of its streams of events it has. */
   streams: 'thread' | 'all' | 'none' = 'thread';

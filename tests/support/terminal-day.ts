@@ -89,6 +89,8 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
       line('assistant', { stop_reason, content: [{ type: 'text', text }] });
     };
     now += gapMs;
+    // The process before it is gone: it writes nothing more, and none of its hooks runs.
+    if (isResumed) now = Math.max(now, ...out.map(({ at }) => at + 1));
     if (isResumed) hook(turn.hooksTakeMs[2], { began: true }, null);
     // the line is made before the hook runs, and written behind it
     const askedAt = now;

@@ -27,7 +27,9 @@ export function readTerminalRecording(name: string, home: string): TerminalStep[
     });
 }
 
-export function writeLine({ file, text }: { file: string; text: string }): void {
+/** @param madeAt instead of when it was recorded, epoch milliseconds: hooks that run beside it run then */
+export function writeLine({ file, text }: { file: string; text: string }, madeAt: number | null = null): void {
   mkdirSync(dirname(file), { recursive: true });
-  appendFileSync(file, `${text}\n`);
+  const timestamp = madeAt === null ? '$&' : `"timestamp":"${new Date(madeAt).toISOString()}"`;
+  appendFileSync(file, `${text.replace(/"timestamp":"[^"]*"/g, timestamp)}\n`);
 }

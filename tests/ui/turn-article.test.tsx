@@ -123,6 +123,14 @@ describe('a turn', () => {
     expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);
   });
 
+  it('woken by a timer says why and when that was set', () => {
+    const trigger = { kind: 'timer' as const, taskIds: [], reason: 'check \u202ethe build', setAt: 1_000 };
+    const markup = render([{ ...woken, trigger }]);
+    expect(names(markup, 'article')).toEqual(['Between-run turn: woken by a timer: check ⟨RLO⟩the build']);
+    expect(markup).toContain('dateTime="1970-01-01T00:00:01.000Z"');
+    expect(markup.replace(/<[^>]*>/g, '')).toMatch(/Woken by a timer: check .*the build\s*· set/);
+  });
+
   it('links to the card of what woke it, and the card links back', () => {
     const markup = render([started, woken], [ended]);
     expect(markup).toContain('href="#task-10"');

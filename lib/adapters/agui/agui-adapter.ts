@@ -23,12 +23,12 @@ export class AgUiAdapter implements WireAdapter {
     return this.#thread?.dueAt ?? null;
   }
 
-  /** Goes on, before the first frame, where an adapter before this one stood. */
+  /** Restores what a previous process stored. Call it before the first frame. */
   recall(ended: EndedWork): void {
     this.#options = { ...this.#options, ended };
   }
 
-  /** For the next adapter. */
+  /** What the next process has to know. */
   get endedWork(): EndedWork {
     return this.#thread?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }

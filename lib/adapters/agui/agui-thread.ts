@@ -17,16 +17,16 @@ import { isOfTurn, RunWords } from './run-words';
 export interface AgUiAdapterOptions extends WireAdapterOptions {
   /** The agent runs on this machine: the output files that it names are this machine's. */
   isHere?: boolean;
-  /** Ended runs and tasks that an adapter before this one has told: a server that replays them tells nothing new. */
+  /** Runs and tasks that ended before this process: a server that replays them adds nothing. */
   ended?: EndedWork;
 }
 
 /** By their names on the wire, the newest last. */
 export interface EndedWork {
-  /** Of a run that only the stream of events told, the digest of its first event: servers use names again. */
+  /** Of a run that came on the stream of events alone, the digest of its first event: servers reuse names. */
   runs: readonly (readonly [name: string, first: string | null])[];
   tasks: readonly string[];
-  /** Runs whose turns were ended before their agent had said so: what comes of them later is a turn that goes on. */
+  /** Runs whose turns were closed before the agent ended them. Their later events continue in a new turn. */
   cut?: readonly string[];
 }
 
@@ -34,21 +34,21 @@ type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
 /** How long a run that was posted waits for the end of a turn that the agent has begun by itself. */
 const FLOOR_MS = 2_000;
-/** How long a turn waits for its broken stream of events to be opened again and go on with it. */
+/** How long a turn waits for its broken stream of events to resume. */
 const RESUME_MS = 25_000;
 /** Most frames that wait for the floor; beyond it they are told where they are. */
 const MAX_WAITING = 2_000;
-/** Most runs that are remembered, and most of them that both streams tell. */
+/** Most runs that are remembered, and most of those that may arrive on both streams. */
 const MAX_RUNS = 512;
 const MAX_EARLY = 16;
-/** Most ended runs, and tasks, that the next adapter is given. */
+/** Most ended runs, and tasks, that are handed to the next process. */
 const MAX_STORED = 64;
 const MAX_RESULT = 64 * 1024;
 
 /**
  * One thread of an AG-UI server.
  *
- * Ordering: one turn at a time, whichever stream tells it. What the streams say of others waits for its end.
+ * Ordering: one turn at a time, whichever stream carries it. Events of another turn wait for its end.
  */
 export class AgUiThread {
   readonly #writer: SessionWriter;
@@ -60,13 +60,13 @@ export class AgUiThread {
   readonly #posted = new PostedRuns();
   /** Runs that are over, or were told by the stream of their own POST. */
   readonly #over = new Map<string, true>();
-  /** The first events of runs that only the stream of events told, as digests. */
+  /** Digests of the first events of runs that came on the stream of events alone. */
   readonly #firsts = new Map<string, string>();
   /** Turns that were ended before their agent had said so. */
   readonly #cut = new Map<string, true>();
   readonly #copies = new Copies();
   readonly #replay = new Replay();
-  /** Posted runs that the stream of events told before the stream of their own POST. */
+  /** Posted runs that the stream of events announced before their POST was answered. */
   readonly #early = new Map<string, true>();
   readonly #waiting: Record<StreamName, StreamFrame[]> = { run: [], events: [] };
   /** Whose turn is open, and what its stream calls the run. */
@@ -77,11 +77,11 @@ export class AgUiThread {
   #isOwnStream = false;
   #isInterrupted = false;
   #floorDueAt: number | null = null;
-  /** The stream of events broke in the middle of its turn, and is being opened again. */
+  /** The stream of events broke in the middle of its turn and is being reopened. */
   #broken: { reason: string | null; dueAt: number } | null = null;
   /**
-   * A RUN_STARTED with the name of a run that is over: its next event says whether that is told again. What is told of
-   * tasks waits for that.
+   * A RUN_STARTED that reuses the name of an ended run: the next event shows whether it is a replay. Task events wait
+   * until then.
    */
   #restarted: { started: Fields; aboutTasks: Fields[] } | null = null;
   #now = 0;
@@ -239,7 +239,7 @@ export class AgUiThread {
   /** The server has taken a run: from here on a turn answers what it was asked. */
   #accepted(runId: string, isAccepted: boolean): void {
     if (isAccepted && this.#early.has(runId) && this.#writer.turn?.runId === runId) {
-      // From here on it is told by its own stream; what the other one has told of it is known.
+      // Its own stream carries it from here on; `copies` drops what the other one has carried already.
       this.#floor = 'run';
       this.#broken = null;
     }
@@ -250,7 +250,7 @@ export class AgUiThread {
     this.#floor = 'run';
   }
 
-  /** The stream of events tells a posted run before its POST is answered. @param name what the server calls the run */
+  /** The stream of events announces a posted run before its POST is answered. @param name the name the server gives it */
   #beginEarly(runId: string, name: string | null): void {
     const input = this.#posted.take(runId);
     if (input === undefined) return;
@@ -325,6 +325,8 @@ export class AgUiThread {
     const isEnd = type === 'RUN_FINISHED' || type === 'RUN_ERROR';
     if (isEnd) this.#eventsRun = null;
     this.#decideRestart(isEnd ? null : event);
+    // Its RUN_STARTED was missed.
+    if (about !== null && !isEnd && this.#floor !== 'run' && this.#posted.has(about)) this.#beginEarly(about, about);
     if (this.#floor === 'events' && (about === null || about === this.#floorRun)) {
       this.#broken = null;
       if (isEnd) this.#finish(event);
@@ -363,7 +365,7 @@ export class AgUiThread {
     this.#replay.begin(run);
   }
 
-  /** @param event the first behind a RUN_STARTED that uses a name again; null: nothing comes of it */
+  /** @param event the first behind a RUN_STARTED that reuses a name; null: there is none */
   #decideRestart(event: Fields | null): void {
     const restarted = this.#restarted;
     if (restarted === null) return;
@@ -374,7 +376,7 @@ export class AgUiThread {
     for (const one of restarted.aboutTasks) this.#tell(one);
   }
 
-  /** Whether an event of the open turn was told before: by a replay, or by the run's own stream. */
+  /** Whether an event of the open turn is a duplicate: from a replay, or from the run's own stream. */
   #isTold(event: Fields): boolean {
     const isShared = this.#early.has(this.#writer.turn?.runId ?? '');
     return this.#replay.repeats(event) || (isShared && this.#copies.isCopy('events', event));
@@ -438,14 +440,14 @@ export class AgUiThread {
       if (stream === 'run') this.#copies.clear();
     } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
     else if (stream === 'run' && !isAsked && this.#isToldByEvents()) {
-      // What both have told is known; the rest comes on the stream of events.
+      // Both carried the run: the stream of events goes on with it, and `copies` drops the duplicates.
       remember(this.#early, runId ?? '', true, MAX_EARLY);
       this.#floor = 'events';
     } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
     else this.#failTurn(`The stream of this turn broke before its end: ${reason ?? CLOSED}.`, isAsked);
   }
 
-  /** Whether the stream of events tells the run that is open, too: then it has waited with what it said. */
+  /** Whether the stream of events carries the open run, too: its events have waited for the floor. */
   #isToldByEvents(): boolean {
     const names = [this.#floorRun, this.#writer.turn?.runId];
     return this.#waiting.events.some(
@@ -453,10 +455,10 @@ export class AgUiThread {
     );
   }
 
-  /** The open turn of the stream of events is not waited for any longer; nothing if that has not broken. */
+  /** Fails the open turn if its stream of events broke and did not resume. */
   #breakTurn(): void {
     const reason = this.#broken?.reason ?? CLOSED;
-    if (this.#broken !== null) this.#failTurn(`${EVENTS_BROKE}, and did not go on with it: ${reason}.`, false);
+    if (this.#broken !== null) this.#failTurn(`${EVENTS_BROKE} and did not resume: ${reason}.`, false);
   }
 
   #failTurn(message: string, isAsked: boolean): void {
@@ -466,7 +468,7 @@ export class AgUiThread {
     this.#release();
   }
 
-  /** What comes later of the turn that is open, if one is, is a turn that goes on. */
+  /** Later events of the open turn continue in a new one. */
   #markCut(): void {
     if (this.#writer.turn === null) return;
     for (const run of [this.#floorRun, this.#writer.turn?.runId ?? null])

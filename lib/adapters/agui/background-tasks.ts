@@ -27,7 +27,7 @@ export class BackgroundTasks {
   readonly #progress = new Map<string, string>();
   /** Their ends were told: heard on another stream, or again, they wake nobody. */
   readonly #over = new Map<string, true>();
-  /** Of those, the ones that ended before this adapter: begun in a turn, a name is used again. */
+  /** Ended before this process: one that starts inside a turn is a new task under a reused name. */
   readonly #before: Set<string>;
   /** Ended since the last turn began: outside of any, and in it. */
   #endedOutside: string[] = [];

@@ -29,8 +29,8 @@ export class Copies {
 }
 
 /**
- * Recognises a run that a server replays from its beginning when its stream of events is opened again. A replay repeats
- * the events in their order, so the first event that differs ends it: a repeated RUN_STARTED alone drops nothing.
+ * Recognises a run that a server replays from its beginning when its stream of events is reopened. A replay repeats the
+ * events in order, so the first event that differs ends it: a repeated RUN_STARTED alone drops nothing.
  */
 export class Replay {
   #runId: string | null = null;

@@ -53,7 +53,7 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
 export function unheardNotice(from: number, to: number): string {
   const [began, ended] = [from, to].map((at) => new Date(at).toISOString().slice(0, 19).replace('T', ' '));
   const until = began?.slice(0, 10) === ended?.slice(0, 10) ? ended?.slice(11) : ended;
-  return `The agent was not heard from ${began} to ${until} UTC. What it did between turns in that time may be missing here.`;
+  return `The agent was not heard from ${began} to ${until} UTC. Events from that time may be missing here.`;
 }
 
 export function contentText(content: unknown): string {

@@ -6,10 +6,10 @@ import { answerId, newMessages, type RunInput } from './agui-frames';
 import { runOf } from './event-words';
 
 const MAX_POSTED = 16;
-/** Most messages of people that are known to have a turn. */
+/** Most messages that are remembered as having a turn. */
 const MAX_ASKED = 512;
 
-/** Runs that were posted and that no stream has told yet. */
+/** Posted runs that no stream has started yet. */
 export class PostedRuns {
   readonly #inputs = new Map<string, RunInput>();
   /** Messages that a turn has named. */
@@ -19,14 +19,18 @@ export class PostedRuns {
     remember(this.#inputs, input.runId, input, MAX_POSTED);
   }
 
-  /** It is told from here on, or was refused. */
+  has(runId: string): boolean {
+    return this.#inputs.has(runId);
+  }
+
+  /** Removes a run that has started or was refused. */
   take(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
     return input;
   }
 
-  /** The one that a RUN_STARTED is about, by its name or by the last message it was given; null if it is none of them. */
+  /** Id of the posted run that a RUN_STARTED starts, by its name or by its last message; null if there is none. */
   idIn(started: Fields): string | null {
     const input = fieldsOf(started.input);
     for (const name of [runOf(started), textOf(input.runId)]) if (name !== null && this.#inputs.has(name)) return name;
@@ -38,7 +42,7 @@ export class PostedRuns {
     return null;
   }
 
-  /** What people ask with a run. One that a turn before has failed to answer is part of the conversation by now. */
+  /** Messages of people that no turn has answered yet. Earlier failed attempts count as answered. */
   newlyAsked({ messages }: RunInput): { id: string; content: unknown }[] {
     return newMessages(messages).flatMap(({ id: name, role, toolCallId, content }) => {
       const id = textOf(name);

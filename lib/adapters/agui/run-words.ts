@@ -177,7 +177,7 @@ export function isOfTurn(event: Fields): boolean {
   return Object.hasOwn(READ, String(event.type));
 }
 
-/** What has a name of its agent's goes on under it, whatever else is said in between. */
+/** A message with an id continues under it, whatever comes in between. */
 function aboutNamed(id: string | null): TextAbout {
   return id === null ? {} : { staysOpen: true };
 }

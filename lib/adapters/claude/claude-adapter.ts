@@ -140,7 +140,7 @@ export class ClaudeAdapter {
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
-      if (this.#turns.runId === null || this.#openedAt < at) {
+      if (this.#turns.runId === null || this.#openedAt <= at) {
         this.#flushThinking();
         if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
         this.#requests.processEnded();

@@ -39,6 +39,8 @@ export interface HeardStopsState {
   unheard: readonly (readonly string[])[];
   /** When prompts were heard of whose lines have not come yet: their turns are still to come. Oldest first. */
   prompts: readonly number[];
+  /** The hook of the prompt that opened the turn was heard. */
+  isPromptHeard: boolean;
 }
 
 type Place = 'before' | 'open' | 'ahead';
@@ -77,7 +79,8 @@ export class HeardStops {
   #reachedAt = 0;
 
   get state(): HeardStopsState {
-    return { stops: this.#stops, unheard: this.#unheard, prompts: this.#toCome };
+    const isPromptHeard = this.#isPromptHeard;
+    return { stops: this.#stops, unheard: this.#unheard, prompts: this.#toCome, isPromptHeard };
   }
 
   /** The stop of the open turn. */
@@ -98,8 +101,9 @@ export class HeardStops {
   }
 
   /** As another reader of the same transcript left it. */
-  recall({ stops, unheard, prompts }: HeardStopsState): void {
+  recall({ stops, unheard, prompts, isPromptHeard }: HeardStopsState): void {
     this.#toCome = prompts;
+    this.#isPromptHeard = isPromptHeard;
     this.#stops = stops.filter((stop) => this.#place(stop) !== 'before');
     this.#unheard = unheard;
   }

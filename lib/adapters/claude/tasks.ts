@@ -156,11 +156,11 @@ export class Tasks {
   /**
    * The process is gone: nothing will report how its tasks ended.
    * @param how `ended by SIGKILL`; null if that is not known
-   * @param before only tasks that started before this time, epoch milliseconds
+   * @param before only tasks that started by then, epoch milliseconds
    */
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
     const why = `The agent’s process has gone${how === null ? '' : ` (${how})`}, and nothing told how this ended.`;
-    for (const task of this.#all()) if (task.startedAt < before) this.#infer(task, task.patched ?? 'lost', why);
+    for (const task of this.#all()) if (task.startedAt <= before) this.#infer(task, task.patched ?? 'lost', why);
     this.#unstarted.clear();
   }
 

@@ -12,10 +12,13 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
-/** The author of a line that the CLI writes to the model as the user. */
-export type LineAuthor = 'person' | 'task' | 'timer' | 'harness';
+/**
+ * The author of a line that the CLI writes to the model as the user. `other`: a plugin, an observer, another session of
+ * the same person, an event from outside.
+ */
+export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** Fields of which the CLI sets at least one on each prompt since 2.1.329. */
+/** The CLI sets at least one of these fields on each prompt since 2.1.329. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**
@@ -25,12 +28,13 @@ const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
  * @see user lines of CLI 2.1.332: `origin.kind`, `promptSource`, `turnOrigin`, `isMeta`
  */
 export function authorOf(line: Fields, text: string): LineAuthor {
-  const { kind } = fieldsOf(line.origin);
+  const { kind, subkind } = fieldsOf(line.origin);
   if (line.isCompactSummary === true) return 'harness';
+  if (line.turnOrigin === 'scheduled' || subkind === 'scheduled-trigger') return 'timer';
+  if (subkind !== undefined) return 'other';
   if (kind === 'task-notification' || line.turnOrigin === 'task_notification') return 'task';
-  if (line.turnOrigin === 'scheduled') return 'timer';
   if (line.isMeta === true || line.isVisibleInTranscriptOnly === true) return 'harness';
-  if (kind !== undefined) return PERSONS.has(kind) ? 'person' : 'harness';
+  if (kind !== undefined) return PERSONS.has(kind) ? 'person' : 'other';
   if (line.promptSource === 'system') return 'harness';
   const isOld = PROVENANCE.every((name) => line[name] === undefined);
   return isOld &&

@@ -1,5 +1,7 @@
-import { compact, type Fields, fieldsOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
+import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
+import type { Notification } from './notifications-in';
 import { contentText } from './stand-in';
 import type { TaskRef } from './task-ends';
 import { STATUSES } from './task-run';
@@ -9,26 +11,20 @@ const MAX_CALLS = 512;
 /** Most ends that are remembered, to recognise them when they are reported again. */
 const MAX_TOLD = 1_024;
 /** Most scheduled wake-ups that are remembered until they fire. */
-const MAX_TIMERS = 64;
+const MAX_TIMERS = 128;
 
-/** Names under which the CLI's tools give the id of background work, in results and in calls that stop it. */
-const TASK_IDS = ['backgroundTaskId', 'taskId', 'task_id', 'agentId', 'shellId', 'shell_id', 'bash_id'] as const;
+/** Longest text of a call's input that may be the id of a task. UTF-16 units. */
+const MAX_ID = 256;
+/** A monitor reports its own expiry this early at most, in milliseconds. */
+const EXPIRY_MS = 1_000;
 
-/** Sentences with which the CLI's tools begin a result that names background work, where its fields are not written. */
-const LAUNCHES = [
-  { type: 'local_bash', text: /^Command running in background with ID: ([\w-]{1,256})\b/, asks: true },
-  { type: 'local_agent', text: /^Async agent launched successfully[\s\S]{0,500}?\bagentId: ([\w-]{1,256})\b/ },
-  { type: 'local_workflow', text: /^Workflow launched in background\. Task ID: ([\w-]{1,256})\b/ },
-  { type: 'monitor', text: /^Monitor started \(task ([\w-]{1,256})\b/ },
-] as const;
-
-interface Launch {
-  id: string;
-  type: string;
+interface Launch extends LaunchedWork {
   runId?: string | undefined;
   parentId: string | null;
   /** Epoch milliseconds. */
   startedAt: number;
+  /** When a monitor gives up, epoch milliseconds. */
+  expiresAt?: number | undefined;
 }
 
 /** A wake-up that the agent scheduled. */
@@ -47,15 +43,19 @@ export interface Timer {
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #running = new Map<string, Launch>();
-  /** Tasks of a process that is gone. Its successor may still report how they ended. */
+  /** Tasks that were given up. The agent may still report how they ended. */
   readonly #lost = new Map<string, Launch>();
   readonly #runs = new Map<string, number>();
+  /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
+  readonly #described = new Map<string, string>();
   /** Ends by their notification's text. */
   readonly #told = new Map<string, TaskRef>();
   /** Tasks that the agent stopped itself; a notification about the same end may follow. */
   readonly #stopped = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
+  /** Wake-ups by the prompt that they bring; and those with an id by that, too. */
   readonly #timers = new Map<string, Timer>();
+  #fired: string | null = null;
 
   get subagents(): string[] {
     return [...this.#subagents];
@@ -63,7 +63,8 @@ export class TranscriptTasks {
 
   called(toolUseId: string, input: Fields): void {
     const { description, subagent_type, prompt, run_in_background, reason, cron } = input;
-    const call = compact({ description, subagent_type, prompt, run_in_background, reason, cron });
+    const texts = Object.values(input).filter((value) => textOf(value) !== null && `${value}`.length <= MAX_ID);
+    const call = compact({ description, subagent_type, prompt, run_in_background, reason, cron, texts });
     remember(this.#calls, toolUseId, call, MAX_CALLS);
   }
 
@@ -72,7 +73,7 @@ export class TranscriptTasks {
     const toolUseId = textOf(results[0]?.tool_use_id);
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const told = fieldsOf(line.toolUseResult);
-    const foreground = told.status === 'completed' ? textOf(told.agentId) : null;
+    const foreground = told.status === 'completed' || told.status === 'forked' ? textOf(told.agentId) : null;
     // A subagent that has answered may have left a command running: only its own transcript says so.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#schedules(told, call, at);
@@ -82,9 +83,12 @@ export class TranscriptTasks {
     if (type === 'local_agent') this.#subagents.add(id);
     const parentId = textOf(line.agentId);
     const runId = this.#nextRun(id);
-    this.#running.set(id, { id, type, runId, parentId, startedAt: at });
-    const description =
-      textOf(call.description) ?? textOf(told.description) ?? textOf(told.summary) ?? textOf(told.workflowName);
+    const timeoutMs = type === 'monitor' && told.persistent !== true ? numberOf(told.timeoutMs) : null;
+    const expiresAt = timeoutMs === null ? undefined : at + timeoutMs;
+    this.#running.set(id, { id, type, runId, parentId, startedAt: at, expiresAt });
+    const names = [call.description, told.description, this.#described.get(id), told.summary, told.workflowName];
+    const description = names.map(textOf).find((name) => name !== null) ?? textOf(told.commandName) ?? '';
+    remember(this.#described, id, description, MAX_TOLD);
     return compact({
       type: 'system',
       subtype: 'task_started',
@@ -93,8 +97,8 @@ export class TranscriptTasks {
       run_id: runId,
       tool_use_id: toolUseId,
       parent_task_id: parentId,
-      description: description ?? '',
-      task_type: type,
+      description,
+      task_type: type ?? undefined,
       subagent_type: call.subagent_type,
       prompt: type === 'local_agent' ? call.prompt : undefined,
       is_backgrounded: true,
@@ -105,10 +109,13 @@ export class TranscriptTasks {
   endedByCall(line: Fields, results: readonly Fields[]): { message: Fields; ref: TaskRef; isSubagent: boolean }[] {
     const [only] = results;
     if (results.length !== 1 || only?.is_error === true) return [];
-    const whole = line.toolUseResult === undefined ? parseJson(contentText(only?.content)) : line.toolUseResult;
-    return [fieldsOf(whole), fieldsOf(fieldsOf(whole).task)].flatMap((told) => {
-      const ids = TASK_IDS.map((name) => textOf(told[name]));
-      const task = this.#running.get(ids.find((id) => id !== null && this.#running.has(id)) ?? '');
+    const asked = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
+    // Where the fields are not written, only the text says it: that of any command, so its call has to name the task.
+    const isText = line.toolUseResult === undefined;
+    const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
+    return [whole, fieldsOf(whole.task)].flatMap((told) => {
+      const ids = isText ? asked : TASK_IDS.map((name) => told[name]);
+      const task = this.#running.get(ids.map(textOf).find((id) => id !== null && this.#running.has(id)) ?? '');
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(told.message) ?? '');
       const status = isStopped ? 'stopped' : STATUSES.get(told.status);
       if (task === undefined || status === undefined) return [];
@@ -124,15 +131,24 @@ export class TranscriptTasks {
   }
 
   /**
+   * @param at epoch milliseconds
    * @returns the SDK's messages for a notification; none if the same end was reported before. One without a status is an
    *   event of a task that goes on
    */
-  ended({ text, fields }: Notification): Fields[] {
+  ended({ text, fields }: Notification, at: number): Fields[] {
     const id = textOf(fields.task_id);
-    if (id === null || this.#told.has(text)) return [];
+    if (id === null) return [];
     const running = this.#running.get(id);
+    if (running === undefined && this.#told.has(text)) return [];
     const notification = { type: 'system', subtype: 'task_notification', run_id: running?.runId, ...fields };
-    if (!STATUSES.has(fields.status)) return running === undefined ? [] : [compact(notification)];
+    if (!STATUSES.has(fields.status)) {
+      if (running === undefined) return [];
+      const event = compact({ ...notification, status: undefined });
+      const status = giveUpOf(running, textOf(fields.event) ?? '', at);
+      if (status === null) return [event];
+      remember(this.#told, text, this.#end(running), MAX_TOLD);
+      return [compact({ ...notification, status, summary: fields.event, event: undefined })];
+    }
     const stopped = this.#stopped.get(id);
     if (running === undefined && stopped !== undefined && this.#stopped.delete(id)) {
       remember(this.#told, text, stopped, MAX_TOLD);
@@ -147,6 +163,8 @@ export class TranscriptTasks {
     const summary = textOf(fields.summary) ?? '';
     return [
       ...(isAgain ? [compact({ ...started, task_id: id, run_id: runId, description: summary })] : []),
+      // The last event of a monitor comes with its end.
+      ...(running === undefined || fields.event === undefined ? [] : [compact({ ...notification, status: undefined })]),
       compact({ ...notification, run_id: runId }),
     ];
   }
@@ -172,16 +190,29 @@ export class TranscriptTasks {
 
   /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    for (const [id, task] of this.#running) {
-      if (task.startedAt >= at) continue;
+    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt <= at).map(({ id }) => id));
+  }
+
+  /** Nothing has reported how these ended, and something may do so yet. */
+  lost(ids: readonly string[]): void {
+    for (const id of ids) {
+      const task = this.#running.get(id);
+      if (task === undefined) continue;
       this.#running.delete(id);
       remember(this.#lost, id, task, MAX_TOLD);
     }
   }
 
-  /** The wake-up that a scheduled prompt comes from. */
+  /** A job that the CLI says it has started: the next scheduled prompt comes from it. */
+  fired(id: string | null): void {
+    this.#fired = id;
+  }
+
+  /** The wake-up that a scheduled prompt comes from. Several may bring the same prompt. */
   timerOf(prompt: string): Timer | null {
-    return this.#timers.get(prompt.trim()) ?? null;
+    const fired = this.#fired === null ? undefined : this.#timers.get(this.#fired);
+    this.#fired = null;
+    return fired ?? this.#timers.get(prompt.trim()) ?? null;
   }
 
   #end({ id, runId }: Pick<Launch, 'id' | 'runId'>): TaskRef {
@@ -193,10 +224,11 @@ export class TranscriptTasks {
     const prompt = textOf(call.prompt);
     if (prompt === null || (numberOf(told.scheduledFor) === null && textOf(call.cron) === null)) return;
     const reason = textOf(call.reason) ?? textOf(told.humanSchedule) ?? textOf(call.cron);
-    remember(this.#timers, prompt.trim(), { reason, setAt: at }, MAX_TIMERS);
+    for (const key of [prompt.trim(), textOf(told.id)])
+      if (key !== null) remember(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
-  /** Undefined for the first run: only later ones have to be told apart. */
+  /** Undefined for the first run: only later ones need a name. */
   #nextRun(id: string): string | undefined {
     const count = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, count);
@@ -204,54 +236,19 @@ export class TranscriptTasks {
   }
 }
 
-/** Background work that a result names: by the shape of its fields, whatever the tool. */
-function launchIn(line: Fields, result: Fields, call: Fields): Pick<Launch, 'id' | 'type'> | null {
-  const told = fieldsOf(line.toolUseResult);
-  const id = TASK_IDS.map((name) => textOf(told[name])).find((value) => value !== null) ?? null;
-  if (id !== null) {
-    if (told.backgroundTaskId === id) return { id, type: 'local_bash' };
-    const isLaunched =
-      told.isAsync === true || /launched$/.test(`${told.status}`) || typeof told.persistent === 'boolean';
-    if (!isLaunched) return null;
-    return { id, type: textOf(told.taskType) ?? (told.agentId === id ? 'local_agent' : 'monitor') };
-  }
-  if (line.toolUseResult !== undefined) return null;
-  const text = contentText(result.content).slice(0, 8_192);
-  for (const { type, text: sentence, ...more } of LAUNCHES) {
-    const named = sentence.exec(text)?.[1];
-    // What a command in the foreground prints is not the CLI's word.
-    if (named !== undefined && (!('asks' in more) || call.run_in_background === true)) return { id: named, type };
-  }
-  return null;
+/** The fields of a result that only has its text: JSON, or an element for each. */
+function textFields(text: string): Fields {
+  const json = parseJson(text);
+  if (isObject(json)) return json;
+  const element = (name: string) => new RegExp(`<${name}>([^<]{1,${MAX_ID}})</${name}>`).exec(text)?.[1];
+  const exitCode = Number(element('exit_code') ?? Number.NaN);
+  return compact({ status: element('status'), exitCode: Number.isFinite(exitCode) ? exitCode : undefined });
 }
 
-export interface Notification {
-  /** As in the transcript; the same text is the same notification. */
-  text: string;
-  fields: Fields;
-}
-
-/** The `<task-notification>` elements of a prompt. */
-export function notificationsIn(text: string): Notification[] {
-  return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].map(([whole, body = '']) => {
-    const field = (name: string) => new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
-    const number = (name: string) => numberOf(Number(field(name) ?? Number.NaN)) ?? undefined;
-    const usage = compact({
-      total_tokens: number('subagent_tokens') ?? number('total_tokens'),
-      tool_uses: number('tool_uses'),
-      duration_ms: number('duration_ms'),
-    });
-    return {
-      text: whole,
-      fields: compact({
-        task_id: field('task-id'),
-        tool_use_id: field('tool-use-id'),
-        status: field('status'),
-        summary: field('summary'),
-        event: field('event'),
-        output_file: field('output-file'),
-        usage: Object.keys(usage).length > 0 ? usage : undefined,
-      }),
-    };
-  });
+/** How a monitor ended that reports it as its last event. Its command may print the same words: not before its time. */
+function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): string | null {
+  if (type !== 'monitor') return null;
+  if (/^\[Monitor stopped\b/.test(event)) return 'stopped';
+  const isTime = expiresAt === undefined || at >= expiresAt - EXPIRY_MS;
+  return isTime && /^\[Monitor (?:expired|timed out)\b/.test(event) ? 'completed' : null;
 }

@@ -2,15 +2,17 @@ import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { withInterlude } from '@/lib/protocol/with-interlude';
+import { PERSONS } from './attribution';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { HeardStops, type HeardStopsState, type Stop } from './heard-stops';
 import { type ClosedTurn, LastWords } from './last-words';
 import { LineTurns } from './line-turns';
+import { type Notification, notificationsIn } from './notifications-in';
 import { readersOf } from './readers';
 import { contentText } from './stand-in';
 import { TranscriptAsks } from './transcript-asks';
 import { authorOf, commandIn, sdkMessage, stopFeedbackIn, textIn } from './transcript-line';
-import { type Notification, notificationsIn, TranscriptTasks } from './transcript-tasks';
+import { TranscriptTasks } from './transcript-tasks';
 
 /**
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
@@ -26,7 +28,7 @@ import { type Notification, notificationsIn, TranscriptTasks } from './transcrip
  * Pure, and the same lines give the same events: a run is named after the line that opens it. After a restart, a new
  * reader reads everything again and goes on.
  *
- * @see measured with CLI 2.1.329, tests/fixtures/recordings/hooks
+ * @see measured with CLI 2.1.329 (tests/fixtures/recordings/hooks) and 2.1.332 (tests/fixtures/cases/real-…)
  */
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
@@ -40,10 +42,14 @@ export class TranscriptAdapter {
   #origin: Fields | null = null;
   /** A slash command, until the next line says whether the model is asked or the CLI answers it. */
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
+  /** The newest line of a person is a command, and no answer of the model has come since. */
+  #isCommandLast = false;
   /** The session that this one was forked from, once known. */
   #forkOf: string | null = null;
   /** Tasks that the CLI's list of `at` does not name. */
-  #unlisted: { ids: readonly string[]; at: number } | null = null;
+  #unlisted: { ids: string[]; at: number } | null = null;
+  /** Tasks that were given up for that reason. */
+  #presumedLost: string[] = [];
   /** The newest line of the main thread ends its turn, unless a hook holds it. */
   #saidLastWord = false;
   /** The agent has said or done something since the turn opened. */
@@ -58,7 +64,7 @@ export class TranscriptAdapter {
   #prompt: { promptId: string | null } | undefined;
   #openRunId: string | null = null;
   #openedAt = 0;
-  /** Outputs that have been through `#tell`: what one line gives may be told in steps. */
+  /** Outputs that have been through `#tell`: a line may give its outputs in steps. */
   readonly #isTold = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
@@ -116,10 +122,21 @@ export class TranscriptAdapter {
     this.#prompt = undefined;
     const isMain = textOf(fields.agentId) === null;
     // Older CLIs wrote what subagents say into the session's own file. It is kept, but is not the agent's word.
-    if (isMain && fields.isSidechain === true)
-      return this.#adapter.read({ type: 'sidechain', uuid: fields.uuid, message: fields.message }, madeAt);
+    if (isMain && fields.isSidechain === true) return this.#tell(this.#sidechain(fields, madeAt));
     if (isMain) this.#reaches(fields, madeAt, now);
     return this.#tell([...this.#forked(fields, madeAt), ...reader(fields, madeAt)]);
+  }
+
+  #sidechain(line: Fields, at: number): TimedEvent[] {
+    const { uuid, message } = line;
+    const blocks = listOf(fieldsOf(message).content).map(fieldsOf);
+    for (const { type, id, input } of blocks) if (type === 'tool_use') this.#tasks.called(`${id}`, fieldsOf(input));
+    const results = blocks.filter(({ type }) => type === 'tool_result');
+    // The work that it leaves in the background is shown all the same.
+    const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
+    const ended = results.length === 0 ? [] : this.#tasks.endedByCall(line, results);
+    const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
+    return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
 
   /** Says once that the session is a fork, and of what: lines that were copied into it name the original. */
@@ -140,11 +157,15 @@ export class TranscriptAdapter {
   replaced(at: number, now: number): TimedEvent[] {
     const wasOpen = this.#openRunId;
     const isOver = this.#saidLastWord || this.stops.ownAt(at) !== null;
-    const last = wasOpen !== null && isOver && this.#openedAt < at ? this.stopped(now) : [];
+    const last = wasOpen !== null && isOver && this.#openedAt <= at ? this.stopped(now) : [];
     this.#tasks.processReplaced(at);
+    // By now the hook of a turn that was over has had its say.
+    this.stops.clearBefore(at);
     const told = [...last, ...this.#tell(this.#adapter.replaced(at, now))];
     if (wasOpen !== null && this.#openRunId === null) {
       this.#asks.sessionEnded();
+      // A line that the old process made opens no turn when it comes.
+      if (last.length === 0) this.#lastWords.leaves(at, null);
       this.#lastWords.given();
       this.#answers = [];
       this.#saidLastWord = false;
@@ -163,7 +184,23 @@ export class TranscriptAdapter {
     if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
     const ids = this.#unlisted.ids.filter((id) => this.#tasks.isRunning(id));
     this.#unlisted = null;
-    return ids.length === 0 ? [] : this.#tell(this.#adapter.presumeLost(ids, now));
+    if (ids.length === 0) return [];
+    this.#tasks.lost(ids);
+    this.#presumedLost = [...this.#presumedLost, ...ids].slice(-MAX_LOST);
+    return this.#tell(this.#adapter.presumeLost(ids, now));
+  }
+
+  /** What another reader of the same transcript could not read from it. */
+  get unlistedState(): { unlisted: { ids: string[]; at: number } | null; lost: string[] } {
+    return { unlisted: this.#unlisted, lost: this.#presumedLost };
+  }
+
+  /** As the reader before this one left it, which has emitted the events about these tasks. */
+  recallUnlisted({ unlisted, lost }: TranscriptAdapter['unlistedState'], now: number): void {
+    this.#unlisted = unlisted;
+    this.#presumedLost = lost;
+    this.#tasks.lost(lost);
+    this.#adapter.presumeLost(lost, now);
   }
 
   /** A line of the main thread. Lines of the CLI itself come at any time and count for nothing. */
@@ -231,17 +268,23 @@ export class TranscriptAdapter {
     if (agentId !== null) return this.#readAs(line, at);
     if (stopFeedbackIn(line) !== null) return this.#held(at);
     const text = contentText(content);
-    if (text.startsWith('[Request interrupted') && fieldsOf(line.origin).kind === undefined) {
+    const isUnsigned = line.origin === undefined && line.promptSource === undefined;
+    if (text.startsWith('[Request interrupted') && isUnsigned) {
       if (this.#isBehind) return [];
       const stopped = { subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_streaming' };
       return this.#close(`${this.#key}/interrupted`, stopped, at);
     }
     const author = authorOf(line, text);
-    const command = author === 'person' ? commandIn(text) : null;
-    if (command?.kind === 'output') return this.#commandOutput(line, command.text, at);
+    const typed = author === 'person' ? commandIn(text) : null;
+    // The CLI signs what a person typed, but not what a command printed.
+    const command = typed?.kind !== 'output' || isUnsigned || this.#isCommandLast ? typed : null;
+    const isAnswer = this.#isCommandLast;
+    if (author === 'person') this.#isCommandLast = command !== null && command.kind !== 'output';
+    if (command?.kind === 'output') return this.#commandOutput(line, command.text, at, isAnswer);
     const before = this.#settleCommand(author === 'harness' && line.parentUuid === this.#command?.line.uuid);
     if (author === 'task') return [...before, ...this.#woken(line, text, at)];
     if (author === 'timer') return [...before, ...this.#scheduled(line, text, at)];
+    if (author === 'other' && !this.#isAtWork(at)) return [...before, ...this.#begins(line, fieldsOf(line.origin), at)];
     if (author === 'person' && text !== '') {
       const asks = line.turnOrigin !== undefined || line.origin !== undefined;
       if (command?.kind === 'slash' && !asks) {
@@ -268,8 +311,22 @@ export class TranscriptAdapter {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: said.message }, at);
     }
+    // Its turn is named after its own line, as the turn that the line at hand may open is after that.
+    const key = this.#key;
+    this.#key = id;
     const asked = this.#tell(this.#asked(said, id, at));
+    this.#key = key;
     return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
+  }
+
+  /** The command that waits for what the next line says about it. */
+  get pendingCommand(): string | null {
+    return this.#command?.id ?? null;
+  }
+
+  /** Nothing follows the command that waits: the CLI answered it, without a word. */
+  commandSettled(): TimedEvent[] {
+    return this.#tell(this.#settleCommand(false));
   }
 
   /** A turn is open, and nothing says that it is over. */
@@ -277,11 +334,16 @@ export class TranscriptAdapter {
     return this.#openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
   }
 
-  /** Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over. */
-  #commandOutput(line: Fields, text: string, at: number): TimedEvent[] {
-    const opened = this.#command === null ? [] : this.#tell(this.#settleCommand(true));
+  /**
+   * Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over.
+   *
+   * @param isAnswer whether the command was the newest that a person said
+   */
+  #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
+    const isMidTurn = this.#command !== null && this.#isAtWork(at);
+    const opened = this.#command === null ? [] : this.#tell(this.#settleCommand(!isMidTurn));
     const printed = text === '' ? [] : this.#printed(text, at);
-    const isOver = line.turnOrigin === undefined && this.#openRunId !== null && !this.#hasActed;
+    const isOver = isAnswer && !isMidTurn && line.turnOrigin === undefined && !this.#hasActed;
     return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
   }
 
@@ -323,6 +385,7 @@ export class TranscriptAdapter {
       else this.#lastWords.given();
       this.#saidLastWord = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
+      this.#isCommandLast = false;
     }
     if (line.isApiErrorMessage === true) this.#apiError = contentText(content);
     return [...before, ...this.#readAs(line, at), ...this.#matchAsks(at)];
@@ -340,6 +403,9 @@ export class TranscriptAdapter {
         const message = { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata };
         return this.#adapter.read(message, at);
       }
+      case 'scheduled_task_fire':
+        this.#tasks.fired(textOf(line.taskId));
+        return [];
       case 'local_command': {
         const said = LOCAL_OUTPUT.exec(`${line.content}`)?.[1]?.trim();
         const message = { type: 'system', subtype: 'local_command_output', uuid, content: said };
@@ -352,7 +418,7 @@ export class TranscriptAdapter {
 
   /** What was said to a running turn, which answers it. */
   #attachment(line: Fields, at: number): TimedEvent[] {
-    const { type, prompt, commandMode, source_uuid } = fieldsOf(line.attachment);
+    const { type, prompt, commandMode, source_uuid, origin, isMeta } = fieldsOf(line.attachment);
     if (stopFeedbackIn(line) !== null) return this.#held(at);
     if (type !== 'queued_command') return [];
     const text = contentText(prompt);
@@ -363,7 +429,9 @@ export class TranscriptAdapter {
       if (textOf(line.agentId) === null) this.#told(notifications, 'heard');
       return out;
     }
-    if (textOf(line.agentId) !== null || text === '' || line.isMeta === true) return [];
+    const { kind } = fieldsOf(origin);
+    const byPerson = line.isMeta !== true && isMeta !== true && (kind === undefined || PERSONS.has(kind));
+    if (textOf(line.agentId) !== null || text === '' || !byPerson) return [];
     const id = textOf(source_uuid) ?? this.#key;
     if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
     this.#answers.push(id);
@@ -430,12 +498,14 @@ export class TranscriptAdapter {
   /** The agent is told of it here, which may be long after it happened, and after later ends. */
   #told(notifications: readonly Notification[], how: 'wakes' | 'heard'): void {
     const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
-    this.#adapter.told(ends.length > 0 ? ends : null, how);
+    // An older CLI may not name the task.
+    const namesNone = notifications.every(({ fields }) => fields.task_id === undefined);
+    if (ends.length > 0 || namesNone) this.#adapter.told(namesNone ? null : ends, how);
   }
 
   #notified(notifications: readonly Notification[], at: number): TimedEvent[] {
     return notifications.flatMap((notification) =>
-      this.#tasks.ended(notification).flatMap((message) => this.#adapter.read(message, at)),
+      this.#tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
@@ -450,7 +520,7 @@ export class TranscriptAdapter {
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
     const ended = ends.flatMap(({ message }) => this.#adapter.read(message, at));
-    // Its own call told the agent; of a subagent's end a notification follows, which wakes it.
+    // The agent knows from its own call. A notification follows the end of a subagent, and wakes it.
     const heard = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
     if (heard.length > 0) this.#adapter.told(heard, 'heard');
     return [...launched, ...returned, ...ended];
@@ -487,6 +557,7 @@ export class TranscriptAdapter {
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
     const origin = this.#answers.length === 0 ? this.#origin : undefined;
+    this.#origin = null;
     const answers = this.#answers;
     this.#answers = [];
     this.#asks.turnEnded();
@@ -538,6 +609,8 @@ export class TranscriptAdapter {
 /** The CLI answered a command itself: no model was asked and no stop hook runs. */
 const LOCAL = { terminal_reason: 'local_command' };
 const BY_TASK = { kind: 'task-notification' };
+/** Most tasks that are remembered as given up. */
+const MAX_LOST = 256;
 /** UTF-16 units. */
 const MAX_REASON = 200;
 /** A notification of what a stop hook no longer lists comes within this time. */

@@ -16,7 +16,7 @@ const MAX_EDITS_BYTES = 128 * 1024;
 export interface TextAbout {
   /** The messages it answers. */
   replyTo?: string[];
-  /** Its agent names it whenever it goes on: others, and calls, may come between. It lasts until its end or the turn's. */
+  /** The agent names it with each delta: other texts and calls may come in between. It ends with its END or its turn. */
   staysOpen?: true;
   /** The native message, where it holds more than its text. */
   rawEvent?: unknown;
@@ -123,7 +123,7 @@ export class Speaker {
     return true;
   }
 
-  /** What is being said, or stays open, is complete. @param name, kind only this; by default whatever it is */
+  /** Ends what is open. @param name, kind end only this; by default everything */
   endText(name?: string, kind?: Stretch['kind']): void {
     for (const [, open] of this.#texts.entries()) {
       if ((name === undefined || open.name === name) && (kind === undefined || open.kind === kind)) this.#end(open);
@@ -137,7 +137,7 @@ export class Speaker {
     keep(stretch, stretch.shown, MAX_COMPARED.ended);
   }
 
-  /** Something else begins. */
+  /** Ends what was being said when something else begins. */
   #breakIn(): void {
     if (this.#open !== null && !this.#open.staysOpen) this.#end(this.#open);
   }

@@ -122,7 +122,7 @@ export class EventLines {
 
   #wokenBy(trigger: TurnTrigger | undefined): string {
     if (trigger?.kind === 'task' && trigger.taskIds.length > 0) return `the end of ${this.#named(trigger.taskIds)}`;
-    if (trigger?.kind === 'timer') return 'a timer';
+    if (trigger?.kind === 'timer') return trigger.reason === undefined ? 'a timer' : `a timer: ${trigger.reason}`;
     if (trigger?.kind === 'goal') return 'its goal';
     if (trigger?.kind === 'agent') return 'another agent';
     return 'itself';

@@ -37,7 +37,7 @@ export interface BrokenStream {
   status: number | null;
   /** In a row. */
   failures: number;
-  /** How long nothing had come of it, if that is why it was left. */
+  /** How long it had been silent, if it was left for that; else 0. */
   silentMs: number;
   againInMs: number;
 }

@@ -184,6 +184,16 @@ describe('a posted run that the stream of events tells first', () => {
     }
   });
 
+  test('is known by the middle of it', () => {
+    const stage = wire();
+    stage.post('r1', 'Go');
+    stage.between({ ...all[2], runId: 'r1' });
+    stage.accept('r1');
+    stage.run('r1', ...all.slice(0, 2), { ...all[2], runId: 'r1' }, ...all.slice(3));
+    stage.close();
+    expect(seen(stage)).toEqual(once);
+  });
+
   test('is told to its end where its POST has no stream', () => {
     const stage = wire();
     stage.post('r1', 'Go');

@@ -282,6 +282,19 @@ describe('a transcript', () => {
     expect(customs(events, 'task:updated')).toMatchObject([{ task_id: 'b1', output_file: '/tmp/toolu_1/b1.output' }]);
   });
 
+  test('ends every task that one notification names', () => {
+    const { events, read } = reader();
+    const ids = ['b1', 'b2', '__orphan_summary__:shell'].map((id) => `<task-id>${id}</task-id>`).join('');
+    const text = `<task-notification>${ids}<status>stopped</status><summary>2 tasks</summary></task-notification>`;
+    read(prompt(text, { origin: { kind: 'task-notification' } }));
+    read(over);
+    expect(customs(events, 'task:completed')).toMatchObject([
+      { task_id: 'b1', status: 'stopped' },
+      { task_id: 'b2', status: 'stopped' },
+    ]);
+    expect(events.at(-1)?.metadata?.interlude?.trigger?.taskIds).toEqual(['b1', 'b2']);
+  });
+
   test('gives a subagent that ends a second time a second run', () => {
     const { adapter, events, read } = reader();
     read(prompt('Go'));

@@ -20,6 +20,20 @@ describe('what an event says beyond AG-UI', () => {
     });
   });
 
+  it('says of a timer why and when it was set, as far as that can be', () => {
+    const timer = { kind: 'timer', taskIds: [] };
+    expect(said({ trigger: { ...timer, reason: 'the build', setAt: 5 } }).trigger).toEqual({
+      ...timer,
+      ...{ reason: 'the build', setAt: 5 },
+    });
+    for (const setAt of [-1, Number.NaN, 1e300, '5', null])
+      expect(said({ trigger: { ...timer, reason: 7, setAt } }).trigger).toEqual(timer);
+    expect(said({ trigger: { kind: 'task', taskIds: [], reason: 'the build', setAt: 5 } }).trigger).toEqual({
+      kind: 'task',
+      taskIds: [],
+    });
+  });
+
   it('names by an id only what one may name', () => {
     expect(said({ userMessageIds: ['m1', '', '.', 'x'.repeat(257)] })).toEqual({ userMessageIds: ['m1'] });
     expect(said({ taskRunId: '', from: { kind: 'agent', id: '' } })).toEqual({});

@@ -9,12 +9,18 @@ const first = [
   userSays('u1', 'Go'),
   runStarts('r1', { turn: 'user', userMessageIds: ['u1'] }),
   taskStarts('t1'),
-  says('a1', 'On it'),
+  [
+    ...says('a1', 'On it'),
+    { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
+    { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{}' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+    { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', content: 'ok' },
+  ],
   runEnds('r1'),
 ];
 const second = [taskEnds('t1', 'completed'), runStarts('r2', wokenBy('t1')), says('a2', 'Done'), runEnds('r2')];
 const whole = {
-  'user r1 finished': ['user: Go', 'task t1 started', 'assistant: On it'],
+  'user r1 finished': ['user: Go', 'task t1 started', 'assistant: On it', 'Bash completed: ok'],
   'between-run r2 finished': ['task t1 completed', 'assistant: Done'],
 };
 const headersOf = (log: MemoryLog) => log.page().turns.map(({ items: _, ...header }) => header);

@@ -127,6 +127,20 @@ describe('a session', () => {
     expect(fold.summary.title).toBe('Mend the tests');
   });
 
+  it('is not named after a command that asked no model, unless it had another name', () => {
+    const local = (id: string, text: string): AgUiEvent[] => [
+      ...userSays(id, text),
+      ...runStarts(`r-${id}`),
+      ...runEnds(`r-${id}`, { userMessageIds: [id] }).map((event) => ({
+        ...event,
+        result: { terminalReason: 'local_command' },
+      })),
+    ];
+    expect(summaryOf(local('u1', '/clear')).summary.title).toBeNull();
+    const fold = summaryOf(local('u1', '/clear'), userSays('u2', 'Mend the tests'), local('u3', '/model'));
+    expect(fold.summary.title).toBe('Mend the tests');
+  });
+
   it('is cut between characters, never through one', () => {
     const fold = summaryOf(userSays('u1', `${'a'.repeat(119)}🚀`), says('m1', `${'b'.repeat(239)}🚀`));
     expect(fold.summary.title).toBe('a'.repeat(119));

@@ -254,7 +254,7 @@ describe('a run that is told on the stream of events', () => {
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('its stream of events did not tell the run either'),
+      reason: expect.stringContaining('no event of the run arrived on its stream of events'),
       result: { mayHaveArrived: true },
     });
     expect(turns()).toEqual([]);
@@ -400,6 +400,24 @@ describe('between runs', () => {
       ['RUN_FINISHED', undefined],
     ]);
     expect(JSON.stringify(told())).not.toMatch(/t1|Polled/);
+  });
+
+  test('a stream that the next runner can’t open at once leaves a notice', async () => {
+    const { server, around, source } = await listening();
+    server.between({ type: 'RUN_STARTED', ...S }, { type: 'RUN_FINISHED', ...S });
+    await settled(() => around.stored.get(`agui-ended:${SESSION}`)).toContain(S.runId);
+    await source.close(0, 'ended');
+    server.streams = 'none';
+    const after = new MemorySurroundings(undefined, around);
+    const next = new AgUiSource({
+      ...{ surroundings: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
+      waits: { longestMs: 20, missingMs: 20 },
+    });
+    await next.start();
+    onTestFinished(() => next.close(0, 'the test is over'));
+    await settled(() => next.sessions[0]?.trouble).toContain('no stream of events');
+    server.streams = 'thread';
+    await settled(() => JSON.stringify(after.events)).toContain('was not heard from');
   });
 
   test('a path of its own is read, where one was named', async () => {

@@ -98,7 +98,7 @@ describe('a mirrored transcript', () => {
     expect(said.join('\n')).not.toMatch(
       /Stop hook feedback|being continued|local-command|command-name|task-notification/,
     );
-    expect(events.at(-1)).toMatchObject({ name: 'interlude:notice' });
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', result: { terminalReason: 'local_command' } });
   });
 
   test('emits each event once, wherever the mirror is killed', async () => {
@@ -216,6 +216,15 @@ describe('what no line says', () => {
     expect(events.at(-1)?.message).toContain('529 overloaded');
   });
 
+  test('a command that nothing follows is told, and its turn is over', async () => {
+    const terminal = await PlayedTerminal.begin();
+    terminal.line('user', { role: 'user', content: '<command-name>/clear</command-name>' });
+    await terminal.pass(100);
+    expect(terminal.told).toEqual([]);
+    await terminal.pass(1_500);
+    expect(terminal.told).toEqual(['/clear', 'RUN_STARTED', 'RUN_FINISHED']);
+  });
+
   test('a busy whose hook was killed is freed', async () => {
     const { mirror } = follow(firstSession());
     mirror.prompted();
@@ -241,6 +250,8 @@ describe('what no line says', () => {
     expect(mirror.hasEnded).toBe(true);
     expect(events.at(-1)).toMatchObject({ name: 'session:ended', value: { reason: 'the terminal session was left' } });
     mirror.began();
+    await mirror.step();
+    now += 5;
     writeLine({ file, text: JSON.stringify({ ...prompt, uuid: 'u2' }) });
     await mirror.step();
     expect(mirror.hasEnded).toBe(false);

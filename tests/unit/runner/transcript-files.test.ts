@@ -1,7 +1,7 @@
-import { appendFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, copyFileSync, mkdirSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { newMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
+import { type MirrorState, newMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
 import { TranscriptFiles } from '@/lib/runner/sources/hooks/transcript-files';
 import { tempDir } from '../../support/temp-dir';
 
@@ -68,5 +68,68 @@ describe('of a session of any length', () => {
     renameSync(`${file}.new`, file);
     await files.readOn();
     expect(told).toEqual([...uuids(0, LINES), ...uuids(1_000, 1_200)]);
+  });
+});
+
+describe('of a transcript with damage', () => {
+  const lines = (...keys: string[]) => linesOf(keys);
+  const DAMAGE = 'half {"type":"us\n';
+
+  /** Reads a session's files; `again` is another reader, which goes on where this one was. */
+  async function read(home: string, was: MirrorState | null = null) {
+    const told: string[] = [];
+    const state = structuredClone(was ?? newMirrorState(join(home, 's.jsonl')));
+    const files = new TranscriptFiles({
+      ...{ read: state, subagents: () => ['a1'], log: () => undefined },
+      onLines: (gained) =>
+        void told.push(...gained.map(({ key, fields }) => (fields.type === 'unreadable' ? 'gap' : key))),
+    });
+    if (was !== null) await files.reread(was);
+    told.splice(0);
+    await files.readOn();
+    return { told, state, files };
+  }
+
+  async function damaged() {
+    const home = await tempDir();
+    const [file, subagent] = [join(home, 's.jsonl'), join(home, 's', 'subagents', 'agent-a1.jsonl')];
+    mkdirSync(dirname(subagent), { recursive: true });
+    writeFileSync(file, `${lines('1')}${DAMAGE}${DAMAGE}${lines('2', '3').trimEnd().replace('\n', '')}\n${DAMAGE}`);
+    writeFileSync(subagent, `${lines('s1')}${DAMAGE}${lines('s2')}`);
+    return { home, file, ...(await read(home)) };
+  }
+
+  const ALL = ['1', 'gap', 'gap', '2', '3', 'gap', 's1', 'gap', 's2'];
+
+  test('it tells each gap once, also in the file of a subagent, and where the damage looks the same', async () => {
+    const { told } = await damaged();
+    expect(told).toEqual(ALL);
+  });
+
+  test('that is replaced by a copy of itself, it tells nothing a second time', async () => {
+    const { file, files, told } = await damaged();
+    copyFileSync(file, `${file}.new`);
+    renameSync(`${file}.new`, file);
+    appendFileSync(file, lines('4'));
+    await files.readOn();
+    expect(told).toEqual([...ALL, '4']);
+  });
+
+  test.each([
+    ['', (_file: string) => undefined],
+    [
+      ', and meanwhile the file is replaced by a copy',
+      (file: string) => {
+        copyFileSync(file, `${file}.new`);
+        renameSync(`${file}.new`, file);
+      },
+    ],
+  ])('it goes on in another reader%s', async (_, change) => {
+    const { home, file, state } = await damaged();
+    writeFileSync(file, lines('4'), { flag: 'a' });
+    change(file);
+    const { told } = await read(home, state);
+    // Damage behind the last record has no name: it may appear again if the file is another one.
+    expect(told.filter((one) => one !== 'gap')).toEqual(['4']);
   });
 });

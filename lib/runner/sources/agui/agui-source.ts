@@ -192,7 +192,7 @@ export class AgUiSource implements Source {
     const answered = new Set(open.turn?.userMessageIds);
     for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
     inHand.letGo(inHand.all.map(({ messageId }) => messageId));
-    this.#listening = this.#between.listen();
+    this.#listening = this.#between.listen(!this.#history.isEmpty || runs.length > 0);
   }
 
   async reach(): Promise<string | null> {

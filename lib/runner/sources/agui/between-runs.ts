@@ -15,7 +15,7 @@ import { isStream } from './posted-run';
 export interface BetweenRunsOptions {
   addresses: AgUiAddresses;
   headers: Record<string, string>;
-  /** @param unheardSince epoch milliseconds: from then on it could not be read, although it had been before */
+  /** @param unheardSince epoch milliseconds; null unless a stream that had worked was interrupted */
   onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
   /** @param data as it came, where it is no JSON */
   onEvent(event: unknown, data: string | null): void;
@@ -37,9 +37,9 @@ export interface BetweenRunsOptions {
 /** Answers that say: there is no such thing here. */
 export const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
-/** So many such answers in a row, and a server that had a stream has none any more. */
+/** After so many such answers in a row, a server that had a stream counts as having none. */
 const MISSING_AFTER = 6;
-/** An interruption that is over sooner is not worth a notice, unless opening the stream again has failed. */
+/** A shorter interruption needs no notice, unless reopening the stream has failed. */
 const UNHEARD_MS = 5_000;
 /** Servers with such a stream send a heartbeat more often. */
 const SILENT_MS = 5 * 60_000;
@@ -50,7 +50,7 @@ export class BetweenRuns {
   #deafness: string | null = null;
   #isMissing = false;
   #wasEverOpen = false;
-  /** When the stream broke that was open last, and whether opening it again has failed since. */
+  /** When the last open stream broke, and whether reopening it has failed since. */
   #unheard: { since: number; hasFailed: boolean } | null = null;
   #lastStatus: number | null = null;
 
@@ -77,8 +77,9 @@ export class BetweenRuns {
     return this.#lastStatus;
   }
 
-  /** Resolves once the signal has fired. */
-  async listen(): Promise<void> {
+  /** Resolves once the signal has fired. @param isKnown the agent has been heard before, by a previous process */
+  async listen(isKnown: boolean): Promise<void> {
+    if (isKnown) this.#unheard = { since: this.#now(), hasFailed: false };
     const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;
     await readEventStream({
       open: (until, lastEventId) => this.#open(until, lastEventId),
@@ -129,7 +130,7 @@ export class BetweenRuns {
     return answer ?? new Response(null, { status: 404 });
   }
 
-  /** @returns since when nothing was heard, if that is worth a notice */
+  /** @returns when the interruption began, if it needs a notice */
   #endUnheard(): number | null {
     const unheard = this.#unheard;
     this.#unheard = null;

@@ -7,8 +7,8 @@ import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient
 import { shownUrl } from '@/lib/runner/wire/shown-url';
 
 /**
- * One run: its POST, and the stream that answers it. A server may also tell the run on its stream of events, and answer
- * the POST late, by JSON or by an error of something in between: what was told is evidence that it has the run.
+ * One run: its POST, and the stream that answers it. A server may also send the run on its stream of events, and answer
+ * the POST late, with JSON, or through a proxy that gives up: the events prove that it has the run.
  *
  * Failure: what was certainly not received, or not now, may be posted again as another run. A stream that ends is told,
  * whether or not its run had.
@@ -19,11 +19,11 @@ export interface PostedRunOptions {
   /** What passes, for the adapter. @returns once it is stored */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'warn', message: string): void;
-  /** Whether the stream of events is open, on which the run may be told. */
+  /** Whether the stream of events is open, on which the run may arrive. */
   isHeard(): boolean;
-  /** The server has the run, though its POST has no answer yet. */
+  /** Called when the run starts on the stream of events before its POST is answered. */
   onBegun(): void;
-  /** How long a run may take to begin on the stream of events when its POST was answered by no stream. */
+  /** How long a run may take to start on the stream of events after an answer that is no stream. */
   beginMs?: number | undefined;
 }
 
@@ -58,7 +58,7 @@ export class PostedRun {
     this.#cut.abort(reason);
   }
 
-  /** Its turn has begun or ended in what the adapter tells, whichever stream said so. */
+  /** Its turn has begun or ended, on whichever stream. */
   told(what: 'begun' | 'ended'): void {
     const isAnswered = this.#answer !== null;
     if (what === 'begun') this.#begun.abort();
@@ -105,11 +105,11 @@ export class PostedRun {
     if (mayBegin) await this.#beginning();
     if (this.#hasBegun) return { kind: 'accepted' };
     await this.#refused(answer.ok ? 415 : answer.status, reason);
-    if (mayBegin) return { kind: 'unknown', reason: `${reason}; its stream of events did not tell the run either` };
+    if (mayBegin) return { kind: 'unknown', reason: `${reason}; no event of the run arrived on its stream of events` };
     return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
   }
 
-  /** Resolves when the stream of events has told its beginning, or too much time has passed. */
+  /** Resolves when the run has started on the stream of events, or after `beginMs`. */
   async #beginning(): Promise<void> {
     const late = AbortSignal.timeout(this.#options.beginMs ?? BEGIN_MS);
     await aborted(AbortSignal.any([this.#begun.signal, this.#cut.signal, late]));

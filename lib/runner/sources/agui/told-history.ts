@@ -115,7 +115,7 @@ export class ToldHistory {
     }
   }
 
-  /** The server calls it otherwise than its own stream did: its snapshot is the name by which it knows it. */
+  /** Takes over the ids of the snapshot for messages that were streamed under other ids: the server knows those. */
   #rename(messages: readonly Fields[], isAlike: (known: HistoryMessage, said: Fields) => boolean): void {
     const named = new Set(messages.map(({ id }) => textOf(id)));
     for (const said of messages.toReversed()) {

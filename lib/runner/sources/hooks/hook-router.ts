@@ -13,7 +13,7 @@ import { stopDecision } from './stop-decision';
  * so everything is decided from memory; only that it is held is stored first, unless the disk is slow. A hook that says
  * how long it waits, beside a question in the terminal that stands meanwhile, is answered once a person has.
  *
- * @see the hooks' stdin, CLI 2.1.329: tests/fixtures/recordings/hooks
+ * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
  */
 export interface HookRouterOptions {
   /** The mirror of a session; null for one that is not followed. */
@@ -33,7 +33,8 @@ export function routeHook(call: HookCall, options: HookRouterOptions): string | 
   if (sessionId === null || file === null) return '';
   const mirror = options.mirror(sessionId, file);
   if (mirror === null) return '';
-  mirror.heard(pid, file);
+  const isOfOldProcess = !mirror.heard(pid, file, at);
+  if (isOfOldProcess && event === 'SessionEnd') return '';
   if (from !== null) mirror.startedAs(from);
   options.log('debug', `${event} ${sessionId}`);
   const answer = ROUTES.get(event)?.(mirror, call, claimOf(input, at), options) ?? '';

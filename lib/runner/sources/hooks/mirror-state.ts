@@ -58,8 +58,9 @@ const mirrorState = z.object({
     .transform((places) =>
       Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
     ),
-  /** The line that was read last, by its name. */
+  /** The line of the session's own file that was read last, by its name; and those of its subagents' files. */
   last: textOrNull,
+  lastOf: z.record(z.string(), z.string()).catch({}),
   /** A run is open in what was told. */
   open: flag,
   /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
@@ -68,8 +69,12 @@ const mirrorState = z.object({
   unheard: list(list(text)),
   /** When prompts were heard of that no line has come up to. Oldest first. */
   prompts: list(time),
+  /** The hook of the prompt that opened the turn was heard: the next one is of another turn. */
+  isPromptHeard: flag,
   /** The turn that a stop hook closed last: lines of it may still come. */
   closed: orNull(closed),
+  /** The last command that was emitted though no line followed it. */
+  settled: textOrNull,
   /** The session was left, and why; what it still writes is waited for. */
   ending: orNull(ending),
   /** When the session was begun last, or resumed: what ran before ends nothing. */
@@ -86,8 +91,14 @@ const mirrorState = z.object({
   wasOffered: flag,
   /** Messages put before the agent in the open turn. */
   handed: list(text),
-  /** Whose hooks have called. Null before the first, and where it is not known. */
+  /** The process whose hooks have called. Null before the first, and where it is not known. */
   process: orNull(terminal),
+  /** When the last hook of that process ran. */
+  heardAt: time.catch(0),
+  /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
+  unlisted: orNull(z.object({ ids: list(text), at: time })),
+  /** Tasks that were presumed lost for that reason. */
+  lost: list(text),
 });
 
 export type MirrorState = z.output<typeof mirrorState>;

@@ -1,4 +1,4 @@
-import { type Fields, isObject, parseJson } from '@/lib/protocol/fields';
+import { type Fields, isObject, parseJson, textOf } from '@/lib/protocol/fields';
 
 /** A stretch of a physical line. */
 export interface LineStretch {
@@ -8,11 +8,13 @@ export interface LineStretch {
   source: string;
 }
 
-/** How a record begins inside a line: an object whose first name is one that a transcript's records begin with. */
+/** The beginning of a record inside a line: an object with one of the first fields of a transcript's records. */
 const BEGINNING =
   /\{"(?:type|uuid|parentUuid|logicalParentUuid|timestamp|sessionId|isSidechain|agentId|message|attachment|operation)":/g;
+/** Every record has one of these fields. The parts of a record, which a tear may lay bare, have none. */
+const NAMES = ['uuid', 'sessionId', 'messageId', 'leafUuid'] as const;
 /** Characters that are looked at, as a multiple of the line's length: a hostile line must not cost more. */
-const MOST_PASSES = 8;
+const MOST_PASSES = 4;
 
 /**
  * The records of one physical line, in order. A crash can leave zeros before a record, a missing newline joins two, and
@@ -20,7 +22,7 @@ const MOST_PASSES = 8;
  *
  * @see anthropics/claude-code#49876, #81843
  */
-export function recordsIn(text: string): LineStretch[] {
+export function recordsIn(text: string): readonly LineStretch[] {
   if (text.trim() === '') return [];
   const whole = parseJson(text);
   if (isObject(whole)) return [{ fields: whole, source: text }];
@@ -36,13 +38,33 @@ export function recordsIn(text: string): LineStretch[] {
     const close = endOfObject(text, index);
     left -= (close ?? text.length) - index;
     const fields = close === null ? null : parseJson(text.slice(index, close));
-    if (close === null || !isObject(fields)) continue;
+    if (close === null || !isRecord(fields) || isInside(text, index, close)) continue;
     gapUpTo(index);
     found.push({ fields, source: text.slice(index, close) });
     end = close;
   }
   gapUpTo(text.length);
-  return found;
+  return withTornRecord(found);
+}
+
+/** Puts the record together whose halves stand around another one. */
+function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
+  const gaps = found.filter(({ fields }) => fields === null);
+  if (gaps.length !== 2) return found;
+  const source = gaps.map((gap) => gap.source).join('');
+  const fields = parseJson(source);
+  if (!isRecord(fields)) return found;
+  return found.flatMap((stretch) => (stretch === gaps[1] ? [] : stretch === gaps[0] ? { fields, source } : stretch));
+}
+
+/** Whether an object is a value in a torn one, such as the input of a tool call: it may look like a record. */
+function isInside(text: string, from: number, to: number): boolean {
+  const [before = '', after = ''] = [text[from - 1], text[to]];
+  return before === ':' || (/[,[]/.test(before) && /[,}\]]/.test(after));
+}
+
+function isRecord(value: unknown): value is Fields {
+  return isObject(value) && NAMES.some((name) => textOf(value[name]) !== null);
 }
 
 /** @returns the place behind the brace that closes the object at `at`; null if none does */

@@ -9,9 +9,9 @@ import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';
 import type { StopDecision } from './stop-decision';
-import { birthOf, bornAt, type TerminalProcess } from './terminal-process';
+import { birthOf, bornAt, isGone, type TerminalProcess } from './terminal-process';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
+import { isCommandOver, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.
@@ -42,7 +42,7 @@ const LATE_MS = 10_000;
 /** Most requests that are remembered as they were told. */
 const MOST_REQUESTS = 64;
 
-/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.329; also `sdk-cli`, `sdk-ts` */
+/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
@@ -64,6 +64,8 @@ export class SessionMirror {
   #ended: (SessionEnding & { at: number }) | null = null;
   /** Since when another process serves the session, until what its predecessor had open is closed. Epoch milliseconds. */
   #replacedAt: number | null = null;
+  /** The process of the hooks before the last ones is still there. */
+  #isShared = false;
   readonly #messages: MessagesUnderway;
   /** Of open requests: what they were told with. */
   readonly #requests = new Map<string, Fields>();
@@ -154,15 +156,26 @@ export class SessionMirror {
     return this.#messages.hasReached(messageId);
   }
 
-  /** A hook of this session ran. */
-  heard(pid: number | null, file: string | null): void {
-    const known = this.#state.process;
-    if (pid !== null && pid !== known?.pid) this.#state.process = { pid, birth: null };
-    if (pid !== null) this.#do(() => this.#isOf(pid, known));
+  /**
+   * A hook of this session ran.
+   *
+   * @param claimedAt when, by its own clock; epoch milliseconds
+   * @returns false if it is of a process that another one has replaced since
+   */
+  heard(pid: number | null, file: string | null, claimedAt: number | null = null): boolean {
+    const at = Math.min(claimedAt ?? this.#now(), this.#now());
+    const { process: known, heardAt } = this.#state;
+    if (pid !== null && known !== null && pid !== known.pid && at < heardAt) return false;
+    if (pid !== null) {
+      if (pid !== known?.pid) this.#state.process = { pid, birth: null };
+      this.#state.heardAt = Math.max(heardAt, at);
+      this.#do(() => this.#isOf(pid, known, heardAt));
+    }
     if (file !== null && file !== this.#state.file) {
       this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
       this.#state.file = file;
     }
+    return true;
   }
 
   /** @param entrypoint by the environment of a hook, or a line of the transcript, which may come later */
@@ -174,15 +187,20 @@ export class SessionMirror {
    * Looked up while the hook waits, so the process is still there. The same pid may by now be another process.
    *
    * @param before the process of the hooks before, if any
+   * @param heardAt when the last of those ran, epoch milliseconds
    */
-  async #isOf(pid: number, before: TerminalProcess | null): Promise<void> {
+  async #isOf(pid: number, before: TerminalProcess | null, heardAt: number): Promise<void> {
     const birth = await birthOf(pid);
     const { process } = this.#state;
-    if (process?.pid !== pid || process.birth === birth) return;
+    if (process?.pid !== pid) return;
+    const isKnown = process.birth === birth && before?.pid === pid;
+    if (isKnown) return;
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
-    // A process that is new here owns nothing that was written before it was born.
-    if (!isSame) this.#replacedAt = Math.max(this.#replacedAt ?? 0, bornAt(birth) ?? 0);
+    // Two terminals may have the same session open: what the other one does goes on.
+    this.#isShared = before !== null && before.pid !== pid && !(await isGone(before));
+    // A process that is new here owns nothing that was written before it was born, or while another one called.
+    if (!isSame && !this.#isShared) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
     this.#tell([], true);
   }
 
@@ -197,13 +215,21 @@ export class SessionMirror {
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
     this.#do(() => {
-      this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
-      this.#adapter.stops.clearBefore(at);
-      this.#state.ending = null;
-      this.#state.ended = false;
-      this.#state.began = this.#began;
+      if (!this.#isShared) this.#beganAt(at);
     });
     this.#report.heard('idle', at, this.#now());
+  }
+
+  /** A process that owns nothing older serves the session. @param at epoch milliseconds */
+  #beganAt(at: number): void {
+    if (this.#ending !== null && this.#ending.ranAt > at) return;
+    this.#ending = null;
+    this.#ended = null;
+    this.#began = Math.max(this.#began, at);
+    this.#replacedAt = Math.max(this.#replacedAt ?? 0, at);
+    this.#state.ending = null;
+    this.#state.ended = false;
+    this.#state.began = this.#began;
   }
 
   report(says: AgentSays, claim?: HookClaim): void {
@@ -315,7 +341,9 @@ export class SessionMirror {
 
   /** Nobody said so: the process is not there any more. */
   died(): void {
-    this.#end({ reason: 'the terminal’s process is gone', isAsked: false });
+    // It may have died at any time since: another process may serve the session by now.
+    const at = Math.max(this.#state.heardAt, this.#began);
+    this.#end({ reason: 'the terminal’s process is gone', isAsked: false }, { at, promptId: null });
   }
 
   #end(ending: SessionEnding, claim?: HookClaim): void {
@@ -348,6 +376,10 @@ export class SessionMirror {
     } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
+    }
+    if (this.#adapter.pendingCommand !== null && isCommandOver(still)) {
+      this.#state.settled = this.#adapter.pendingCommand;
+      this.#tell(this.#adapter.commandSettled(), true);
     }
     if (this.#adapter.hasSaidLastWord && isStuck(still)) {
       this.#options.log('info', `session ${this.sessionId} has ended its turn, and its stop hook was not heard`);
@@ -408,7 +440,7 @@ export class SessionMirror {
       if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
       // The first line of the new process: what came before it is the old one's.
-      const replaced = this.#replacedAt !== null && madeAt >= this.#replacedAt ? this.#replacedAt : null;
+      const replaced = this.#replacedAt !== null && madeAt > this.#replacedAt ? this.#replacedAt : null;
       if (replaced !== null) this.#replacedAt = null;
       const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
       const events = [...ended, ...this.#adapter.read(fields, key, this.#now())];
@@ -441,8 +473,10 @@ export class SessionMirror {
     }
     this.#state.open = this.#adapter.openRunId !== null;
     this.#state.closed = this.#adapter.closed;
+    Object.assign(this.#state, this.#adapter.unlistedState);
     Object.assign(this.#state, this.#messages.state);
-    const { stops, unheard, prompts } = this.#adapter.stops.state;
+    const { stops, unheard, prompts, isPromptHeard } = this.#adapter.stops.state;
+    this.#state.isPromptHeard = isPromptHeard;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
     this.#state.unheard = unheard.map((said) => [...said]);
@@ -465,12 +499,16 @@ export class SessionMirror {
   async #recall(was: MirrorState): Promise<void> {
     const now = this.#now();
     this.#isRecalling = true;
+    this.#replacedAt = was.began > 0 ? was.began : null;
     try {
       await this.#files.reread(was);
     } finally {
       this.#isRecalling = false;
     }
-    if (was.began > 0) this.#adapter.replaced(was.began, now);
+    if (this.#replacedAt !== null) this.#adapter.replaced(this.#replacedAt, now);
+    this.#replacedAt = null;
+    if (was.settled !== null && was.settled === this.#adapter.pendingCommand) this.#adapter.commandSettled();
+    this.#adapter.recallUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});

@@ -40,6 +40,8 @@ export async function birthOf(pid: number): Promise<string | null> {
 
 /** Ticks per second of `starttime` in /proc: USER_HZ, which Linux keeps at 100 for programs. */
 const TICKS_PER_SECOND = 100;
+/** Uptime and start are cut to a tick each, and the clock may have been slewed since. */
+const BIRTH_ERROR_MS = 100;
 
 /**
  * @param birth as `birthOf` gave it on this machine, since it was started last
@@ -50,7 +52,7 @@ export function bornAt(birth: string | null): number | null {
   if (process.platform !== 'linux') return Date.parse(birth) || null;
   const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
   if (!Number.isFinite(ticks)) return null;
-  return Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - 1_000;
+  return Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
 }
 
 export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {

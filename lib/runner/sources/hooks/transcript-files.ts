@@ -1,13 +1,13 @@
 import { basename, dirname, join } from 'node:path';
 import { remember } from '@/lib/adapters/remember';
-import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
-import { recordsIn } from './records-in';
+import { type LineStretch, recordsIn } from './records-in';
 import { readOn, type TailPlace, type TailRead } from './tail-file';
 
 /** How far a session's files have been told: the part of a mirror's state that is theirs. */
-export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last'>;
+export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last' | 'lastOf'>;
 
 export interface TranscriptFilesOptions {
   read: FilesRead;
@@ -40,6 +40,8 @@ export class TranscriptFiles {
   readonly #read: FilesRead;
   /** Keys of the lines read last; a transcript names each line, and bookkeeping that has no name is never told. */
   readonly #seen = new Map<string, true>();
+  /** The key of the record that was read last, by the subagent in whose file; null for the session's own. */
+  readonly #previous = new Map<string | null, string>();
 
   constructor(options: TranscriptFilesOptions) {
     this.#options = options;
@@ -63,9 +65,9 @@ export class TranscriptFiles {
 
   /** Reads again what was told before; `onLines` is called for it too. */
   async reread(was: FilesRead): Promise<void> {
-    this.#read.main = await this.#reread(was.file, was.main, was.last);
+    this.#read.main = await this.#reread(was.file, null, was.main, was.last);
     for (const [id, place] of Object.entries(was.subagents)) {
-      const again = await this.#reread(this.#subagentFile(id), place, was.last);
+      const again = await this.#reread(this.#file(id), id, place, was.lastOf[id] ?? was.last);
       if (again !== null) this.#read.subagents[id] = again;
     }
   }
@@ -77,14 +79,14 @@ export class TranscriptFiles {
     if (read !== null) {
       if (read.restarted) log('info', `the transcript ${this.#read.file} starts over`);
       this.#read.main = read.place;
-      this.#take(read.lines);
+      this.#take(null, read.lines);
     }
     let more = read?.more === true;
     for (const id of this.#options.subagents()) {
-      const its = await this.#gained(this.#subagentFile(id), this.#read.subagents[id] ?? null);
+      const its = await this.#gained(this.#file(id), this.#read.subagents[id] ?? null);
       if (its === null || its.place.offset === this.#read.subagents[id]?.offset) continue;
       this.#read.subagents[id] = its.place;
-      this.#take(its.lines);
+      this.#take(id, its.lines);
       more ||= its.more;
     }
     return more;
@@ -95,26 +97,37 @@ export class TranscriptFiles {
     const read = await readOn(file, place);
     if (!read?.restarted || this.#seen.size < this.#mostKeys) return read;
     // Not by a name that is made of the text: bookkeeping may say the same twice.
-    const { found, end } = await scan(file, (line) => this.#seen.has(textOf(line.uuid) ?? ''));
+    const { found, end } = await scan(file, ({ fields }) => this.#seen.has(textOf(fields?.uuid) ?? ''));
     // The same file, cut off before all that is known: nothing in it is new.
     const behind = found ?? (read.place.ino === place?.ino ? end : null);
     if (behind === null) return read;
     return { ...read, lines: [], place: { ino: read.place.ino, offset: behind }, more: true };
   }
 
-  #take(lines: readonly { text: string }[]): void {
+  #take(subagent: string | null, lines: readonly { text: string }[]): void {
     if (lines.length === 0) return;
-    this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(text)));
+    this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(subagent, text)));
   }
 
   /** Every record of a physical line that was not here before, with a line in place of what can't be read. */
-  #linesOf(text: string): TranscriptLine[] {
+  #linesOf(subagent: string | null, text: string): TranscriptLine[] {
     return recordsIn(text).flatMap(({ fields, source }) => {
-      if (fields !== null) return this.#lineOf(fields, lineKey(fields, source)) ?? [];
-      this.#options.log('warn', `${source.length} characters of ${this.#read.file} can't be read`);
-      const reason = `${source.length.toLocaleString('en')} characters of the transcript can’t be read.`;
+      if (fields !== null) {
+        const key = lineKey(fields, source);
+        this.#previous.set(subagent, key);
+        const line = this.#lineOf(fields, key);
+        if (line !== null && subagent === null) this.#read.last = key;
+        else if (line !== null) this.#read.lastOf[subagent as string] = key;
+        return line ?? [];
+      }
       // Named after its place as well: damage may look the same twice.
-      return this.#lineOf({ type: 'unreadable', reason }, lineKey(null, `${this.#read.last}\n${source}`)) ?? [];
+      const key = lineKey(null, `${this.#previous.get(subagent)}\n${source}`);
+      this.#previous.set(subagent, key);
+      const reason = `${source.length.toLocaleString('en')} characters of the transcript can’t be read.`;
+      const gap = this.#lineOf({ type: 'unreadable', reason }, key);
+      if (gap !== null)
+        this.#options.log('warn', `${source.length} characters of ${this.#file(subagent)} can't be read`);
+      return gap ?? [];
     });
   }
 
@@ -125,24 +138,28 @@ export class TranscriptFiles {
     // The id of what was typed while a turn ran is that of its place in the queue.
     const { source_uuid } = fieldsOf(fields.attachment);
     if (typeof source_uuid === 'string') remember(this.#seen, source_uuid, true, this.#mostKeys);
-    this.#read.last = key;
     return { fields, key };
   }
 
   /** @returns up to where the file has been told */
-  async #reread(file: string, place: TailPlace | null, last: string | null): Promise<TailPlace | null> {
+  async #reread(
+    file: string,
+    subagent: string | null,
+    place: TailPlace | null,
+    last: string | null,
+  ): Promise<TailPlace | null> {
     if (place === null) return null;
     let read = await readOn(file, null, place.offset);
     if (read === null) return place;
     const isSame = read.place.ino === place.ino;
     // Another file stands there: what was told ends at the line that was told last, if it is in it.
-    const isLast = (line: Fields, text: string) => lineKey(line, text) === last;
+    const isLast = ({ fields, source }: LineStretch) => fields !== null && lineKey(fields, source) === last;
     if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
       for (const { text, offset } of read.lines) {
-        this.#take([{ text }]);
+        this.#take(subagent, [{ text }]);
         const behind = offset + Buffer.byteLength(text) + 1;
-        if (!isSame && this.#read.last === last) return { ino: read.place.ino, offset: behind };
+        if (!isSame && this.#lastIn(subagent) === last) return { ino: read.place.ino, offset: behind };
       }
       if (!read.more) return isSame ? place : read.place;
       const next = await readOn(file, read.place, isSame ? place.offset : undefined);
@@ -151,20 +168,30 @@ export class TranscriptFiles {
     }
   }
 
-  #subagentFile(id: string): string {
+  #lastIn(subagent: string | null): string | null {
+    return subagent === null ? this.#read.last : (this.#read.lastOf[subagent] ?? null);
+  }
+
+  #file(subagent: string | null): string {
     const { file } = this.#read;
-    return join(dirname(file), basename(file, '.jsonl'), 'subagents', `agent-${id.replace(/[^\w-]/g, '_')}.jsonl`);
+    if (subagent === null) return file;
+    return join(
+      dirname(file),
+      basename(file, '.jsonl'),
+      'subagents',
+      `agent-${subagent.replace(/[^\w-]/g, '_')}.jsonl`,
+    );
   }
 }
 
 /** @returns where the first line that is looked for begins; and where the last whole line ends, where it is none of them */
 async function scan(
   file: string,
-  isIt: (line: Fields, text: string) => boolean,
+  isIt: (stretch: LineStretch) => boolean,
 ): Promise<{ found: number | null; end: number }> {
   let read = await readOn(file, null);
   while (read !== null) {
-    const found = read.lines.find(({ text }) => isIt(fieldsOf(parseJson(text)), text));
+    const found = read.lines.find(({ text }) => recordsIn(text).some(isIt));
     const end = read.place.offset;
     if (found !== undefined) return { found: found.offset, end };
     if (!read.more) return { found: null, end };

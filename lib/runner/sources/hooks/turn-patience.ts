@@ -49,6 +49,11 @@ export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSin
   return hasSaid || now - leftAt >= LAST_WORDS_MS.most;
 }
 
+/** Whether what a command brings would have been written behind it by now. */
+export function isCommandOver({ now, lastLineAt, reportedAt }: Stillness): boolean {
+  return now - Math.max(lastLineAt, reportedAt) >= STILL_MS;
+}
+
 /** Whether the turn goes on by an answer of our stop hook that the transcript has not come to. */
 function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
   return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;

@@ -1,5 +1,5 @@
+import { notificationsIn } from '@/lib/adapters/claude/notifications-in';
 import { textIn } from '@/lib/adapters/claude/transcript-line';
-import { notificationsIn } from '@/lib/adapters/claude/transcript-tasks';
 import { remember } from '@/lib/adapters/remember';
 import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 

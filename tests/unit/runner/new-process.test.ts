@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { birthOf, bornAt } from '@/lib/runner/sources/hooks/terminal-process';
+import { PlayedTerminal } from '../../support/played-terminal';
+
+const [OLD, NEW] = [2_147_483_000, 2_147_483_001];
+
+/** A session whose first process has a turn, a call and a task open. */
+async function leftOpen(): Promise<PlayedTerminal> {
+  const terminal = await PlayedTerminal.begin();
+  terminal.mirror.began(terminal.claim());
+  terminal.mirror.heard(OLD, null, terminal.now);
+  await terminal.pass(1_000);
+  writeOpen(terminal);
+  await terminal.pass(20);
+  terminal.mirror.heard(OLD, null, terminal.now);
+  terminal.mirror.prompted(terminal.claim());
+  await terminal.pass(1_000);
+  return terminal;
+}
+
+function writeOpen(terminal: PlayedTerminal): void {
+  terminal.asks();
+  const call = (id: string) => ({
+    id: `m-${id}`,
+    stop_reason: 'tool_use',
+    content: [{ type: 'tool_use', id, name: 'Bash', input: {} }],
+  });
+  terminal.line('assistant', call('c1'));
+  const content = [{ type: 'tool_result', tool_use_id: 'c1', content: 'x' }];
+  terminal.line('user', { role: 'user', content }, { toolUseResult: { stdout: '', backgroundTaskId: 'b1' } });
+  terminal.line('assistant', call('c2'));
+}
+
+/** How turns and tasks ended, in order. */
+const ends = ({ events }: PlayedTerminal) =>
+  events.flatMap(({ type, name, outcome, value }) => {
+    if (type === 'RUN_ERROR') return ['failed'];
+    if (type === 'RUN_FINISHED') return [(outcome as { type: string }).type];
+    if (name === 'interlude:session-ended' || name === 'session:ended') return ['session ended'];
+    return name === 'task:completed' ? [(value as { status: string }).status] : [];
+  });
+
+const began = (terminal: PlayedTerminal, at = terminal.now) => {
+  terminal.mirror.heard(NEW, null, at);
+  terminal.mirror.began(terminal.claim(at));
+};
+const prompts = (terminal: PlayedTerminal) => {
+  terminal.asks(terminal.now - 20);
+  terminal.mirror.heard(NEW, null, terminal.now);
+  terminal.mirror.prompted(terminal.claim());
+};
+
+/** B 3: what an earlier process had open is over within 5 s, and what the new one does is not. */
+describe('a new process owns nothing old', () => {
+  test.each<[string, (terminal: PlayedTerminal) => void | Promise<void>, turn?: string]>([
+    ['that SessionStart tells of', (terminal) => began(terminal)],
+    [
+      'killed and resumed at once',
+      async (terminal) => {
+        terminal.mirror.died();
+        await terminal.pass(300);
+        began(terminal);
+      },
+    ],
+    ['that only the pid of its prompt tells of', (terminal) => prompts(terminal)],
+    [
+      'that only the pid of a stop hook tells of',
+      (terminal) => {
+        terminal.mirror.heard(NEW, null, terminal.now);
+        terminal.mirror.stopped(null, null, terminal.claim());
+      },
+    ],
+    [
+      'that is killed, found dead and goes on without SessionStart',
+      async (terminal) => {
+        terminal.mirror.died();
+        await terminal.pass(5_000);
+        prompts(terminal);
+      },
+      'failed',
+    ],
+    [
+      'heard of behind the start of its own turn',
+      async (terminal) => {
+        const startedAt = terminal.now;
+        await terminal.pass(500);
+        prompts(terminal);
+        await terminal.pass(500);
+        began(terminal, startedAt);
+      },
+    ],
+  ])('%s', async (_, goesOn, turn = 'cancelled') => {
+    const terminal = await leftOpen();
+    await terminal.pass(1_000);
+    await goesOn(terminal);
+    await terminal.pass(200);
+    await terminal.pass(4_800);
+    expect(
+      ends(terminal)
+        .filter((end) => end !== 'session ended')
+        .slice(0, 2),
+    ).toEqual([turn, 'lost']);
+    // Its own turn goes its own way.
+    const isOpen = terminal.mirror.openRunId !== null;
+    if (!isOpen) prompts(terminal);
+    terminal.says('Done');
+    terminal.isOver();
+    await terminal.pass(5_000);
+    expect(ends(terminal).at(-1)).toBe('success');
+    expect(terminal.mirror.hasEnded).toBe(false);
+    expect(ends(terminal).filter((end) => end === 'lost')).toHaveLength(1);
+  });
+
+  test('whose first hook is any, on a transcript that was never read', async () => {
+    const terminal = await PlayedTerminal.begin();
+    writeOpen(terminal);
+    // A process of this machine says when it was born; lines that are made after that are its own.
+    terminal.now = Math.max(terminal.now, Date.now()) + 60_000;
+    terminal.mirror.heard(process.pid, null, terminal.now);
+    terminal.mirror.prompted(terminal.claim());
+    await terminal.pass(2_000);
+    expect(ends(terminal)).toEqual(['cancelled', 'lost']);
+  });
+
+  test('that begins in the very millisecond in which the old one wrote last', async () => {
+    const terminal = await PlayedTerminal.begin();
+    writeOpen(terminal);
+    terminal.mirror.began(terminal.claim());
+    await terminal.pass(2_000);
+    expect(ends(terminal)).toEqual(['cancelled', 'lost']);
+  });
+
+  test('and a late hook of the old one changes nothing', async () => {
+    const terminal = await leftOpen();
+    const before = terminal.now - 10;
+    await terminal.pass(1_000);
+    began(terminal);
+    await terminal.pass(500);
+    prompts(terminal);
+    await terminal.pass(500);
+    expect(terminal.mirror.heard(OLD, null, before)).toBe(false);
+    await terminal.pass(5_000);
+    expect(terminal.mirror.process?.pid).toBe(NEW);
+    expect(terminal.mirror.openRunId).not.toBeNull();
+  });
+
+  test('and what is written of the old turn behind its start opens no turn', async () => {
+    const terminal = await leftOpen();
+    const before = terminal.now;
+    await terminal.pass(1_000);
+    began(terminal);
+    await terminal.pass(500);
+    terminal.says('Late', before);
+    await terminal.pass(9_000);
+    expect(ends(terminal)).toEqual(['cancelled', 'lost']);
+    expect(terminal.told.filter((word) => word === 'Late')).toHaveLength(1);
+  });
+
+  test('but one that goes on is left alone', async () => {
+    const terminal = await leftOpen();
+    for (let count = 0; count < 3; count += 1) {
+      terminal.mirror.heard(OLD, null, terminal.now);
+      await terminal.pass(5_000);
+    }
+    expect(ends(terminal)).toEqual([]);
+  });
+});
+
+test('a process was born when it was started, to a tenth of a second', async () => {
+  const since = Date.now();
+  const child = spawn('sleep', ['60']);
+  try {
+    const until = Date.now();
+    const at = bornAt(await birthOf(child.pid as number)) as number;
+    // Without /proc, `ps` has whole seconds.
+    expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
+    expect(at).toBeLessThanOrEqual(until);
+  } finally {
+    child.kill();
+  }
+});

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { recordsIn } from '@/lib/runner/sources/hooks/records-in';
+
+const record = (uuid: string, more: object = {}) => JSON.stringify({ type: 'user', uuid, ...more });
+const [A, B, C] = ['a', 'b', 'c'].map((id) => record(id, { message: { content: `{"type":"x"} of ${id}` } }));
+const half = `${A}`.slice(0, -20);
+const rest = `${A}`.slice(-20);
+const nested = { input: { type: 'user', uuid: 'n', message: { content: 'forged' } } };
+
+/** The ids of the records, and `gap` for what can't be read. */
+const read = (text: string) => recordsIn(text).map(({ fields }) => fields?.uuid ?? 'gap');
+
+describe('a physical line of a transcript', () => {
+  test.each([
+    ['one record', `${A}`, ['a']],
+    ['nothing', ' \r', []],
+    ['three records', `${A}${B} ${C}`, ['a', 'b', 'c']],
+    ['zeros before a record', `${'\0'.repeat(512)}${A}`, ['gap', 'a']],
+    ['zeros between records', `${A}\0\0${B}`, ['a', 'gap', 'b']],
+    ['half a record, a record and half a record', `${half}${B}${half}`, ['gap', 'b', 'gap']],
+    ['the end of a record before a record', `${rest}${B}`, ['gap', 'b']],
+    ['a record inside another', `${half}${B}${rest}`, ['a', 'b']],
+    ['garbage', 'not a record', ['gap']],
+    ['JSON that is no object', '[1,"a"]', ['gap']],
+    [
+      'half a record that holds what looks like a part',
+      `{"uuid":"a","message":{"content":[{"type":"text","text":"x"}]`,
+      ['gap'],
+    ],
+    ['an object that names nothing between records', `${A}{"type":"text","text":"x"}${B}`, ['a', 'gap', 'b']],
+    ['a record whose input is another', record('a', nested), ['a']],
+    ['a record whose input is another, behind zeros', `\0${record('a', nested)}`, ['gap', 'a']],
+    ['half a record whose input is another', `${record('a', nested).slice(0, -1)}`, ['gap']],
+    ['braces and quotes in texts', `x${record('a', { text: '}{"\\' })}${B}`, ['gap', 'a', 'b']],
+    ['half a surrogate in a text', `x${record('a', { text: '\ud83d' })}`, ['gap', 'a']],
+  ])('with %s', (_, text, expected) => {
+    expect(read(text)).toEqual(expected);
+  });
+
+  test.each([
+    ['beginnings that never end', '{"type":'.repeat(600_000)],
+    ['beginnings in a text that never ends', `{"type":"${'{"type":'.repeat(600_000)}`],
+    ['objects that name nothing', '{"type":1}'.repeat(500_000)],
+    ['objects in objects', `${'{"type":'.repeat(250_000)}1${'}'.repeat(250_000)}`],
+  ])('of 5 MB with %s takes bounded time', (_, text) => {
+    const since = performance.now();
+    recordsIn(text);
+    expect(performance.now() - since).toBeLessThan(3_000);
+  });
+});
