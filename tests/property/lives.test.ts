@@ -7,13 +7,13 @@ import { TEST_MS } from '../support/patience';
 import { scale } from '../support/scale';
 
 /**
- * Invariant 8 over 10,000 lives of agents of every kind (300 in the first tier): each lives a part of what a real agent of
- * its kind has said, until the agent, the bridge to it, its runner or its server dies, or two of them together.
+ * Invariant 8 over 10,000 lives of agents of every kind (300 in the first tier). Each life plays a part of a real agent's
+ * recording, until the agent, the bridge to the agent, the runner or the server dies, or two of them together.
  *
- * All of it is one process with one clock. Real are the adapters, what the runner host decides and reports (open work,
- * status records, restarts, reachability), ingest, the database, everything that is due, and what pages read. Played are
- * processes and connections, the cadence of the runner's timers, and the outbox's file. An agent that dies behind a bridge
- * that lives is not among the deaths: nothing tells of that before the next message.
+ * One process, one clock. The adapters, the runner host's decisions (open work, status records, restarts, reachability),
+ * ingest, the database, due work and the queries of pages are the real ones. Processes, connections, the runner's timers
+ * and the outbox's file are simulated. The death of an agent behind a bridge that lives is left out: no runner can notice
+ * that before the next message.
  */
 const WORLDS = 25;
 const LIVES = scale === 'quick' ? 60 : 400;

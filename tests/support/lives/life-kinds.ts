@@ -5,7 +5,7 @@ import { recordedLines } from '../recorded';
 
 /**
  * How the death of an agent is noticed.
- * - `child`: its runner started it, and is told at once
+ * - `child`: its runner started it, and learns of its exit at once
  * - `process`: its runner looks for the process every five seconds
  * - `address`: its runner asks at its address every five seconds
  * - `promise`: it is its own runner, and promised to report

@@ -12,10 +12,10 @@ import { statusRecord } from '@/lib/runner/host/status-record';
 import { REPORT_EVERY_MS } from '@/lib/runner/host/status-reporter';
 import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
-import { playedTerminal } from './terminal-life';
+import { terminalLife } from './terminal-life';
 
 export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
-/** Where two are named, the second does not see the first die. */
+/** Two that are named together die in the same moment. */
 export type Death = (typeof DEATHS)[number];
 
 export interface LifePlan {
@@ -38,7 +38,7 @@ export interface LifePlan {
   takeOverMs: number | null;
   /** Processes of the agent that die, one soon after the other. */
   crashes: number;
-  /** How long an address that is dead keeps the runner waiting for that. */
+  /** How long the runner waits at an address that is dead. */
   askMs: number;
   /** When a person writes to its first session, after the death; null: nobody does. */
   writtenAfterMs: number | null;
@@ -58,8 +58,8 @@ export interface SimulatedRunner {
 }
 
 /**
- * An agent's life and death, with its runner: the adapter of its kind reads what a real agent has said, and everything a
- * runner host does with that until it is in the outbox is done here in the same order, by the host's own parts.
+ * The life and death of an agent and its runner. The adapter of its kind reads a recording, and the runner host's own parts
+ * turn that into the records of an outbox, in the host's order.
  */
 export class SimulatedLife {
   readonly agentId: string;
@@ -67,9 +67,9 @@ export class SimulatedLife {
   readonly kind: LifeKind;
   /** Null while none lives. */
   runner: SimulatedRunner | null = null;
-  /** Since when nothing of the life's is at work any more; null while something may be. */
+  /** Since when no process that could be at work lives; null while one may. */
   deadSince: number | null = null;
-  /** Another process has taken the place of the one that died, and has what was written to that. */
+  /** Another process has replaced the one that died, and is given its unanswered messages. */
   isStartedAgain = false;
   /** Something was open as it died. */
   wasAtWork = false;
@@ -143,7 +143,7 @@ export class SimulatedLife {
   async #lines(): Promise<{ ms: number; read: (now: number) => ToldEvent[] }[]> {
     const { recording, part, isAtWork, kind } = this.plan;
     if (kind === 'terminal') {
-      return (await playedTerminal(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
+      return (await terminalLife(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
         ms,
         read: (now) => this.#told(events, now),
       }));
@@ -254,7 +254,7 @@ export class SimulatedLife {
   /** Its mirror says how it ended. */
   async #terminalIsGone(at: number): Promise<void> {
     const { recording, part, quietMs } = this.plan;
-    for (const { ms, events } of (await playedTerminal(recording, part, quietMs)).ends) {
+    for (const { ms, events } of (await terminalLife(recording, part, quietMs)).ends) {
       this.#at(at + ms, (now) => this.#tell(this.#told(events, now)));
     }
   }
@@ -270,7 +270,7 @@ export class SimulatedLife {
     this.#watch = null;
     this.#left = this.#unsent.splice(this.canSend ? Math.max(0, this.#unsent.length - unsent) : 0);
     if (takeOverMs === null || this.kind.watch === 'promise') return;
-    // it is told of once it has asked for its agent
+    // its first report waits for the agent's answer
     this.#at(at + takeOverMs + this.#askMs, (now) => this.#takenOver(now));
   }
 

@@ -41,7 +41,7 @@ const MOST_TOGETHER_MS = 15_000;
 const WATCHED_ON_MS = 3_000;
 const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], agentId: null, words: [] };
 
-/** What a page says of a life that is not so. */
+/** Something that a page shows of a life and that is not true. */
 export interface Wrong {
   agentId: string;
   plan: LifePlan;
@@ -79,7 +79,7 @@ export class SimulatedWorld {
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
   readonly #residents: Resident[];
-  /** The one that dies, and the other one. */
+  /** The first is the one that dies. */
   #servers: Server[] = [];
   #isDown = false;
   #streams = 0;
@@ -102,7 +102,7 @@ export class SimulatedWorld {
     });
   }
 
-  /** How each one died, whether in the middle of something, and for how long its screen was wrong. */
+  /** Each life's plan, whether it died in the middle of something, and for how long its screen was wrong. */
   get lived(): { plan: LifePlan; wasAtWork: boolean; wrongForMs: number }[] {
     return this.#residents.map(({ life: { plan, wasAtWork }, wrongForMs }) => ({ plan, wasAtWork, wrongForMs }));
   }
@@ -267,7 +267,7 @@ export class SimulatedWorld {
     for (const [agentId, id] of [...streams]) if (gone.includes(id)) streams.delete(agentId);
   }
 
-  /** What the list of sessions says is at work, held against what is; and once its time is over, each life's pages. */
+  /** Compares the list of sessions with the lives, and opens a life's pages once its time is over. */
   async #look(): Promise<void> {
     const now = this.#clock.now;
     const sight = wholeSight(this.#target.database);
@@ -290,7 +290,7 @@ export class SimulatedWorld {
     }
   }
 
-  /** What the pages of its sessions say that is not so. */
+  /** Everything on the pages of its sessions that is not true. */
   async #opened(life: SimulatedLife): Promise<string[]> {
     const sight = wholeSight(this.#target.database);
     const said: string[] = [];
@@ -324,7 +324,7 @@ export class SimulatedWorld {
   }
 }
 
-/** What a row of the list says that is not so. */
+/** Everything in a row of the list that is not true. */
 function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedLife): string[] {
   const { id, state, evidence, runningTaskCount, openTurnId, pendingRequestCount, away } = session;
   const said: string[] = [];

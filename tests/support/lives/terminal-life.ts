@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { SteppedTerminal, stepsIn } from '../play-case';
 
-/** What a mirror tells of a terminal whose process is killed, each with its time in milliseconds. */
-export interface PlayedTerminal {
-  /** Before its death. */
+/** The events of a terminal whose process is killed, as its mirror gives them, with their times in milliseconds. */
+export interface TerminalLife {
+  /** Before the death; 0 is the last step of the case. */
   lines: readonly { ms: number; events: AgUiEvent[] }[];
-  /** After its runner has found that the process is gone. */
+  /** After the death was noticed; 0 is that moment. */
   ends: readonly { ms: number; events: AgUiEvent[] }[];
 }
 
@@ -19,18 +19,18 @@ const CASES = readdirSync(FOLDER)
   .map((name) => join(FOLDER, name, 'steps.jsonl'))
   .filter((file) => existsSync(file))
   .sort();
-/** Places at which a case is cut: a terminal is followed in real files, so what was played once is kept. */
+/** Places at which a case is cut. Playing one writes real files, so each is played once. */
 const PLACES = 6;
-/** How long its end is watched for what it still tells. */
+/** Longer than a mirror waits for last words. */
 const AFTER_MS = 8_000;
-const PLAYED = new Map<string, Promise<PlayedTerminal>>();
+const PLAYED = new Map<string, Promise<TerminalLife>>();
 
 /**
  * @param which case, by any number
  * @param part of it that is lived, from 0 to 1
  * @param quietMs between the last line and the death
  */
-export function playedTerminal(which: number, part: number, quietMs: number): Promise<PlayedTerminal> {
+export function terminalLife(which: number, part: number, quietMs: number): Promise<TerminalLife> {
   const place = Math.ceil(part * PLACES);
   const key = `${which % CASES.length} ${place} ${quietMs}`;
   const known = PLAYED.get(key) ?? play(CASES[which % CASES.length] ?? '', place / PLACES, quietMs);
@@ -38,7 +38,7 @@ export function playedTerminal(which: number, part: number, quietMs: number): Pr
   return known;
 }
 
-async function play(file: string, part: number, quietMs: number): Promise<PlayedTerminal> {
+async function play(file: string, part: number, quietMs: number): Promise<TerminalLife> {
   const home = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   const clock = { now: Date.parse('2026-11-28T12:00:00Z') };
   let told: { ms: number; events: AgUiEvent[] }[] = [];
