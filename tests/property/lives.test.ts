@@ -47,7 +47,13 @@ const lifeOf = (kind: KindName, hasServerDeath: boolean): fc.Arbitrary<LifePlan>
   });
 
 const kinds = fc.constantFrom(...(Object.keys(LIFE_KINDS) as KindName[]));
-const server = fc.option(fc.record({ hasAnother: fc.boolean(), downMs: fc.integer({ min: 500, max: 10_000 }) }));
+const server = fc.option(
+  fc.record({
+    diesAtMs: fc.integer({ min: 5, max: 12 }).map((seconds) => seconds * 1_000),
+    hasAnother: fc.boolean(),
+    downMs: fc.integer({ min: 500, max: 10_000 }),
+  }),
+);
 const world: fc.Arbitrary<WorldPlan> = server.chain((dies) =>
   fc.record({
     server: fc.constant(dies),

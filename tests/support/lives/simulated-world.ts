@@ -18,6 +18,8 @@ import { type Death, type LifePlan, SimulatedLife, type SimulatedRunner } from '
 
 /** The death of a server of this world. */
 export interface ServerPlan {
+  /** After the world's beginning, in whole seconds. */
+  diesAtMs: number;
   /** With another one on the same database, which goes on; else it is started again. */
   hasAnother: boolean;
   downMs: number;
@@ -30,7 +32,6 @@ export interface WorldPlan {
 
 const T0 = 1_795_170_000_000;
 const TICK_MS = 1_000;
-const SERVER_DIES_MS = 8_000;
 /** As `CommandHub` renews the terms of its streams. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 /** As `CommandClient` waits at most. */
@@ -96,7 +97,7 @@ export class SimulatedWorld {
     this.#servers = plan.server?.hasAnother ? [this.#server(), this.#server()] : [this.#server()];
     this.#residents = plan.lives.map((one, index) => {
       const isServers = one.death === 'server' || one.death === 'runner and server';
-      const diesAt = T0 + (isServers ? SERVER_DIES_MS : one.diesAtMs);
+      const diesAt = T0 + (isServers ? (plan.server?.diesAtMs ?? 0) : one.diesAtMs);
       const life = new SimulatedLife(`a${index}`, one, T0, diesAt);
       return { life, seq: 0, link: null, failures: 0, retryAt: 0, wrongForMs: 0, isOver: false };
     });
@@ -110,10 +111,7 @@ export class SimulatedWorld {
   async run(): Promise<void> {
     try {
       for (const { life } of this.#residents) await life.begin();
-      const last = Math.max(
-        ...this.#plan.lives.map(({ diesAtMs }) => diesAtMs),
-        this.#plan.server ? SERVER_DIES_MS : 0,
-      );
+      const last = Math.max(...this.#plan.lives.map(({ diesAtMs }) => diesAtMs), this.#plan.server?.diesAtMs ?? 0);
       while (this.#clock.now < T0 + last + MOST_MS + WATCHED_ON_MS + 2 * TICK_MS) await this.#tick();
       if (this.#plan.server !== null) await this.#falseAlarms();
     } finally {
@@ -150,7 +148,7 @@ export class SimulatedWorld {
   async #serverDiesOrIsBack(ms: number): Promise<void> {
     const { server } = this.#plan;
     if (server === null) return;
-    if (ms >= SERVER_DIES_MS && ms < SERVER_DIES_MS + TICK_MS) {
+    if (ms === server.diesAtMs) {
       const [dead, ...others] = this.#servers;
       this.#servers = others;
       this.#isDown = others.length === 0;
@@ -160,7 +158,7 @@ export class SimulatedWorld {
         this.#fails(resident);
       }
     }
-    if (this.#isDown && ms >= SERVER_DIES_MS + server.downMs) {
+    if (this.#isDown && ms >= server.diesAtMs + server.downMs) {
       await this.#target.restart();
       this.#servers = [this.#server()];
       this.#isDown = false;
@@ -171,8 +169,9 @@ export class SimulatedWorld {
   #mostMs(death: Death, deadSince: number): number {
     const mostMs = death === 'runner and server' ? MOST_TOGETHER_MS : MOST_MS;
     const { server } = this.#plan;
-    const diesAt = T0 + SERVER_DIES_MS;
-    if (server === null || server.hasAnother || deadSince > diesAt + server.downMs) return mostMs;
+    if (server === null || server.hasAnother) return mostMs;
+    const diesAt = T0 + server.diesAtMs;
+    if (deadSince > diesAt + server.downMs) return mostMs;
     if (deadSince + mostMs < diesAt) return mostMs;
     return Math.max(mostMs, diesAt + server.downMs + RUNNER_GRACE_MS + 2 * TICK_MS - deadSince);
   }
