@@ -28,6 +28,8 @@ import { renewRules } from './wake-rule';
 const POLL_MS = 1000;
 /** How often to renew the term of the runners that listen here: three times per term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
+/** A process that has not looked for longer was asleep or held up: meanwhile it heard no runner. */
+const DEAF_AFTER_MS = 3 * POLL_MS;
 
 /** How long to wait for another process that does what is due, and how often to look whether it has. */
 const MOST_WAIT_MS = 6_000;
@@ -62,6 +64,8 @@ export class CommandHub {
   readonly #trust: ClockTrust;
   /** When the newest record came, as last looked up: the search goes through all outboxes there ever were. */
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
+  /** When it looked last, and since when it has looked without a break, on the steady clock. */
+  #looked = { at: Number.NEGATIVE_INFINITY, since: 0 };
   /** How far the clock has moved since terms were last cut to it; null before the first time. */
   #step: number | null = null;
   #cutting: Promise<void> = Promise.resolve();
@@ -231,7 +235,9 @@ export class CommandHub {
   }
 
   #sweeps(hour: Hour): RowWork[] {
-    const server = { database: this.#database, rows: this.#rows, lasts: this.#lasts };
+    // where no process lasts, any request is answered by somebody
+    const hearsSince = this.#lasts ? Math.ceil(hour.now - (this.#looked.at - this.#looked.since)) : 0;
+    const server = { database: this.#database, rows: this.#rows, hearsSince };
     const terms = { replyOverdueMs: this.#replyOverdueMs, undeliveredMs: this.#undeliveredMs };
     return dueWork({ ...server, ...terms }, hour);
   }
@@ -242,6 +248,8 @@ export class CommandHub {
     // where no process lasts, the host keeps the clock
     if (!this.#lasts) return { now, isSure: true };
     const steady = this.#steady();
+    if (steady - this.#looked.at > DEAF_AFTER_MS) this.#looked.since = steady;
+    this.#looked.at = steady;
     if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
       this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
     }
@@ -387,6 +395,8 @@ export class CommandHub {
   }
 
   #failed(work: Work, error: unknown): void {
+    // while the database fails, signs of life of runners may be missing in it
+    this.#looked.since = this.#steady();
     // Once the hub or its database is closed, there is nothing left to watch.
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();

@@ -17,8 +17,8 @@ export interface DueServer {
   rows: RowSweep;
   replyOverdueMs: number;
   undeliveredMs: number;
-  /** Whether a process lives on between two requests. */
-  lasts: boolean;
+  /** Since when a runner that had lost its server would have been noticed here. */
+  hearsSince: number;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface DueServer {
  * are over. When each is due follows from times that were recorded, so it is the same however late it is done.
  */
 export function dueWork(server: DueServer, hour: Hour): RowWork[] {
-  const { database, rows, replyOverdueMs: overdueMs, undeliveredMs: waitsMs, lasts } = server;
+  const { database, rows, replyOverdueMs: overdueMs, undeliveredMs: waitsMs, hearsSince } = server;
   const { now, isSure } = hour;
   const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
     return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
@@ -88,7 +88,7 @@ export function dueWork(server: DueServer, hour: Hour): RowWork[] {
     {
       kind: 'the silent runner of',
       due: silentRunners(now),
-      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, lasts)),
+      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, hearsSince)),
     },
     told('the missed runner of', missedRunners(now), tellAbsence),
     told('the silent agent', silentAgents(now), tellSilence),

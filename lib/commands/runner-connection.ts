@@ -169,9 +169,16 @@ function isUnnamed({ startedAt }: RunnerRef): boolean {
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
 
 /** Missed from a time on, to be told a grace later; this never delays what is to be told of an earlier runner. */
-const missedFrom = (at: string) => `alive_until = NULL, missed_at = iif(absence_due_at IS NULL, ${at}, missed_at),
+const missedFrom = (at: string, graceFrom = at) => `alive_until = NULL,
+  missed_at = iif(absence_due_at IS NULL, ${at}, missed_at),
   missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
-  absence_due_at = ifnull(absence_due_at, ${at} + ${RUNNER_GRACE_MS})`;
+  absence_due_at = ifnull(absence_due_at, ${graceFrom} + ${RUNNER_GRACE_MS})`;
+
+/** No earlier than ?2, no later than ?1. */
+const whileHeard = (at: string) => `min(?1, max(?2, ${at}))`;
+/** When its term was renewed last, or its agent heard of since. */
+const LAST_SIGN = `max(alive_until - ${RUNNER_AWAY_MS},
+  ifnull((SELECT last_seen_at FROM agents WHERE id = runners.agent_id), 0))`;
 
 /** The stream has ended, unless a newer one has taken its place. */
 export async function disconnectRunner(
@@ -194,22 +201,22 @@ export function silentRunners(now: number): DueRows {
 }
 
 /**
- * Runners whose server died with their streams.
+ * Runners whose server died with their streams. Their grace begins with their last sign of life, so that it ends with
+ * their term: a runner that lives has come to another server by then.
  *
- * @param wasDeaf whether nobody could hear them meanwhile: that time does not count, and their grace begins now. Where
- *   any request is answered by somebody, it began when their term ran out
+ * @param hearsSince since when it could have; the time before that does not count
  * @returns how many
  */
 export async function disconnectSilent(
   transaction: WriteTransaction,
   now: number,
   choice: RowChoice = EVERY_ROW,
-  wasDeaf = true,
+  hearsSince = now,
 ): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE runners SET ${missedFrom(wasDeaf ? '?1' : 'alive_until')}
-          WHERE alive_until <= ?1 AND ${isChosen('agent_id', 2)} RETURNING agent_id`,
-    args: [now, ...choiceArgs(choice)],
+    sql: `UPDATE runners SET ${missedFrom(whileHeard('alive_until'), whileHeard(LAST_SIGN))}
+          WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
+    args: [now, hearsSince, ...choiceArgs(choice)],
   });
   await tellAway(transaction, rows, now);
   return rows.length;

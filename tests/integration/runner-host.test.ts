@@ -1,5 +1,6 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
@@ -12,6 +13,7 @@ import type {
   TranscriptPage,
 } from '@/lib/protocol/read-models';
 import { endOf } from '@/lib/runner/host/end-session';
+import { foldOpenWork, NOTHING_OPEN, openWorkCursor } from '@/lib/runner/host/open-work';
 import { RunnerHost, type RunnerHostOptions } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -344,6 +346,36 @@ test('a session is unknown with its task lost while its agent can’t be reached
   answer = null;
   await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
   expect(await session(sessionId)).toMatchObject({ away: null });
+});
+
+test('what a killed runner left open is not vouched for before the agent has answered', async () => {
+  const [agentId, id, folder] = ['left-open', 'left-open-session', await tempDir()];
+  const [file, occurredAt] = [join(folder, 'outbox.db'), Date.now()];
+  const event = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } };
+  const left = await Outbox.open(file, { agentId, endpoint: dashboard.endpoint });
+  const open = foldOpenWork(NOTHING_OPEN, { occurredAt, event });
+  await left.enqueue([{ kind: 'event', agentId, sessionId: id, occurredAt, event }], [openWorkCursor(id, open)]);
+  await left.idle();
+  await left.stop();
+  let answer: string | null = 'no answer at there';
+  const host = await RunnerHost.open({
+    ...{ about: { kind: 'repeater' }, meanwhile: 'the agent goes on', reach: { everyMs: 20 } },
+    openOutbox: (listeners) => Outbox.open(file, { agentId, ...listeners }),
+    ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
+  });
+  onTestFinished(async () => void (await host.close(0, 2_000)));
+  const sessions = [{ sessionId: id, attachments: [] }];
+  const reach = async () => {
+    // a dead address may take its time
+    await pause(200);
+    return answer;
+  };
+  await host.start(() => ({ sessions, start: async () => {}, close: async () => {}, reach }));
+  await host.outbox.idle();
+  const away = { isUnreachable: true, last: 'waiting-on-background' };
+  expect(await session(id)).toMatchObject({ state: 'unknown', away, runningTaskCount: 0 });
+  answer = null;
+  await settled(() => session(id)).toMatchObject({ state: 'waiting-on-background', away: null, runningTaskCount: 1 });
 });
 
 describe('a session that belongs to another agent', () => {

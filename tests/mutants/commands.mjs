@@ -98,6 +98,20 @@ export const COMMANDS = [
     test: 'tests/unit/commands/runner-connection.test.ts',
   },
   {
+    name: 'gives a runner that died with one of two servers its grace behind its term',
+    file: 'lib/commands/runner-connection.ts',
+    find: 'whileHeard(LAST_SIGN))}',
+    replace: "whileHeard('alive_until'))}",
+    test: 'tests/unit/commands/runner-absence.test.ts',
+  },
+  {
+    name: 'misses runners for the time that it was asleep itself',
+    file: 'lib/commands/command-hub.ts',
+    find: 'if (steady - this.#looked.at > DEAF_AFTER_MS) this.#looked.since = steady;',
+    replace: '',
+    test: 'tests/unit/commands/runner-absence.test.ts',
+  },
+  {
     name: 'takes an acknowledgement of a runner that was fenced',
     file: 'lib/commands/acknowledge.ts',
     find: 'if (runner !== null && current !== null && (await isOlder(transaction, agentId, runner, current))) {',

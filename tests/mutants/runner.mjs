@@ -40,6 +40,13 @@ export const RUNNER = [
     test: 'tests/unit/runner/reachability.test.ts',
   },
   {
+    name: 'vouches for an agent that has not answered since the runner was started',
+    file: 'lib/runner/host/agent-watch.ts',
+    find: 'const lost = this.#lost ?? this.#unsure;',
+    replace: 'const lost = this.#lost;',
+    test: 'tests/unit/runner/agent-watch.test.ts',
+  },
+  {
     name: 'takes an agent’s polled messages for stale while its stream is refused',
     file: 'lib/adapters/agentapi/agentapi-adapter.ts',
     find: 'this.#isDeaf = true;',

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { wholeSight } from '@/lib/access/sight';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -134,61 +134,85 @@ async function playRecording(file: string, sink: Sink): Promise<void> {
 const AFTER_MS = 15_000;
 
 async function playSteps(file: string, sink: Sink, clock: { now: number }): Promise<(SessionState | null)[]> {
-  const home = await tempDir();
-  const transcript = join(home, `${SESSION}.jsonl`);
-  writeFileSync(transcript, '');
   const seen: (SessionState | null)[] = [];
-  const { signal } = new AbortController();
-  let pid = 2_147_483_000;
-  let count = 0;
-  const mirror: SessionMirror = new SessionMirror({
-    ...{ sessionId: SESSION, file: transcript, state: null, now: () => clock.now },
-    emit: async (outputs) => void (await sink.take(outputs)),
-    onHandedOver: () => undefined,
-    onTurnEnded: () => undefined,
-    log: () => undefined,
-  });
-  const permissions = new HeldPermissions({ onChange() {}, onAnswered() {}, onLetGo() {} });
-  const around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
-  const pass = async (ms: number) => {
-    for (let left = ms; left > 0; left -= 200) {
-      clock.now += Math.min(left, 200);
-      await mirror.step();
-    }
-  };
-  // The same id and time as a whole line of the CLI would have.
-  const stamped = (line: object) =>
-    JSON.stringify({ timestamp: new Date(clock.now).toISOString(), sessionId: SESSION, uuid: `u${++count}`, ...line });
-  const steps = readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '');
-  for (const step of steps.map((line) => JSON.parse(line) as Step)) {
-    if (step.wait !== undefined) await pass(step.wait);
-    if (step.newProcess) {
-      pid += 1;
-      await pass(400);
-    }
+  const terminal = new SteppedTerminal(await tempDir(), clock, async (outputs) => void (await sink.take(outputs)));
+  for (const step of stepsIn(file)) {
     if (step.look) seen.push(await sink.state());
+    await terminal.does(step);
+  }
+  await terminal.pass(AFTER_MS);
+  return seen;
+}
+
+/** The steps of a case's terminal. */
+export function stepsIn(file: string): Step[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+}
+
+/** A terminal that does what steps say, before its mirror. */
+export class SteppedTerminal {
+  readonly mirror: SessionMirror;
+  readonly #clock: { now: number };
+  readonly #transcript: string;
+  readonly #signal = new AbortController().signal;
+  readonly #around;
+  #pid = 2_147_483_000;
+  #count = 0;
+
+  constructor(home: string, clock: { now: number }, emit: (outputs: TimedEvent[]) => void | Promise<void>) {
+    this.#clock = clock;
+    this.#transcript = join(home, `${SESSION}.jsonl`);
+    writeFileSync(this.#transcript, '');
+    this.mirror = new SessionMirror({
+      ...{ sessionId: SESSION, file: this.#transcript, state: null, now: () => clock.now },
+      emit,
+      onHandedOver: () => undefined,
+      onTurnEnded: () => undefined,
+      log: () => undefined,
+    });
+    const permissions = new HeldPermissions({ onChange() {}, onAnswered() {}, onLetGo() {} });
+    this.#around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 200) {
+      this.#clock.now += Math.min(left, 200);
+      await this.mirror.step();
+    }
+  }
+
+  async does(step: Step): Promise<void> {
+    const transcript = this.#transcript;
+    if (step.wait !== undefined) await this.pass(step.wait);
+    if (step.newProcess) {
+      this.#pid += 1;
+      await this.pass(400);
+    }
     if (step.hook !== undefined) {
       const input = { session_id: SESSION, transcript_path: transcript, hook_event_name: step.hook, ...step.input };
-      const call = { event: step.hook, input, pid, at: clock.now, from: 'cli', withinMs: null, signal };
-      void routeHook(call, { mirror: () => mirror, ...around });
-      await mirror.step();
+      const about = { pid: this.#pid, at: this.#clock.now, from: 'cli', withinMs: null, signal: this.#signal };
+      void routeHook({ event: step.hook, input, ...about }, { mirror: () => this.mirror, ...this.#around });
+      await this.mirror.step();
     }
-    if (step.line !== undefined) appendFileSync(transcript, `${stamped(step.line)}\n`);
+    if (step.line !== undefined) appendFileSync(transcript, `${this.#stamped(step.line)}\n`);
     if (step.raw !== undefined) {
-      const parts = step.raw.map((part) => (typeof part === 'string' ? part : stamped(part)));
+      const parts = step.raw.map((part) => (typeof part === 'string' ? part : this.#stamped(part)));
       appendFileSync(transcript, `${parts.join('')}\n`);
     }
     if (step.sub !== undefined) {
       const own = join(dirname(transcript), basename(transcript, '.jsonl'), 'subagents', `agent-${step.sub}.jsonl`);
       mkdirSync(dirname(own), { recursive: true });
-      appendFileSync(own, `${stamped({ ...step.subLine, agentId: step.sub, isSidechain: true })}\n`);
+      appendFileSync(own, `${this.#stamped({ ...step.subLine, agentId: step.sub, isSidechain: true })}\n`);
     }
-    await pass(20);
+    await this.pass(20);
   }
-  await pass(AFTER_MS);
-  return seen;
+
+  /** The same id and time as a whole line of the CLI would have. */
+  #stamped(line: object): string {
+    const timestamp = new Date(this.#clock.now).toISOString();
+    return JSON.stringify({ timestamp, sessionId: SESSION, uuid: `u${++this.#count}`, ...line });
+  }
 }
 
 /** Everything in which what was played differs from what it must come to, a line each. */

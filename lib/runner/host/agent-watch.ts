@@ -12,7 +12,7 @@ import { type AtWork, atWork } from './status-record';
  * Ordering: the outage is stored and reported before its source closes anything, so the server knows what was lost. Its
  * end is told in the sessions that lost something, and reported behind that.
  */
-export interface AgentWatchOptions extends Pick<ReachabilityOptions, 'ask' | 'say' | 'everyMs' | 'limitMs'> {
+export interface AgentWatchOptions extends Pick<ReachabilityOptions, 'ask' | 'say' | 'everyMs' | 'limitMs' | 'now'> {
   /** Closes what is open. */
   close: (reason: string) => Promise<void>;
   /** By session; a session with nothing open is missing. */
@@ -36,16 +36,15 @@ export class AgentWatch {
 
   /** @param stored what the process before this one has left under UNREACHABLE */
   constructor(stored: string | null, options: AgentWatchOptions) {
-    const { log, openWork, emit, close, ...terms } = options;
+    const { log, openWork, emit, close, report, ...terms } = options;
     this.#options = options;
     this.#lost = JSON.parse(stored ?? 'null') as Lost | null;
     this.#reach = new Reachability({
       ...terms,
       before: this.#lost,
       onLost: async (outage) => {
-        const last = [...openWork()].map(([sessionId, open]) => [sessionId, atWork(open)] as const);
         log(`unreachable: ${outage.reason}`);
-        await this.#set({ ...outage, last: Object.fromEntries(last) as Lost['last'] });
+        await this.#set({ ...outage, last: lastOf(openWork()) });
         await close(outage.reason).catch((error: Error) => log(`what was open could not be closed: ${error.message}`));
       },
       onBack: async ({ since }) => {
@@ -56,23 +55,38 @@ export class AgentWatch {
         for (const sessionId of Object.keys(this.#lost?.last ?? {})) emit(sessionId, [{ occurredAt: now, event }]);
         await this.#set(null);
       },
+      onUnsure: report,
     });
   }
 
   /** Of the agent, for its status record. */
   get unreachable(): NonNullable<AgentStatus['unreachable']> | undefined {
-    if (this.#lost === null) return undefined;
-    const { since, reason, last } = this.#lost;
+    const lost = this.#lost ?? this.#unsure;
+    if (lost === null) return undefined;
+    const { since, reason, last } = lost;
     return { since, reason, wasAtWork: Object.keys(last).length > 0 };
   }
 
   /** What a session was in the middle of when the agent was lost. */
   lastOf(sessionId: string): AtWork | undefined {
-    return this.#lost?.last[sessionId];
+    return (this.#lost ?? this.#unsure)?.last[sessionId];
+  }
+
+  /** What the process before this one has left open, of an agent that has not answered this one. */
+  get #unsure(): Lost | null {
+    const { unanswered } = this.#reach;
+    const last = lastOf(this.#options.openWork());
+    if (unanswered === null || Object.keys(last).length === 0) return null;
+    return { since: unanswered.since, reason: unanswered.reason, last };
   }
 
   start(): void {
     this.#reach.start();
+  }
+
+  /** Asks once. */
+  look(): Promise<void> {
+    return this.#reach.look();
   }
 
   async stop(): Promise<void> {
@@ -84,4 +98,8 @@ export class AgentWatch {
     await this.#options.store({ name: UNREACHABLE, value: lost === null ? null : JSON.stringify(lost) });
     await this.#options.report();
   }
+}
+
+function lastOf(openWork: ReadonlyMap<string, OpenWork>): Lost['last'] {
+  return Object.fromEntries([...openWork].map(([sessionId, open]) => [sessionId, atWork(open)])) as Lost['last'];
 }

@@ -13,6 +13,8 @@ export interface ReachabilityOptions {
   ask: () => Promise<string | null>;
   onLost: (outage: Outage) => Promise<void>;
   onBack: (outage: Outage) => Promise<void>;
+  /** `unanswered` has changed, and the agent neither was nor is lost. */
+  onUnsure?: () => Promise<void>;
   /** For the terminal, in a line: no answer at the start, an agent lost, an agent back. */
   say: (line: string) => void;
   before?: Outage | null;
@@ -37,7 +39,7 @@ export class Reachability {
   readonly #options: ReachabilityOptions;
   readonly #now: () => number;
   readonly #stopping = new AbortController();
-  #failing: { since: number; attempts: number } | null = null;
+  #failing: (Outage & { attempts: number }) | null = null;
   #outage: Outage | null;
   #isSaid = false;
   #hasAnswered = false;
@@ -55,6 +57,11 @@ export class Reachability {
     return this.#outage;
   }
 
+  /** Set while each question since the start was asked in vain: it is not known whether the agent still lives. */
+  get unanswered(): Outage | null {
+    return this.#hasAnswered ? null : this.#failing;
+  }
+
   start(): void {
     void this.#run();
   }
@@ -66,22 +73,26 @@ export class Reachability {
 
   /** Asks once. */
   async look(): Promise<void> {
-    const { ask, onLost, onBack, say, limitMs = LIMIT_MS } = this.#options;
+    const { ask, onLost, onBack, onUnsure = async () => {}, say, limitMs = LIMIT_MS } = this.#options;
     const askedAt = this.#now();
     const reason = await ask();
     if (this.#stopping.signal.aborted) return;
     const outage = this.#outage;
     if (reason === null) {
+      const wasUnsure = this.unanswered !== null;
       this.#failing = null;
       this.#outage = null;
       this.#hasAnswered = true;
       if (this.#isSaid) say('the agent answers again');
       this.#isSaid = false;
       if (outage !== null) await this.#tell(onBack(outage));
+      else if (wasUnsure) await this.#tell(onUnsure());
       return;
     }
+    const wasUnsure = this.unanswered !== null;
     const { since, attempts } = this.#failing ?? { since: askedAt, attempts: 0 };
-    this.#failing = { since, attempts: attempts + 1 };
+    this.#failing = { since, reason, attempts: attempts + 1 };
+    if (!wasUnsure && this.unanswered !== null && outage === null) await this.#tell(onUnsure());
     const isLost = attempts + 1 >= LEAST_ATTEMPTS && this.#now() - since >= limitMs;
     if (!this.#isSaid && (isLost || !this.#hasAnswered)) {
       this.#isSaid = true;

@@ -231,6 +231,8 @@ export class RunnerHost {
     const source = await openSource(this.#surroundings());
     this.#source = source;
     await this.#watchAgent(source);
+    // An agent that may have died meanwhile is asked before anybody is told that it is still at work.
+    if (this.#open.size > 0) await this.#watch?.look();
     this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();

@@ -28,7 +28,8 @@ beforeEach(async () => {
 afterEach(() => target.close());
 
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
-const sweep = () => new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
+const hub = () => new CommandHub({ database: target.database, now: () => now, steady: () => now });
+const sweep = () => hub().sweep();
 async function sweepAt(at: number): Promise<void> {
   now = at;
   await sweep();
@@ -90,6 +91,43 @@ describe('a runner that is killed in mid-turn', () => {
     await sweepAt(T0 + RUNNER_AWAY_MS + RUNNER_GRACE_MS);
     expect(await session()).toMatchObject({ state: 'unknown', away: { since: T0 + RUNNER_AWAY_MS } });
     expect(RUNNER_AWAY_MS + RUNNER_GRACE_MS).toBeLessThan(MOST_MS - 2_000);
+  });
+
+  it('together with one of two servers, within 15 s: the other one would have heard it', async () => {
+    await connect();
+    await turnStarts();
+    const other = hub();
+    for (now = T0; now < T0 + RUNNER_AWAY_MS; now += 1_000) await other.sweep();
+    expect(await session()).toMatchObject({ state: 'working' });
+    await other.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown', away: { since: T0 + RUNNER_AWAY_MS } });
+    expect(RUNNER_AWAY_MS).toBeLessThan(15_000 - 2_000);
+  });
+
+  it('counts from its last record, where that came after its stream was renewed last', async () => {
+    await connect();
+    await turnStarts();
+    const other = hub();
+    for (now = T0; now < T0 + 8_000; now += 1_000) await other.sweep();
+    await says({ type: 'CUSTOM', name: 'marker', value: 1 });
+    for (; now < T0 + 8_000 + RUNNER_GRACE_MS; now += 1_000) await other.sweep();
+    expect(await session()).toMatchObject({ state: 'working', away: null });
+    await other.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown' });
+  });
+
+  it('is given its grace anew by the other server, if that was asleep meanwhile', async () => {
+    await connect();
+    await turnStarts();
+    const other = hub();
+    await other.sweep();
+    now += 60_000;
+    await other.sweep();
+    expect(await session()).toMatchObject({ state: 'working' });
+    for (const end = now + RUNNER_GRACE_MS; now < end; now += 1_000) await other.sweep();
+    expect(await session()).toMatchObject({ state: 'working' });
+    await other.sweep();
+    expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
   it('is given its grace anew by a server that was down itself', async () => {

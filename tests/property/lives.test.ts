@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { type KindName, LIFE_KINDS, type LifeKind } from '../support/lives/life-kinds';
+import { DEATHS, type Death, type LifePlan } from '../support/lives/simulated-life';
+import { SimulatedWorld, type WorldPlan } from '../support/lives/simulated-world';
+import { TEST_MS } from '../support/patience';
+import { scale } from '../support/scale';
+
+/**
+ * Invariant 8 over 10,000 lives of agents of every kind (300 in the first tier). Each life plays a part of a real agent's
+ * recording, until the agent, the bridge to the agent, the runner or the server dies, or two of them together.
+ *
+ * One process, one clock. The adapters, the runner host's decisions (open work, status records, restarts, reachability),
+ * ingest, the database, due work and the queries of pages are the real ones. Processes, connections, the runner's timers
+ * and the outbox's file are simulated. The death of an agent behind a bridge that lives is left out: no runner can notice
+ * that before the next message.
+ */
+const WORLDS = 25;
+const LIVES = scale === 'quick' ? 60 : 400;
+const LATEST_DEATH_MS = 12_000;
+
+function deathsOf({ watch, hasBridge = false }: LifeKind, hasServerDeath: boolean): Death[] {
+  return DEATHS.filter((death) => {
+    if (death === 'agent') return !hasBridge && watch !== 'promise';
+    if (death === 'bridge') return hasBridge;
+    if (watch === 'promise') return death === 'runner';
+    return hasServerDeath || !death.includes('server');
+  });
+}
+
+const lifeOf = (kind: KindName, hasServerDeath: boolean): fc.Arbitrary<LifePlan> =>
+  fc.record({
+    kind: fc.constant(kind),
+    recording: fc.nat(99),
+    part: fc.double({ min: 0.05, max: 1, noNaN: true }),
+    isAtWork: fc.constantFrom(true, true, true, false),
+    death: fc.constantFrom(...deathsOf(LIFE_KINDS[kind], hasServerDeath)),
+    diesAtMs: fc.integer({ min: 1_000, max: LATEST_DEATH_MS }),
+    quietMs: fc.constantFrom(0, 5_000),
+    isSilent: fc.boolean(),
+    unsent: fc.nat(3),
+    takeOverMs: fc.option(fc.integer({ min: 500, max: 29_000 })),
+    crashes: fc.integer({ min: 1, max: 6 }),
+    askMs: fc.constantFrom(0, 3_000),
+    writtenAfterMs: fc.constantFrom(null, null, null, 500, 8_000, 14_000, 28_000),
+    phase: fc.nat(9_999),
+  });
+
+const kinds = fc.constantFrom(...(Object.keys(LIFE_KINDS) as KindName[]));
+const server = fc.option(
+  fc.record({
+    diesAtMs: fc.integer({ min: 5, max: 12 }).map((seconds) => seconds * 1_000),
+    hasAnother: fc.boolean(),
+    downMs: fc.integer({ min: 500, max: 10_000 }),
+  }),
+);
+const world: fc.Arbitrary<WorldPlan> = server.chain((dies) =>
+  fc.record({
+    server: fc.constant(dies),
+    lives: fc.array(
+      kinds.chain((kind) => lifeOf(kind, dies !== null)),
+      { minLength: LIVES, maxLength: LIVES },
+    ),
+  }),
+);
+
+it(
+  'shows nothing as working or waiting 30 s after the process that should answer has died',
+  async () => {
+    const figures = new Map<string, { lives: number; atWork: number; slowestMs: number }>();
+    const property = fc.asyncProperty(world, async (plan) => {
+      const simulated = await SimulatedWorld.open(plan);
+      await simulated.run();
+      expect(simulated.wrongs).toEqual([]);
+      for (const { plan: life, wasAtWork, wrongForMs } of simulated.lived) {
+        const servers = plan.server?.hasAnother === true ? ', another server goes on' : '';
+        const name = life.death + (life.death.includes('server') ? servers : '');
+        const figure = figures.get(name) ?? { lives: 0, atWork: 0, slowestMs: 0 };
+        figures.set(name, figure);
+        figure.lives += 1;
+        figure.atWork += wasAtWork ? 1 : 0;
+        figure.slowestMs = Math.max(figure.slowestMs, wrongForMs);
+      }
+    });
+    // a life that fails is in the message with its plan: there is no need for a smaller world
+    await fc.assert(property, { numRuns: WORLDS, endOnFailure: true });
+    if (scale === 'quick') return;
+    for (const [name, { lives, atWork, slowestMs }] of figures) {
+      process.stdout.write(
+        `death of ${name}: ${lives} lives, ${atWork} at work, wrong for ${slowestMs / 1_000} s at most\n`,
+      );
+    }
+  },
+  3 * TEST_MS,
+);

@@ -1,0 +1,110 @@
+import type { RecordedLine } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import { recordedLines } from '../recorded';
+
+/**
+ * How the death of an agent is noticed.
+ * - `child`: its runner started it, and learns of its exit at once
+ * - `process`: its runner looks for the process every five seconds
+ * - `address`: its runner asks at its address every five seconds
+ * - `promise`: it is its own runner, and promised to report
+ */
+export type Watch = 'child' | 'process' | 'address' | 'promise';
+
+export interface LifeKind {
+  /** The adapter, by its folder. */
+  adapter: string;
+  recordings: readonly string[];
+  watch: Watch;
+  /** A program between the runner and the agent may die by itself. */
+  hasBridge?: boolean;
+}
+
+export const LIFE_KINDS = {
+  claude: {
+    adapter: 'claude',
+    recordings: ['3bg', 'agents', 'bash-bg', 'bash-bg-min', 'midturn-text', 'perm', 'race', 'stoptask'],
+    watch: 'child',
+  },
+  terminal: { adapter: 'hooks', recordings: [], watch: 'process' },
+  codex: {
+    adapter: 'codex',
+    recordings: ['background', 'error', 'goal', 'patch', 'permission', 'question', 'steer', 'subagent-v2', 'tool'],
+    watch: 'child',
+  },
+  'codex-attached': {
+    adapter: 'codex',
+    recordings: ['background', 'permission', 'terminal-second-client', 'subagent-v2', 'wake'],
+    watch: 'address',
+  },
+  opencode: {
+    adapter: 'opencode',
+    recordings: ['background', 'error-retry', 'permission', 'question', 'queue', 'tool'],
+    watch: 'address',
+  },
+  'claude-agent-acp': {
+    adapter: 'acp',
+    recordings: [
+      'claude-air-background',
+      'claude-air-permission',
+      'claude-air-race',
+      'claude-air-subagent',
+      'claude-three-tasks',
+    ],
+    watch: 'child',
+    hasBridge: true,
+  },
+  'codex-acp': {
+    adapter: 'acp',
+    recordings: ['codex-acp-background', 'codex-acp-permission', 'codex-acp-tool'],
+    watch: 'child',
+    hasBridge: true,
+  },
+  gemini: { adapter: 'acp', recordings: ['gemini-background', 'gemini-permission', 'gemini-tool'], watch: 'child' },
+  qwen: { adapter: 'acp', recordings: ['qwen-background', 'qwen-permission', 'qwen-tool'], watch: 'child' },
+  agui: {
+    adapter: 'agui',
+    recordings: ['ambient-background', 'ambient-both-streams', 'ambient-question', 'copilotkit', 'mastra-tasks'],
+    watch: 'address',
+  },
+  agentapi: { adapter: 'agentapi', recordings: ['acp', 'background', 'interrupted', 'permission'], watch: 'address' },
+  http: { adapter: 'claude', recordings: ['3bg', 'bash-bg', 'perm', 'race'], watch: 'promise' },
+} as const satisfies Record<string, LifeKind>;
+
+export type KindName = keyof typeof LIFE_KINDS;
+
+const READ = new Map<string, readonly RecordedLine[]>();
+
+/** A recording's lines, with no pause longer than `mostMs` between two. */
+export function linesOf(adapter: string, name: string, mostMs = 700): readonly RecordedLine[] {
+  const key = `${adapter}/${name}`;
+  const known = READ.get(key);
+  if (known !== undefined) return known;
+  let [at, before] = [0, 0];
+  const lines = recordedLines(adapter === 'claude' ? '' : adapter, name).map((line) => {
+    at += Math.min(Math.max(line.at - before, 0), mostMs);
+    before = line.at;
+    return { ...line, at };
+  });
+  READ.set(key, lines);
+  return lines;
+}
+
+const AT_WORK = new Map<string, readonly number[]>();
+
+/** After how many of a recording's lines its agent is in the middle of something. */
+export function linesAtWork(adapter: string, name: string): readonly number[] {
+  const known = AT_WORK.get(`${adapter}/${name}`);
+  if (known !== undefined) return known;
+  const reader = RECORDED_KINDS[adapter]?.newReader({ newRunId: () => crypto.randomUUID(), sessionOf: (id) => id });
+  const open = new Map<string, OpenWork>();
+  const found = linesOf(adapter, name).flatMap((line, index) => {
+    for (const one of reader?.read(line, line.at) ?? []) {
+      open.set(one.sessionId, foldOpenWork(open.get(one.sessionId) ?? NOTHING_OPEN, one));
+    }
+    return [...open.values()].every(isNothing) ? [] : [index + 1];
+  });
+  AT_WORK.set(`${adapter}/${name}`, found);
+  return found;
+}

@@ -1,0 +1,368 @@
+import type { RecordedLine, RecordingReader } from '@/lib/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
+import type { ToldEvent, WireEnd } from '@/lib/adapters/wire';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgentStatus } from '@/lib/protocol/agent-status';
+import { AgentWatch } from '@/lib/runner/host/agent-watch';
+import { endsOf, foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import { RestartRule } from '@/lib/runner/host/restart-rule';
+import { SessionReports } from '@/lib/runner/host/session-reports';
+import type { SessionFacts } from '@/lib/runner/host/source';
+import { statusRecord } from '@/lib/runner/host/status-record';
+import { REPORT_EVERY_MS } from '@/lib/runner/host/status-reporter';
+import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
+import { terminalLife } from './terminal-life';
+
+export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
+/** Two that are named together die in the same moment. */
+export type Death = (typeof DEATHS)[number];
+
+export interface LifePlan {
+  kind: KindName;
+  recording: number;
+  /** How much of its recording it lives, from 0 to 1. */
+  part: number;
+  /** Only up to where it is in the middle of something. */
+  isAtWork: boolean;
+  death: Death;
+  /** After the world's beginning. Deaths of a server come at the world's own time. */
+  diesAtMs: number;
+  /** Between the last line and the death. */
+  quietMs: number;
+  /** The machine is gone, or the process hangs: its connections stay open. */
+  isSilent: boolean;
+  /** Records that the runner had not sent when it died. */
+  unsent: number;
+  /** When the next runner of the agent comes, after the death; null: none does. */
+  takeOverMs: number | null;
+  /** Processes of the agent that die, one soon after the other. */
+  crashes: number;
+  /** How long the runner waits at an address that is dead. */
+  askMs: number;
+  /** When a person writes to its first session, after the death; null: nobody does. */
+  writtenAfterMs: number | null;
+  /** Of the runner's timers, and of chance. */
+  phase: number;
+}
+
+const LOOK_MS = 5_000;
+const SOON_MS = 100;
+/** How long after its death an agent's process runs again before it dies once more. */
+const CRASH_MS = 300;
+
+/** The runner's process. */
+export interface SimulatedRunner {
+  id: string;
+  startedAt: number;
+}
+
+/**
+ * The life and death of an agent and its runner. The adapter of its kind reads a recording, and the runner host's own parts
+ * turn that into the records of an outbox, in the host's order.
+ */
+export class SimulatedLife {
+  readonly agentId: string;
+  readonly plan: LifePlan;
+  readonly kind: LifeKind;
+  /** Null while none lives. */
+  runner: SimulatedRunner | null = null;
+  /** Since when no process that could be at work lives; null while one may. */
+  deadSince: number | null = null;
+  /** Another process has replaced the one that died, and is given its unanswered messages. */
+  isStartedAgain = false;
+  /** Something was open as it died. */
+  wasAtWork = false;
+  /** A server accepts what its outbox has. */
+  canSend = true;
+  readonly sessionIds = new Set<string>();
+  readonly #beganAt: number;
+  readonly #diesAt: number;
+  readonly #sessions = new Map<string, string>();
+  readonly #open = new Map<string, OpenWork>();
+  readonly #restarts = new RestartRule();
+  #reader: RecordingReader | null = null;
+  #reports = new SessionReports();
+  #watch: AgentWatch | null = null;
+  #process: SessionFacts['process'];
+  #agenda: { at: number; act: (at: number) => void | Promise<void> }[] = [];
+  #unsent: OutgoingRecord[] = [];
+  /** In the outbox of a runner that is dead. */
+  #left: OutgoingRecord[] = [];
+  #isAgentDead = false;
+  #isReportDue = false;
+  #now: number;
+  #runs = 0;
+
+  constructor(agentId: string, plan: LifePlan, beganAt: number, diesAt: number) {
+    this.agentId = agentId;
+    this.plan = plan;
+    this.kind = LIFE_KINDS[plan.kind];
+    this.#beganAt = beganAt;
+    this.#diesAt = diesAt;
+    this.#now = beganAt;
+    if (this.kind.watch === 'child') this.#process = { state: 'running', pid: 4_000_000, exitCode: null };
+  }
+
+  /** Plans what it does until it dies. */
+  async begin(): Promise<void> {
+    this.#at(this.#beganAt, (at) => this.#runnerStarts(at));
+    const lastAt = this.#diesAt - this.plan.quietMs;
+    for (const { ms, read } of await this.#lines()) {
+      this.#at(Math.max(this.#beganAt + 1, lastAt + ms), (at) => this.#tell(read(at)));
+    }
+    this.#at(this.#diesAt, (at) => this.#dies(at));
+  }
+
+  /** Lives on until then. */
+  async advance(to: number): Promise<void> {
+    for (let rounds = 0; rounds < 100_000; rounds += 1) {
+      const next = this.#agenda[0];
+      const dueAt = this.#reader?.dueAt ?? null;
+      if (dueAt !== null && dueAt <= Math.min(to, next?.at ?? to)) {
+        this.#now = Math.max(this.#now, dueAt);
+        this.#tell(this.#reader?.elapsed(dueAt) ?? []);
+        continue;
+      }
+      if (next === undefined || next.at > to) return;
+      this.#agenda.shift();
+      this.#now = next.at;
+      await next.act(next.at);
+    }
+    throw new Error(`${this.agentId} does not get on`);
+  }
+
+  /** What its outbox has to send. */
+  takeUnsent(): OutgoingRecord[] {
+    const records = this.#unsent;
+    this.#unsent = [];
+    return records;
+  }
+
+  /** The lines that it lives, each with its time before its end, in milliseconds. */
+  async #lines(): Promise<{ ms: number; read: (now: number) => ToldEvent[] }[]> {
+    const { recording, part, isAtWork, kind } = this.plan;
+    if (kind === 'terminal') {
+      return (await terminalLife(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
+        ms,
+        read: (now) => this.#told(events, now),
+      }));
+    }
+    const { adapter, recordings } = this.kind;
+    const name = recordings[recording % recordings.length] ?? '';
+    const lines = linesOf(adapter, name);
+    const ends = isAtWork ? linesAtWork(adapter, name) : lines.map((_, index) => index + 1);
+    const lived = lines.slice(0, ends[Math.ceil(ends.length * part) - 1]);
+    const reader = RECORDED_KINDS[adapter]?.newReader({
+      newRunId: () => `${this.agentId}-r${++this.#runs}`,
+      sessionOf: (nativeId) => this.#session(nativeId),
+    });
+    if (reader === undefined) throw new Error(`there is no adapter ${adapter}`);
+    this.#reader = reader;
+    const lastAt = lived.at(-1)?.at ?? 0;
+    return lived.map((line: RecordedLine) => ({ ms: line.at - lastAt, read: (now) => reader.read(line, now) }));
+  }
+
+  /** The dashboard's session for the agent's own id. */
+  #session(nativeId: string): string {
+    const known = this.#sessions.get(nativeId) ?? `${this.agentId}-s${this.#sessions.size + 1}`;
+    this.#sessions.set(nativeId, known);
+    this.sessionIds.add(known);
+    return known;
+  }
+
+  #at(at: number, act: (at: number) => void | Promise<void>): void {
+    const before = this.#agenda.findIndex((other) => other.at > at);
+    this.#agenda.splice(before < 0 ? this.#agenda.length : before, 0, { at, act });
+  }
+
+  async #runnerStarts(at: number): Promise<void> {
+    const { watch } = this.kind;
+    if (watch !== 'promise') this.runner = { id: `${this.agentId}-runner-${at}`, startedAt: at };
+    this.#reports = new SessionReports();
+    const started = this.runner;
+    const isGone = () => this.runner !== started || (started === null && this.#isAgentDead);
+    const clock = { now: at };
+    this.#watch = watch === 'address' ? this.#watched(clock, isGone) : null;
+    if (this.#open.size > 0) await this.#watch?.look();
+    this.#report(at);
+    const reports = (then: number): void => {
+      if (isGone()) return;
+      this.#report(then);
+      this.#at(then + REPORT_EVERY_MS, reports);
+    };
+    this.#at(at + REPORT_EVERY_MS, reports);
+    const asks = (askedAt: number): void => {
+      this.#at(askedAt + this.#askMs, async (answeredAt) => {
+        if (isGone()) return;
+        clock.now = askedAt;
+        await this.#watch?.look();
+        this.#at(answeredAt + LOOK_MS, asks);
+      });
+    };
+    if (this.#watch !== null) this.#at(at + (this.plan.phase % LOOK_MS), asks);
+  }
+
+  /** How long its address takes to answer, or not to. */
+  get #askMs(): number {
+    return this.#isAgentDead && this.kind.watch === 'address' ? this.plan.askMs : 0;
+  }
+
+  /** @param clock of the watch: a question is begun before it is answered */
+  #watched(clock: { now: number }, isGone: () => boolean): AgentWatch {
+    return new AgentWatch(null, {
+      ask: async () => {
+        clock.now = this.#now;
+        return this.#isAgentDead ? 'no answer at http://127.0.0.1:8000/: ECONNREFUSED' : null;
+      },
+      close: async (reason) => {
+        if (!isGone()) this.#tell(this.#ended({ reason, goesOn: 'It is tried again by itself.' }));
+      },
+      openWork: () => this.#open,
+      store: async () => {},
+      report: async () => this.#report(this.#now),
+      emit: (sessionId, events) => this.#tell(events.map((one) => ({ sessionId, ...one }))),
+      log: () => {},
+      say: () => {},
+      now: () => clock.now,
+    });
+  }
+
+  #ended(end: WireEnd): ToldEvent[] {
+    return this.#reader?.ended(end, this.#now) ?? [];
+  }
+
+  /** How another runner ends what the one before it has left open. */
+  #ends(): ToldEvent[] {
+    return [...this.#open].flatMap(([sessionId, open]) =>
+      endsOf(open, sessionId, this.#now).map((one) => ({ sessionId, ...one })),
+    );
+  }
+
+  #dies(at: number): void {
+    const { death } = this.plan;
+    this.wasAtWork = this.#open.size > 0;
+    if (death === 'server') return;
+    this.deadSince = at;
+    const { watch } = this.kind;
+    this.#isAgentDead = watch === 'promise' || (death !== 'runner' && death !== 'runner and server');
+    if (watch === 'promise' || death.includes('runner')) this.#runnerDies(at);
+    else if (watch === 'child') this.#childExits(at, 1);
+    else if (watch === 'process') this.#at(at + LOOK_MS, (now) => this.#terminalIsGone(now));
+  }
+
+  /** Its mirror says how it ended. */
+  async #terminalIsGone(at: number): Promise<void> {
+    const { recording, part, quietMs } = this.plan;
+    for (const { ms, events } of (await terminalLife(recording, part, quietMs)).ends) {
+      this.#at(at + ms, (now) => this.#tell(this.#told(events, now)));
+    }
+  }
+
+  #told(events: readonly AgUiEvent[], occurredAt: number): ToldEvent[] {
+    return events.map((event) => ({ sessionId: this.#session(''), occurredAt, event }));
+  }
+
+  #runnerDies(at: number): void {
+    const { unsent, takeOverMs } = this.plan;
+    this.runner = null;
+    this.#reader = null;
+    this.#watch = null;
+    this.#left = this.#unsent.splice(this.canSend ? Math.max(0, this.#unsent.length - unsent) : 0);
+    if (takeOverMs === null || this.kind.watch === 'promise') return;
+    // its first report waits for the agent's answer
+    this.#at(at + takeOverMs + this.#askMs, (now) => this.#takenOver(now));
+  }
+
+  /** Another runner goes on with the outbox of the one before. */
+  async #takenOver(at: number): Promise<void> {
+    this.isStartedAgain = true;
+    this.#unsent.push(...this.#left.splice(0));
+    // A child went with its runner, and the next one closes what it left.
+    if (this.kind.watch === 'child') {
+      this.#process = { state: 'starting', pid: null, exitCode: null };
+      this.#tell(this.#ends());
+      this.#at(at + SOON_MS, (now) => {
+        this.#process = { state: 'running', pid: 4_000_001, exitCode: null };
+        this.#reportSoon(now);
+      });
+    } else if (!this.#isAgentDead) this.deadSince = null;
+    else if (this.kind.watch === 'process') this.#at(at + SOON_MS, (now) => this.#terminalIsGone(now));
+    await this.#runnerStarts(at);
+  }
+
+  /** The agent's process is gone, for the first time or another. */
+  #childExits(at: number, times: number): void {
+    const exit = { exitCode: null, signal: 'SIGKILL' };
+    const reason = 'terminated by signal SIGKILL';
+    const next = this.#restarts.exited(times === 1 ? this.#beganAt : at - CRASH_MS, at);
+    this.#process = { state: next.kind === 'give-up' ? 'exited' : 'restarting', pid: null, ...exit };
+    if (next.kind === 'give-up') {
+      this.#tell(this.#ended({ reason: `the agent ended ${next.exits} times`, ...exit }));
+      this.#report(at);
+      this.runner = null;
+      return;
+    }
+    this.#tell(this.#ended({ reason, ...exit, goesOn: `It is started again in ${next.waitMs / 1_000} s.` }));
+    this.#reportSoon(at);
+    this.#at(at + next.waitMs, (then) => {
+      this.#process = { state: 'running', pid: 4_000_000 + times, exitCode: null };
+      this.isStartedAgain = true;
+      this.#reportSoon(then);
+      if (times < this.plan.crashes) this.#at(then + CRASH_MS, (again) => this.#childExits(again, times + 1));
+    });
+  }
+
+  #tell(told: readonly ToldEvent[]): void {
+    for (const one of told) {
+      const { sessionId, event } = one;
+      const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
+      const open = foldOpenWork(before, one);
+      if (isNothing(open)) this.#open.delete(sessionId);
+      else this.#open.set(sessionId, open);
+      this.sessionIds.add(sessionId);
+      if (open !== before) this.#reportSoon(this.#now);
+      this.#unsent.push({ kind: 'event', agentId: this.agentId, sessionId, occurredAt: one.occurredAt, event });
+    }
+  }
+
+  #reportSoon(at: number): void {
+    if (this.#isReportDue || this.runner === null) return;
+    this.#isReportDue = true;
+    const runner = this.runner;
+    this.#at(at + SOON_MS, (now) => {
+      this.#isReportDue = false;
+      if (this.runner === runner) this.#report(now);
+    });
+  }
+
+  #report(at: number): void {
+    const { agentId, kind, plan, runner } = this;
+    if (kind.watch === 'promise') {
+      const status = { kind: 'http', everyMs: REPORT_EVERY_MS };
+      for (const sessionId of this.sessionIds)
+        this.#unsent.push({ kind: 'status', agentId, sessionId, occurredAt: at, status });
+      return;
+    }
+    if (runner === null) return;
+    const about: AgentStatus = {
+      kind: plan.kind,
+      ...(kind.watch === 'child' ? {} : { agentGoesOn: true }),
+      runner: { id: runner.id, pid: 4_100_000, startedAt: runner.startedAt },
+      everyMs: REPORT_EVERY_MS,
+      unreachable: this.#watch?.unreachable,
+      sessions: this.sessionIds.size,
+    };
+    const records = [...this.sessionIds].map((sessionId) => {
+      const facts: SessionFacts = {
+        sessionId,
+        attachments: null,
+        ...(this.#process ? { process: this.#process } : {}),
+      };
+      const open = this.#open.get(sessionId) ?? NOTHING_OPEN;
+      return statusRecord(agentId, about, at, { facts, open, last: this.#watch?.lastOf(sessionId) });
+    });
+    const picked = this.#reports.pick(records, at);
+    this.#unsent.push(...(picked.length > 0 ? picked : [statusRecord(agentId, about, at)]));
+  }
+}

@@ -1,0 +1,340 @@
+import type { WriteTransaction } from '@/db/writes';
+import { wholeSight } from '@/lib/access/sight';
+import { CommandHub } from '@/lib/commands/command-hub';
+import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
+import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { LIST_LIMIT } from '@/lib/protocol/queries';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import { isLost } from '@/lib/protocol/session-standing';
+import { readInbox, WHOLE_INBOX } from '@/lib/queries/read-inbox';
+import { readSession, readSessionPage, type SessionFilter } from '@/lib/queries/read-sessions';
+import { readTasks } from '@/lib/queries/read-tasks';
+import { readTranscript } from '@/lib/queries/read-transcript';
+import { retryMs } from '@/lib/runner/retry';
+import { callRoute } from '../call-route';
+import { type InProcessTarget, ingest, inProcessTarget } from '../ingest-target';
+import { type Death, type LifePlan, SimulatedLife, type SimulatedRunner } from './simulated-life';
+
+/** The death of a server of this world. */
+export interface ServerPlan {
+  /** After the world's beginning, in whole seconds. */
+  diesAtMs: number;
+  /** With another one on the same database, which goes on; else it is started again. */
+  hasAnother: boolean;
+  downMs: number;
+}
+
+export interface WorldPlan {
+  server: ServerPlan | null;
+  lives: readonly LifePlan[];
+}
+
+const T0 = 1_795_170_000_000;
+const TICK_MS = 1_000;
+/** As `CommandHub` renews the terms of its streams. */
+const RENEW_MS = RUNNER_AWAY_MS / 3;
+/** As `CommandClient` waits at most. */
+const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
+const MOST_MS = 30_000;
+const MOST_TOGETHER_MS = 15_000;
+/** How long it is watched once its screen must be true: a runner that comes later brings nothing back. */
+const WATCHED_ON_MS = 3_000;
+const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], agentId: null, words: [] };
+
+/** Something that a page shows of a life and that is not true. */
+export interface Wrong {
+  agentId: string;
+  plan: LifePlan;
+  /** Since its death, in milliseconds. */
+  afterMs: number;
+  what: string;
+}
+
+interface Server {
+  hub: CommandHub;
+  /** The streams of commands that are open at it, by agent. */
+  streams: Map<string, string>;
+}
+
+interface Resident {
+  life: SimulatedLife;
+  seq: number;
+  /** The runner that has a stream, and at which server. */
+  link: { runner: SimulatedRunner; server: Server; streamId: string } | null;
+  failures: number;
+  retryAt: number;
+  /** When its screen was last wrong, in milliseconds since its death. */
+  wrongForMs: number;
+  /** It has been looked at for long enough. */
+  isOver: boolean;
+}
+
+/**
+ * Lives side by side, their runners' streams and outboxes, and one or two servers on one database. One clock, which goes by
+ * the second. What a server's timers do (looking for what is due, renewing terms) is called when they would.
+ */
+export class SimulatedWorld {
+  readonly wrongs: Wrong[] = [];
+  readonly #plan: WorldPlan;
+  readonly #target: InProcessTarget;
+  readonly #clock: { now: number };
+  readonly #residents: Resident[];
+  /** The first is the one that dies. */
+  #servers: Server[] = [];
+  #isDown = false;
+  #streams = 0;
+
+  static async open(plan: WorldPlan): Promise<SimulatedWorld> {
+    const clock = { now: T0 };
+    return new SimulatedWorld(plan, clock, await inProcessTarget(() => clock.now));
+  }
+
+  private constructor(plan: WorldPlan, clock: { now: number }, target: InProcessTarget) {
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#target = target;
+    this.#servers = plan.server?.hasAnother ? [this.#server(), this.#server()] : [this.#server()];
+    this.#residents = plan.lives.map((one, index) => {
+      const isServers = one.death === 'server' || one.death === 'runner and server';
+      const diesAt = T0 + (isServers ? (plan.server?.diesAtMs ?? 0) : one.diesAtMs);
+      const life = new SimulatedLife(`a${index}`, one, T0, diesAt);
+      return { life, seq: 0, link: null, failures: 0, retryAt: 0, wrongForMs: 0, isOver: false };
+    });
+  }
+
+  /** Each life's plan, whether it died in the middle of something, and for how long its screen was wrong. */
+  get lived(): { plan: LifePlan; wasAtWork: boolean; wrongForMs: number }[] {
+    return this.#residents.map(({ life: { plan, wasAtWork }, wrongForMs }) => ({ plan, wasAtWork, wrongForMs }));
+  }
+
+  async run(): Promise<void> {
+    try {
+      for (const { life } of this.#residents) await life.begin();
+      const last = Math.max(...this.#plan.lives.map(({ diesAtMs }) => diesAtMs), this.#plan.server?.diesAtMs ?? 0);
+      while (this.#clock.now < T0 + last + MOST_MS + WATCHED_ON_MS + 2 * TICK_MS) await this.#tick();
+      if (this.#plan.server !== null) await this.#falseAlarms();
+    } finally {
+      await this.#target.close();
+    }
+  }
+
+  async #tick(): Promise<void> {
+    this.#clock.now += TICK_MS;
+    const now = this.#clock.now;
+    await this.#serverDiesOrIsBack(now - T0);
+    for (const { life, link, isOver } of this.#residents) {
+      life.canSend = !this.#isDown && (life.runner === null || link !== null);
+      if (!isOver) await life.advance(now);
+    }
+    if (this.#isDown) return this.#refused();
+    await this.#connect();
+    await Promise.all(this.#residents.map((resident) => this.#sends(resident)));
+    await this.#disconnect();
+    await Promise.all(this.#residents.map((resident) => this.#writeTo(resident)));
+    for (const server of this.#servers) {
+      if ((now - T0) % RENEW_MS === 0) await this.#renews(server);
+      await server.hub.sweepDue();
+    }
+    await this.#look();
+  }
+
+  #server(): Server {
+    const { database } = this.#target;
+    const now = () => this.#clock.now;
+    return { hub: new CommandHub({ database, now, steady: () => now() - T0 }), streams: new Map() };
+  }
+
+  async #serverDiesOrIsBack(ms: number): Promise<void> {
+    const { server } = this.#plan;
+    if (server === null) return;
+    if (ms === server.diesAtMs) {
+      const [dead, ...others] = this.#servers;
+      this.#servers = others;
+      this.#isDown = others.length === 0;
+      for (const resident of this.#residents) {
+        if (resident.link === null || resident.link.server !== dead) continue;
+        resident.link = null;
+        this.#fails(resident);
+      }
+    }
+    if (this.#isDown && ms >= server.diesAtMs + server.downMs) {
+      await this.#target.restart();
+      this.#servers = [this.#server()];
+      this.#isDown = false;
+    }
+  }
+
+  /** How long the screen of a life may be wrong. A server that was down gives every runner the grace to come back. */
+  #mostMs(death: Death, deadSince: number): number {
+    const mostMs = death === 'runner and server' ? MOST_TOGETHER_MS : MOST_MS;
+    const { server } = this.#plan;
+    if (server === null || server.hasAnother) return mostMs;
+    const diesAt = T0 + server.diesAtMs;
+    if (deadSince > diesAt + server.downMs) return mostMs;
+    if (deadSince + mostMs < diesAt) return mostMs;
+    return Math.max(mostMs, diesAt + server.downMs + RUNNER_GRACE_MS + 2 * TICK_MS - deadSince);
+  }
+
+  /** Runners that try to come back while no server is there. */
+  #refused(): void {
+    for (const resident of this.#residents) {
+      if (resident.life.runner !== null && resident.retryAt <= this.#clock.now) this.#fails(resident);
+    }
+  }
+
+  #fails(resident: Resident): void {
+    resident.failures += 1;
+    const chance = (resident.life.plan.phase % 100) / 100;
+    resident.retryAt = this.#clock.now + retryMs('unavailable', resident.failures, chance, LONGEST_WAIT_MS);
+  }
+
+  /** Runners that have no stream open one. */
+  async #connect(): Promise<void> {
+    const now = this.#clock.now;
+    const opened = this.#residents.flatMap((resident) => {
+      const { life, link, retryAt } = resident;
+      const { runner, agentId, plan } = life;
+      if (runner === null || link?.runner === runner || retryAt > now) return [];
+      const server = this.#servers[plan.death.includes('server') ? 0 : this.#servers.length - 1] as Server;
+      const streamId = `stream-${++this.#streams}`;
+      server.streams.set(agentId, streamId);
+      Object.assign(resident, { link: { runner, server, streamId }, failures: 0 });
+      return [{ agentId, runner, streamId }];
+    });
+    await this.#transact(async (transaction) => {
+      for (const { agentId, runner, streamId } of opened) {
+        await connectRunner(transaction, agentId, runner, streamId, now);
+      }
+    }, opened);
+  }
+
+  async #sends(resident: Resident): Promise<void> {
+    const { life, link } = resident;
+    // what an outbox has goes out once its runner has found a server again
+    if (link === null && life.runner !== null) return;
+    const records = life.takeUnsent();
+    if (records.length === 0) return;
+    const numbered = records.map((one) => ({ ...one, seq: ++resident.seq }));
+    const { rejected } = await ingest(this.#target, numbered, 1, life.agentId);
+    if (rejected.length > 0) throw new Error(`rejected: ${JSON.stringify(rejected[0])}`);
+  }
+
+  /** The connections of processes that have died are closed, unless their machine is gone, too. */
+  async #disconnect(): Promise<void> {
+    const closed = this.#residents.flatMap((resident) => {
+      const { life, link } = resident;
+      const { agentId, plan } = life;
+      if (link === null || life.runner === link.runner) return [];
+      resident.link = null;
+      const dies = plan.death.includes('runner');
+      if (dies && (plan.isSilent || plan.death === 'runner and server')) return [];
+      link.server.streams.delete(agentId);
+      return [{ agentId, streamId: link.streamId }];
+    });
+    await this.#transact(async (transaction) => {
+      for (const { agentId, streamId } of closed) {
+        await disconnectRunner(transaction, agentId, streamId, this.#clock.now);
+      }
+    }, closed);
+  }
+
+  async #transact(job: (transaction: WriteTransaction) => Promise<void>, about: readonly { agentId: string }[]) {
+    if (about.length === 0) return;
+    await this.#target.database.writes.run(job, { keys: about.map(({ agentId }) => `agent:${agentId}` as const) });
+  }
+
+  /** A person writes to a session of it. */
+  async #writeTo({ life }: Resident): Promise<void> {
+    const { deadSince, plan, sessionIds } = life;
+    const [sessionId] = sessionIds;
+    if (deadSince === null || plan.writtenAfterMs === null || sessionId === undefined) return;
+    const at = deadSince + plan.writtenAfterMs;
+    if (at > this.#clock.now || at <= this.#clock.now - TICK_MS) return;
+    await callRoute(this.#target.context, 'POST', `/sessions/${sessionId}/messages`, {
+      body: { text: 'Are you there?', clientId: `${life.agentId}-message` },
+    });
+  }
+
+  async #renews({ streams }: Server): Promise<void> {
+    const ids = [...streams.values()];
+    const gone = await this.#target.database.writes.run(async (transaction) => {
+      const mute = await disconnectMute(transaction, ids, this.#clock.now);
+      await renewRunners(transaction, ids, this.#clock.now);
+      return mute;
+    });
+    for (const [agentId, id] of [...streams]) if (gone.includes(id)) streams.delete(agentId);
+  }
+
+  /** Compares the list of sessions with the lives, and opens a life's pages once its time is over. */
+  async #look(): Promise<void> {
+    const now = this.#clock.now;
+    const sight = wholeSight(this.#target.database);
+    const { sessions } = await readSessionPage(sight, { after: null, limit: LIST_LIMIT }, AT_WORK);
+    const shown = new Map<string, SessionSummary[]>();
+    for (const one of sessions) shown.set(one.agentId, [...(shown.get(one.agentId) ?? []), one]);
+    for (const resident of this.#residents) {
+      const { life, isOver } = resident;
+      const { deadSince, plan } = life;
+      if (deadSince === null || isOver) continue;
+      const afterMs = now - deadSince;
+      const said = (shown.get(life.agentId) ?? []).flatMap((session) => wrongIn(session, life));
+      if (said.length > 0) resident.wrongForMs = Math.max(resident.wrongForMs, afterMs);
+      const mostMs = this.#mostMs(plan.death, deadSince);
+      if (afterMs < mostMs) continue;
+      resident.isOver = afterMs >= MOST_MS + WATCHED_ON_MS;
+      // rows are looked at every second, pages once
+      if (afterMs < mostMs + TICK_MS) said.push(...(await this.#opened(life)));
+      for (const what of said) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
+    }
+  }
+
+  /** Everything on the pages of its sessions that is not true. */
+  async #opened(life: SimulatedLife): Promise<string[]> {
+    const sight = wholeSight(this.#target.database);
+    const said: string[] = [];
+    for (const id of life.sessionIds) {
+      const session = (await readSession(sight, id))?.session;
+      if (session === undefined) continue;
+      said.push(...wrongIn(session, life));
+      const running = (await readTasks(sight, id))?.tasks.filter(({ status }) => status === 'running') ?? [];
+      if (running.length > 0 && !session.away?.agentGoesOn) said.push(`${id}: task ${running[0]?.id} runs`);
+      const turns = (await readTranscript(sight, id, { before: null, limit: 50 }))?.turns ?? [];
+      const open = turns.filter(({ state, kind }) => state === 'open' && kind !== 'none');
+      // the clock of a turn stands still where its session is away
+      if (open.length > 0 && session.away === null) said.push(`${id}: turn ${open[0]?.id} is open`);
+      if (!isLost(session) && session.state !== 'failed') continue;
+      const { items } = await readInbox(sight, { after: null, limit: 1 }, { ...WHOLE_INBOX, sessionId: id });
+      if (items.length === 0) said.push(`${id} is ${session.state}, and not in the inbox`);
+    }
+    return said;
+  }
+
+  /** A runner whose server died has not gone: its sessions never count as unknown. */
+  async #falseAlarms(): Promise<void> {
+    const { rows } = await this.#target.database.reader.execute(
+      `SELECT DISTINCT agent_id FROM events WHERE name = '${CUSTOM.runnerAway}'`,
+    );
+    const away = new Set(rows.map((row) => row.agent_id));
+    for (const { life } of this.#residents) {
+      if (life.plan.death !== 'server' || !away.has(life.agentId)) continue;
+      this.wrongs.push({ agentId: life.agentId, plan: life.plan, afterMs: 0, what: 'it was unknown, and lived' });
+    }
+  }
+}
+
+/** Everything in a row of the list that is not true. */
+function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedLife): string[] {
+  const { id, state, evidence, runningTaskCount, openTurnId, pendingRequestCount, away } = session;
+  const said: string[] = [];
+  // a message that no turn has taken up is given to the next process
+  const isGivenAgain = evidence.note === 'delivering' && isStartedAgain;
+  if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') said.push(`${id} is ${state}`);
+  // nothing ends them: the agent goes on, and nobody sees it
+  const goOn = away?.agentGoesOn === true;
+  if (runningTaskCount > 0 && !goOn) said.push(`${id} has ${runningTaskCount} running tasks`);
+  if (openTurnId !== null && away === null) said.push(`${id} has an open turn`);
+  // an answer is kept for the runner that comes back
+  if (pendingRequestCount > 0 && runner !== null && away === null) said.push(`${id} asks for something`);
+  return said;
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { AgentWatch } from '@/lib/runner/host/agent-watch';
+import { NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+
+const AT = Date.parse('2026-11-28T10:00:00Z');
+const IN_A_TURN: OpenWork = { ...NOTHING_OPEN, turn: { runId: 'r1', userMessageIds: [] } };
+
+/** The watch of a runner that has just started, which asks every five seconds. */
+function watched(leftOpen: OpenWork | null) {
+  let [now, answer] = [AT, null as string | null];
+  const told: string[] = [];
+  const watch = new AgentWatch(null, {
+    ask: async () => answer,
+    say: () => {},
+    now: () => now,
+    close: async () => void told.push('closed'),
+    openWork: () => new Map(leftOpen === null ? [] : [['s1', leftOpen]]),
+    store: async () => {},
+    report: async () => void told.push(watch.unreachable === undefined ? 'reachable' : 'unreachable'),
+    emit: () => {},
+    log: () => {},
+  });
+  return {
+    watch,
+    told,
+    async look(reason: string | null) {
+      answer = reason;
+      await watch.look();
+      now += 5_000;
+    },
+  };
+}
+
+test('an agent that has not answered since the start is not vouched for with what was left open', async () => {
+  const { watch, told, look } = watched(IN_A_TURN);
+  await look('no answer');
+  expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: true });
+  expect(watch.lastOf('s1')).toBe('working');
+  await look('no answer');
+  await look(null);
+  expect(watch.unreachable).toBeUndefined();
+  expect(told).toEqual(['unreachable', 'reachable']);
+});
+
+test('an agent that never answers is lost once, since the first question', async () => {
+  const { watch, told, look } = watched(IN_A_TURN);
+  for (let times = 0; times < 10; times += 1) await look('no answer');
+  expect(told).toEqual(['unreachable', 'unreachable', 'closed']);
+  expect(watch.unreachable?.since).toBe(AT);
+});
+
+test('where nothing was left open, an agent has its time to start', async () => {
+  const { watch, look } = watched(null);
+  for (let times = 0; times < 4; times += 1) await look('no answer');
+  expect(watch.unreachable).toBeUndefined();
+  await look('no answer');
+  expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: false });
+});
+
+test('an agent that has answered may miss some questions', async () => {
+  const { watch, told, look } = watched(IN_A_TURN);
+  await look(null);
+  for (let times = 0; times < 3; times += 1) await look('no answer');
+  expect(watch.unreachable).toBeUndefined();
+  expect(told).toEqual([]);
+});
