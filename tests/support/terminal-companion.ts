@@ -72,7 +72,9 @@ export function playedTerminals() {
       async hook(event, input, pid = process.pid, within = 0) {
         const control = await readControlFile(controlFile);
         const headers = { authorization: `Bearer ${control?.secret}` };
-        const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}&within=${within}`, {
+        // A session starts before its first prompt: what is written in the same millisecond counts as older.
+        const at = event === 'SessionStart' ? `&at=${Date.now() - 100}` : '';
+        const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}&within=${within}${at}`, {
           method: 'POST',
           headers,
           body: JSON.stringify(input),

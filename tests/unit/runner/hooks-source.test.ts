@@ -38,7 +38,9 @@ test('an agent that missed a message, because its turn ended without it, is told
   onTestFinished(() => source.close());
   const hook = async (event: string, more: object = {}) =>
     await source.control.hook({
-      ...{ event, pid: null, at: null, withinMs: null, signal: new AbortController().signal },
+      // A session starts before its first prompt: what is written in the same millisecond counts as older.
+      at: event === 'SessionStart' ? Date.now() - 100 : null,
+      ...{ event, pid: null, withinMs: null, signal: new AbortController().signal },
       input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },
     });
   const line = (more: object) =>
