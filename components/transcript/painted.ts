@@ -14,8 +14,10 @@ export interface Painted {
 
 /** @returns null if the markup says only why the transcript is not there */
 export function paintedIn(markup: Element): Painted | null {
-  const box = markup.querySelector('[role="log"]');
+  const box = markup.querySelector<HTMLElement>('[role="log"]');
   if (box === null) return null;
+  // It was to start at its end, and has not been laid out yet: no reader can have left that.
+  if (box.dataset.start === 'end') box.scrollTop = box.scrollHeight;
   const turns = [...box.querySelectorAll<HTMLElement>('[data-turn]')];
   return {
     heights: new Map(turns.map((turn) => [turn.dataset.turn, turn.getBoundingClientRect().height])),

@@ -26,11 +26,13 @@ import { useTurnWalk } from './use-turn-walk';
 
 /**
  * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
- * the rest of the page is there; a box without a height can't be scrolled, so this waits until it has one.
+ * the rest of the page is there; a box without a height can't be scrolled, so this waits until it has one. Until then the
+ * box says that it does: on a busy machine our code may come before the first layout.
  */
-const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>new ResizeObserver((_,seen)=>{
-if(box.clientHeight){box.scrollTop=box.scrollHeight;seen.disconnect()}
-}).observe(box))(document.currentScript.previousElementSibling)`;
+const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{box.dataset.start='end';
+new ResizeObserver((_,seen)=>{
+if(box.clientHeight){box.scrollTop=box.scrollHeight;delete box.dataset.start;seen.disconnect()}
+}).observe(box)})(document.currentScript.previousElementSibling)`;
 
 /** Fewer turns than this above the first visible one: time to load what is older. */
 const LOAD_AHEAD = 10;
