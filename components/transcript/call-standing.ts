@@ -14,7 +14,8 @@ export function callStanding(
 ): CallStanding {
   switch (request?.outcome) {
     case null:
-      if (status !== 'running') return status;
+      // Its turn may have ended while it waits.
+      if (status === 'completed' || status === 'failed') return status;
       return hasLapsed(request, isOver) ? 'expired' : 'waiting';
     case 'denied':
     case 'expired':
@@ -46,13 +47,15 @@ export function requestsByCall(items: readonly Item[]): ReadonlyMap<string, Requ
   return requests;
 }
 
+const UNANSWERED: ReadonlySet<ToolCallItem['status']> = new Set(['running', 'unknown']);
+
 /** Of longer arguments it is not found out whether they are the same. */
 const MOST_COMPARED = 20_000;
 
 function callAskedAbout({ toolName, input, outcome }: RequestItem, items: readonly Item[]): string | null {
   if (toolName === null || outcome !== null) return null;
   const calls = items.filter(
-    (item) => item.kind === 'tool-call' && item.status === 'running' && item.name === toolName,
+    (item) => item.kind === 'tool-call' && UNANSWERED.has(item.status) && item.name === toolName,
   );
   const [call] = calls as ToolCallItem[];
   if (call === undefined || calls.length > 1 || call.argsText.length > MOST_COMPARED) return null;

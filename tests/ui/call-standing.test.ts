@@ -1,0 +1,16 @@
+import { describe, expect, test } from 'vitest';
+import { callStanding } from '@/components/transcript/call-standing';
+
+describe('a call that asks whether it may run', () => {
+  const asked = { outcome: null, answer: null };
+
+  test.each([
+    ['running', 'waiting'],
+    // its turn has ended, and the request is still open
+    ['unknown', 'waiting'],
+    ['completed', 'completed'],
+    ['failed', 'failed'],
+  ] as const)('and is %s shows as %s', (status, standing) => {
+    expect(callStanding({ status }, asked, false)).toBe(standing);
+  });
+});
