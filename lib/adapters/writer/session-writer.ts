@@ -227,7 +227,8 @@ export class SessionWriter {
   /** The start of a task, told once: an agent that uses an id again names the run. */
   taskStarted(value: TaskEventValue): void {
     const { task_id: id, run_id: runId = null } = value;
-    if (this.#tasks.verdict(keyOf(id, runId), 'start') === 'repeats') return;
+    // Also after a presumed end: only a reported end is more than that.
+    if (this.#tasks.verdict(keyOf(id, runId), 'start') !== 'begins') return;
     const before = this.#latest(id);
     if (before !== undefined && this.#tasks.isOpen(keyOf(id, before.runId)))
       this.taskCompleted({ task_id: id, ...compact({ run_id: before.runId }), status: 'lost', error: BEGUN_ANEW });

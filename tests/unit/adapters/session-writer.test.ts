@@ -181,6 +181,7 @@ describe('a task', () => {
     const writer = newWriter();
     if (isStarted) writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
+    if (isStarted) writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
