@@ -394,7 +394,8 @@ describe('a session that belongs to another agent', () => {
     );
     await close();
     const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
-    expect(kinds.filter((kind) => kind === 'status')).toHaveLength(1);
+    // One as it starts, and perhaps one as its stream opens: the rejection causes none.
+    expect(kinds.filter((kind) => kind === 'status').length).toBeLessThanOrEqual(2);
     expect(kinds.length).toBeLessThan(10);
   });
 
