@@ -169,7 +169,7 @@ export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'other
 export interface SessionMark {
   kind: 'note' | 'unreachable' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
   text: string;
-  /** Since when, where that is told with it. */
+  /** Shown as `since 10:22`. Epoch milliseconds. */
   since?: number;
   /** The same at length. */
   title?: string;

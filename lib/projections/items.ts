@@ -181,8 +181,8 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
  */
 function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
   const known = draft.find('tool-call', textOf(event.toolCallId));
-  const { ofSnapshot, again } = interludeOf(event);
   if (known === undefined || known.result === null || known.position === position) return;
+  const { ofSnapshot, again } = interludeOf(event);
   if (ofSnapshot !== undefined || again === true) return;
   draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
 }

@@ -67,7 +67,7 @@ export class AcpAdapter implements WireAdapter {
     return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
   }
 
-  /** The processes of a session's tasks whose ends the agent does not tell: PROCESS_ENDED does. */
+  /** Processes of tasks whose ends the agent does not report. PROCESS_ENDED reports them. */
   processes(nativeId: string): readonly number[] {
     return this.#sessions.get(nativeId)?.processes ?? [];
   }

@@ -19,7 +19,7 @@ import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
 const MAX_REQUESTS = 256;
-/** Most messages that are remembered for what is told of them behind their turns. */
+/** Most messages that are remembered, because more of one may come after its turn. */
 const MAX_MESSAGES = 256;
 const UNIQUE_ID_LENGTH = 16;
 /** Random letters and digits, or a time: a counter has its digits at the end of words, and begins with small numbers. */
@@ -46,7 +46,7 @@ export class AcpSession {
   readonly #announcements: Announcements;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
-  /** The turns in which messages were said, by the agent's ids of them; null: outside of turns. */
+  /** The turn of each message, by the agent's id; null outside of turns. */
   readonly #saidIn = new Map<string, string | null>();
   /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
   #hasFailed = false;

@@ -227,7 +227,7 @@ export class SessionWriter {
   /** The start of a task, told once: an agent that uses an id again names the run. */
   taskStarted(value: TaskEventValue): void {
     const { task_id: id, run_id: runId = null } = value;
-    // Also after a presumed end: only a reported end is more than that.
+    // A start after a presumed end adds nothing: only a reported end corrects that.
     if (this.#tasks.verdict(keyOf(id, runId), 'start') !== 'begins') return;
     const before = this.#latest(id);
     if (before !== undefined && this.#tasks.isOpen(keyOf(id, before.runId)))

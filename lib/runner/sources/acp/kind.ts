@@ -60,7 +60,7 @@ export const kind: RunnerKind = {
     tasks: { partly: 'ACP has no word for background tasks: those of agents whose own words for them are known.' },
     taskEnds: {
       partly:
-        'Only claude-agent-acp, codex-acp, Qwen Code and Copilot tell how a task ended; of Gemini CLI and Kimi Code the process is followed.',
+        'Only claude-agent-acp, codex-acp, Qwen Code and Copilot report how a task ended. For Gemini CLI and Kimi Code the runner follows the process.',
     },
     taskOutput: {
       partly: 'Only claude-agent-acp and Qwen Code name the files that their commands write to.',
