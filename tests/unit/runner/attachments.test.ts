@@ -118,10 +118,13 @@ describe('the bytes of an attachment', () => {
   });
 
   test('are waited for until their message expires, however long the next attempt would have been put off', async () => {
-    const { store, asked } = await stored((_, response) => void response.writeHead(403).end('<html></html>'), {
-      waitMs: () => 3_600_000,
-    });
-    await expect(store.files('s', [image], Date.now() + 50)).rejects.toThrow(
+    let now = 0;
+    const refuse: RequestListener = (_, response) => {
+      if (asked.length === 2) now = 50;
+      response.writeHead(403).end('<html></html>');
+    };
+    const { store, asked } = await stored(refuse, { waitMs: () => 3_600_000, now: () => now });
+    await expect(store.files('s', [image], 50)).rejects.toThrow(
       'the message expired before the attachment "a.png" could be had: the server answered 403',
     );
     expect(asked).toHaveLength(2);
