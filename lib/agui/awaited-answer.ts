@@ -1,6 +1,6 @@
-import { idField, inputUserMessages } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { idField, inputUserMessages } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 
 /** Which turn the client waits for. */
 export interface Awaited {

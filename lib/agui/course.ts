@@ -1,8 +1,8 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { customName, customValue, idField, pickId, pickText } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, idField, pickId, pickText } from '@/lib/protocol/event-fields';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';

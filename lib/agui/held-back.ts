@@ -1,7 +1,7 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { customName, customValue, idField, taskEventId } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, idField, taskEventId } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import type { ClientParts } from './client-parts';
 import { messageIdOf } from './run-input';
 

@@ -1,9 +1,9 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { customName, customValue, pickId, pickText, pickTime } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { requestTitle } from '@/lib/projections/open-requests';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
+import { customName, customValue, pickId, pickText, pickTime } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { requestOptions } from '@/lib/protocol/request-options';
 import { type Asked, interruptOf } from './interrupts';
 import type { Interrupt } from './strict-event';

@@ -1,5 +1,5 @@
-import { idField } from '@/lib/projections/event-fields';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { idField } from '@/lib/protocol/event-fields';
 import { textOf } from '@/lib/protocol/fields';
 import type { StrictEvent } from './strict-event';
 

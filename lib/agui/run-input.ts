@@ -1,7 +1,7 @@
 import { Pace } from '@/db/next-turn';
 import { decodeStart, parseJsonText, tooDeep } from '@/lib/ingest/parse-json';
-import { contentText } from '@/lib/projections/event-fields';
 import { AppError } from '@/lib/protocol/errors';
+import { contentText } from '@/lib/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { measureJson } from '@/lib/protocol/json-measure';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';

@@ -1,9 +1,9 @@
 import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projections/chunks';
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/protocol/event-fields';
 import { isObject, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import type { ServedPart, ServedRun } from '@/lib/protocol/served-event';
 import type { Chunked } from '@/lib/protocol/turn-places';
 import type { ClientParts, Part } from './client-parts';

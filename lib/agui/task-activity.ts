@@ -1,6 +1,6 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { customValue, pickId, taskEventId } from '@/lib/projections/event-fields';
 import { TaskLedger } from '@/lib/projections/tasks';
+import { customValue, pickId, taskEventId } from '@/lib/protocol/event-fields';
 import type { Task } from '@/lib/protocol/read-models';
 
 /** `activityType` of a background task. */

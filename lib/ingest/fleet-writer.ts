@@ -1,11 +1,11 @@
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
-import { customName, customValue, pickNumber } from '@/lib/projections/event-fields';
 import { overdueDifference, owedDifference } from '@/lib/projections/session-summary';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { SessionState } from '@/lib/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@/lib/protocol/envelope';
+import { customName, customValue, pickNumber } from '@/lib/protocol/event-fields';
 import type { InboxMarks } from '@/lib/protocol/inbox';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { SessionSummary } from '@/lib/protocol/read-models';

@@ -1,5 +1,5 @@
-import { pickId } from '@/lib/projections/event-fields';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { pickId } from '@/lib/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import { MAX_NAMED, MAX_TIME } from '@/lib/protocol/limits';
 

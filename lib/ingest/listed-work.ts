@@ -1,10 +1,10 @@
 import type { OpeningRow } from '@/lib/event-log/read-batch-state';
-import { customName, customValue, pickId } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { ProcessExit } from '@/lib/protocol/agent-state';
+import { customName, customValue, pickId } from '@/lib/protocol/event-fields';
 import { compact } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';

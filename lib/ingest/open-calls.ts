@@ -1,8 +1,8 @@
-import { contentText } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { parsedArgs } from '@/lib/projections/parsed-args';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { contentText } from '@/lib/protocol/event-fields';
 import { textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 
 /** The tool by which an agent asks a person. */

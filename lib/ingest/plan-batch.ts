@@ -1,8 +1,6 @@
 import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
-import { customName } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isReportDue } from '@/lib/projections/session-summary';
 import { outdatesLists, type StatusTold } from '@/lib/projections/status-told';
@@ -18,8 +16,10 @@ import {
   SERVER_PRODUCER_ID,
   type StatusRecord,
 } from '@/lib/protocol/envelope';
+import { customName } from '@/lib/protocol/event-fields';
 import { timeSchema } from '@/lib/protocol/field-schemas';
 import { readInsight } from '@/lib/protocol/insight';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';

@@ -1,7 +1,6 @@
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/event-log/fold-deltas';
-import { customName, customValue, pickId, taskEventId } from '@/lib/projections/event-fields';
 import {
   NO_OBLIGATIONS,
   type ObligationChange,
@@ -13,6 +12,7 @@ import { stateAt } from '@/lib/projections/resolve-state';
 import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
 import { TaskLedger } from '@/lib/projections/tasks';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, pickId, taskEventId } from '@/lib/protocol/event-fields';
 import { addTo } from '@/lib/protocol/grouped';
 import type { Arrangement, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { canReply, hasEnded, isUnderWay } from '@/lib/protocol/session-standing';

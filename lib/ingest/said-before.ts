@@ -1,13 +1,13 @@
 import type { Pace } from '@/db/next-turn';
 import type { SaidRow } from '@/lib/event-log/read-batch-state';
 import { MOST_SAID_ROWS } from '@/lib/event-log/said-rows';
-import { contentText, inputUserMessages, streamedKind } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { Placement } from '@/lib/projections/placement';
 import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { contentText, inputUserMessages, streamedKind } from '@/lib/protocol/event-fields';
 import { parseJson, textOf } from '@/lib/protocol/fields';
 import { addTo } from '@/lib/protocol/grouped';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
 

@@ -1,9 +1,9 @@
 import { columnText } from '@/db/column-text';
 import type { Principal } from '@/lib/access/principal';
-import { customName } from '@/lib/projections/event-fields';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import type { ProducerRef } from '@/lib/protocol/envelope';
 import { AppError } from '@/lib/protocol/errors';
+import { customName } from '@/lib/protocol/event-fields';
 import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import { type Judgement, rejection } from './judge-record';
 import type { RawRecord } from './parse-request';

@@ -1,8 +1,8 @@
 import type { EventRow } from '@/lib/event-log/batch-rows';
 import { saidKey } from '@/lib/event-log/said-rows';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type SnapshotPart, snapshotParts } from '@/lib/projections/snapshot-parts';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 

@@ -1,8 +1,8 @@
 import type { Pace } from '@/db/next-turn';
-import { customName, customValue, pick, pickId, pickText } from '@/lib/projections/event-fields';
 import { type OpenRequest, OpenRequests, requestTitle } from '@/lib/projections/open-requests';
 import type { Placement } from '@/lib/projections/placement';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, pick, pickId, pickText } from '@/lib/protocol/event-fields';
 import { MAX_CAPTION } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import { requestDigest } from '@/lib/protocol/request-digest';

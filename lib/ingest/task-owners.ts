@@ -1,9 +1,9 @@
 import { columnText } from '@/db/column-text';
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
-import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { type TaskRef, tasksCarried, tasksTold } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 
 /** What an event has to do with a task. */

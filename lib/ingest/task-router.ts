@@ -1,10 +1,10 @@
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
-import { customValue, idField, pickText } from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
 import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
+import { customValue, idField, pickText } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
 import { withInterlude } from '@/lib/protocol/with-interlude';

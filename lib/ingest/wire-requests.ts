@@ -1,4 +1,6 @@
 import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projections/chunks';
+import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
+import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import {
   customName,
   customValue,
@@ -9,11 +11,9 @@ import {
   type StreamedKind,
   streamedKind,
   subagentTaskId,
-} from '@/lib/projections/event-fields';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
-import type { SnapshotPart } from '@/lib/projections/snapshot-parts';
-import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
+} from '@/lib/protocol/event-fields';
 import { compact, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { TurnPlaces } from '@/lib/protocol/turn-places';

@@ -1,6 +1,6 @@
+import { customValue, pickId, pickText } from '@/lib/protocol/event-fields';
 import type { RequestAnswer, RequestItem } from '@/lib/protocol/read-models';
 import type { EventEntry } from './event-entry';
-import { customValue, pickId, pickText } from './event-fields';
 import type { ItemDraft } from './item-draft';
 
 /**

@@ -1,8 +1,8 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import { contentText } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
 import type { EventEntry } from './event-entry';
-import { contentText } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 
 /** The item with this event's text: appended, or in place of what it had if the event has the whole text. */
 export function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(

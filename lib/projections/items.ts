@@ -1,12 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { spanOf } from '@/lib/protocol/duration';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
-import { fileEdits } from '@/lib/protocol/file-edits';
-import { planEntries } from '@/lib/protocol/plan-entries';
-import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '@/lib/protocol/read-models';
-import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/rejections';
-import { foldCommand, foldDelivery } from './command-items';
-import type { EventEntry } from './event-entry';
 import {
   contentText,
   customName,
@@ -20,9 +13,16 @@ import {
   pickTime,
   stringList,
   taskEventId,
-} from './event-fields';
+} from '@/lib/protocol/event-fields';
+import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { fileEdits } from '@/lib/protocol/file-edits';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { planEntries } from '@/lib/protocol/plan-entries';
+import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '@/lib/protocol/read-models';
+import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/rejections';
+import { foldCommand, foldDelivery } from './command-items';
+import type { EventEntry } from './event-entry';
 import { grown, withCut } from './grown';
-import { interludeOf } from './interlude-metadata';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
 import { foldOpened, foldResolved } from './request-items';

@@ -1,7 +1,7 @@
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
+import { pickTime } from '@/lib/protocol/event-fields';
 import type { AgentLogLevel } from '@/lib/protocol/read-models';
-import { pickTime } from './event-fields';
 
 /**
  * What a status record says about the level its runner logs at: `logLevel`, and in `logSwitch` who set it, until when,

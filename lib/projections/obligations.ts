@@ -1,11 +1,6 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Sender } from '@/lib/protocol/commands';
 import { cutText } from '@/lib/protocol/cut-text';
-import { textOf } from '@/lib/protocol/fields';
-import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { ClearedBy, Obligation, ReplyCandidate } from '@/lib/protocol/read-models';
-import type { EventEntry } from './event-entry';
 import {
   contentText,
   customName,
@@ -15,8 +10,13 @@ import {
   pickId,
   pickText,
   stringList,
-} from './event-fields';
-import { interludeOf } from './interlude-metadata';
+} from '@/lib/protocol/event-fields';
+import { textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { ClearedBy, Obligation, ReplyCandidate } from '@/lib/protocol/read-models';
+import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 

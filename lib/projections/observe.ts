@@ -1,10 +1,6 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, Observed, SelfReport } from '@/lib/protocol/agent-state';
 import { cutText } from '@/lib/protocol/cut-text';
-import { textOf } from '@/lib/protocol/fields';
-import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '@/lib/protocol/limits';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import type { TurnHeader } from '@/lib/protocol/turn-places';
 import {
   caption,
   contentText,
@@ -15,8 +11,12 @@ import {
   pick,
   pickId,
   pickText,
-} from './event-fields';
-import { interludeOf } from './interlude-metadata';
+} from '@/lib/protocol/event-fields';
+import { textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '@/lib/protocol/limits';
+import type { SessionSummary } from '@/lib/protocol/read-models';
+import type { TurnHeader } from '@/lib/protocol/turn-places';
 import type { OpenRequests } from './open-requests';
 import type { Placement } from './placement';
 import type { StatusTold } from './status-told';

@@ -1,11 +1,11 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { answerBy } from '@/lib/protocol/answer-by';
 import { cutText } from '@/lib/protocol/cut-text';
+import { caption, customName, customValue, pickId, pickText, pickTime } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
 import type { Position } from '@/lib/protocol/position';
 import type { EventEntry } from './event-entry';
-import { caption, customName, customValue, pickId, pickText, pickTime } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 
 /** A request that the agent waits for. */

@@ -1,9 +1,9 @@
 import { answerBy } from '@/lib/protocol/answer-by';
+import { customValue, pick, pickId, pickText, pickTime } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { requestOptions } from '@/lib/protocol/request-options';
 import type { EventEntry } from './event-entry';
-import { customValue, pick, pickId, pickText, pickTime } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import type { ItemDraft } from './item-draft';
 
 /** How a transcript shows what an agent asks of people, and what became of it. */

@@ -1,12 +1,19 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
+import {
+  contentText,
+  customName,
+  customValue,
+  inputUserMessages,
+  pickNumber,
+  pickTime,
+} from '@/lib/protocol/event-fields';
 import { fieldsOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded, isAtWork } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
-import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import type { ObligationChange } from './obligations';
 import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';

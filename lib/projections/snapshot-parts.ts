@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { contentText, subagentTaskId } from '@/lib/protocol/event-fields';
 import { isObject } from '@/lib/protocol/fields';
 import { isId } from '@/lib/protocol/is-id';
-import { contentText, subagentTaskId } from './event-fields';
 
 /** One part of a MESSAGES_SNAPSHOT: the text of a message or thought, the arguments of a call, or its result. */
 export interface SnapshotPart {

@@ -2,9 +2,9 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import type { Observations, ProcessExit, ReportState, SelfReport } from '@/lib/protocol/agent-state';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { cutText } from '@/lib/protocol/cut-text';
+import { caption, customName } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import { caption, customName } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import { taskEndTold } from './task-status';
 
 /** What a status record tells of its session's state. */

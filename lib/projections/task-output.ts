@@ -1,9 +1,9 @@
 import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import type { TaskOutputDetail } from '@/lib/protocol/read-models';
 import { appendOutputs } from '@/lib/protocol/task-output';
 import type { EventEntry } from './event-entry';
-import { customName } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 
 /** What a run of a task has written, after more of its session's events. Whose an output is, ingest has said. */
 export function foldTaskOutput<Detail extends Pick<TaskOutputDetail, 'taskPosition' | 'output'>>(

@@ -1,6 +1,6 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue, pickText } from '@/lib/protocol/event-fields';
 import type { Task, TaskEnd } from '@/lib/protocol/read-models';
-import { customName, customValue, pickText } from './event-fields';
 
 /** What agents call the end of a task, in our words. */
 const ENDS: Record<string, TaskEnd | undefined> = {

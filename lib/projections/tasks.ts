@@ -1,9 +1,4 @@
 import { type AgUiEvent, CUSTOM, type TurnTrigger } from '@/lib/protocol/ag-ui';
-import { textOf } from '@/lib/protocol/fields';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { Task } from '@/lib/protocol/read-models';
-import type { EventEntry } from './event-entry';
 import {
   caption,
   customName,
@@ -16,8 +11,13 @@ import {
   pickTime,
   stringList,
   taskEventId,
-} from './event-fields';
-import { interludeOf } from './interlude-metadata';
+} from '@/lib/protocol/event-fields';
+import { textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { comparePositions, type Position } from '@/lib/protocol/position';
+import type { Task } from '@/lib/protocol/read-models';
+import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules, taskEndTold } from './task-status';
 

@@ -1,9 +1,9 @@
+import { subagentTaskId } from '@/lib/protocol/event-fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { comparePositions, laterPosition, type Position } from '@/lib/protocol/position';
 import type { Item, RemovedHistory, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
-import { subagentTaskId } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import { foldItems } from './items';
 import type { Placement } from './placement';
 import { type LoadedTurns, TranscriptDraft } from './transcript-draft';

@@ -1,5 +1,7 @@
 import type { InterludeMetadata, TurnTrigger } from '@/lib/protocol/ag-ui';
+import { stringList } from '@/lib/protocol/event-fields';
 import { addTo } from '@/lib/protocol/grouped';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_NAMED } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import {
@@ -11,8 +13,6 @@ import {
   type Unanswered,
 } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
-import { stringList } from './event-fields';
-import { interludeOf } from './interlude-metadata';
 import type { Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */

@@ -1,10 +1,5 @@
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
-import { withInterlude } from '@/lib/protocol/with-interlude';
-import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
-import type { EventEntry } from './event-entry';
 import {
   caption,
   customName,
@@ -18,8 +13,13 @@ import {
   stringList,
   subagentTaskId,
   taskEventId,
-} from './event-fields';
-import { interludeOf } from './interlude-metadata';
+} from '@/lib/protocol/event-fields';
+import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
+import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
+import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 import { taskEndTold } from './task-status';
 import { TurnPlacer } from './turn-placer';

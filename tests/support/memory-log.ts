@@ -1,10 +1,10 @@
 import { tasksSpokenOf } from '@/lib/ingest/task-owners';
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { customName, customValue } from '@/lib/projections/event-fields';
 import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
 import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
 import { placeEvents } from '@/lib/projections/turns';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { customName, customValue } from '@/lib/protocol/event-fields';
 import { comparePositions } from '@/lib/protocol/position';
 import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@/lib/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { interludeOf } from '@/lib/projections/interlude-metadata';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 
 describe('what an event says beyond AG-UI', () => {
   const said = (interlude: object) => interludeOf({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);

@@ -1,8 +1,8 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import { isId } from '@/lib/protocol/is-id';
-import { MAX_CAPTION, MAX_ID_LENGTH, MAX_NAMED, MAX_TIME } from '@/lib/protocol/limits';
+import type { AgUiEvent } from './ag-ui';
+import { cutText } from './cut-text';
+import { type Fields, fieldsOf, listOf, textOf } from './fields';
+import { isId } from './is-id';
+import { MAX_CAPTION, MAX_ID_LENGTH, MAX_NAMED, MAX_TIME } from './limits';
 
 /** Lenient access to the fields of a stored event: agents may send more or less than the schema says, or something else. */
 

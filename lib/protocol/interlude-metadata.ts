@@ -1,10 +1,10 @@
-import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from '@/lib/protocol/ag-ui';
-import { readAttachments } from '@/lib/protocol/attachments';
-import { type Fields, isObject, listOf, textOf } from '@/lib/protocol/fields';
-import { isId } from '@/lib/protocol/is-id';
-import { MAX_NAMED } from '@/lib/protocol/limits';
-import { isPosition } from '@/lib/protocol/position';
+import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from './ag-ui';
+import { readAttachments } from './attachments';
 import { caption, idList, idOrNull, pickTime } from './event-fields';
+import { type Fields, isObject, listOf, textOf } from './fields';
+import { isId } from './is-id';
+import { MAX_NAMED } from './limits';
+import { isPosition } from './position';
 
 const NOTHING: InterludeMetadata = {};
 const TRIGGER_KINDS = ['task', 'timer', 'goal', 'agent', 'unknown'] as const;
