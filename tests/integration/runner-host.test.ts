@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Command, CommandAnswer } from '@/lib/protocol/commands';
+import { NOTHING_OPEN, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import type {
   AgentDetail,
   AgentSummary,
@@ -13,7 +14,7 @@ import type {
   TranscriptPage,
 } from '@/lib/protocol/read-models';
 import { endOf } from '@/lib/runner/host/end-session';
-import { foldOpenWork, NOTHING_OPEN, openWorkCursor } from '@/lib/runner/host/open-work';
+import { openWorkCursor } from '@/lib/runner/host/open-work-cursor';
 import { RunnerHost, type RunnerHostOptions } from '@/lib/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { Outbox } from '@/lib/runner/outbox/outbox';
@@ -353,7 +354,7 @@ test('what a killed runner left open is not vouched for before the agent has ans
   const [file, occurredAt] = [join(folder, 'outbox.db'), Date.now()];
   const event = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } };
   const left = await Outbox.open(file, { agentId, endpoint: dashboard.endpoint });
-  const open = foldOpenWork(NOTHING_OPEN, { occurredAt, event });
+  const open = workAfter(NOTHING_OPEN, [{ event }]);
   await left.enqueue([{ kind: 'event', agentId, sessionId: id, occurredAt, event }], [openWorkCursor(id, open)]);
   await left.idle();
   await left.stop();

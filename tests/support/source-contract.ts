@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { COMMAND_TYPES } from '@/lib/protocol/commands';
 import { eventRecordSchema } from '@/lib/protocol/envelope';
-import { isNothing } from '@/lib/runner/host/open-work';
+import { isNothing } from '@/lib/protocol/lifecycle/open-session';
 import { type CommandOf, type Source, VERBS, type Verbs } from '@/lib/runner/host/source';
 import type { Feature, KindFeatures } from '@/lib/runner/sources/features';
 import { MemorySurroundings } from './source-surroundings';

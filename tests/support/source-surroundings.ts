@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import { foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import type { OwedReply } from '@/lib/runner/host/owed-replies';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 
@@ -38,7 +38,7 @@ export class MemorySurroundings implements SourceSurroundings {
     if (this.#isDeaf) return;
     this.onTold();
     this.told.push(...events.map((one) => ({ sessionId, ...one })));
-    this.#open.set(sessionId, events.reduce(foldOpenWork, this.openWork(sessionId)));
+    this.#open.set(sessionId, workAfter(this.openWork(sessionId), events));
     for (const { name, value } of cursors) {
       if (value === null) this.stored.delete(name);
       else this.stored.set(name, value);

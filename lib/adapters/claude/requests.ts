@@ -151,7 +151,7 @@ export class Requests {
   }
 
   #find(id: string): OpenRequest | undefined {
-    return this.#requests.isOpen(id) ? this.#requests.about(id) : undefined;
+    return this.#requests.stateOf(id) === 'resolved' ? undefined : this.#requests.about(id);
   }
 
   /** The request, if only one waits. */

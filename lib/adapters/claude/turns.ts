@@ -1,6 +1,6 @@
 import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
-import { TURN, type TurnInput, type TurnState, type Verdict } from '@/lib/protocol/lifecycle/grammar';
+import { GRAMMAR, type TurnInput, type TurnState, type Verdict } from '@/lib/protocol/lifecycle/grammar';
 import type { Emit } from '../emit';
 import { originRun, otherTrigger, userMessageIds } from './attribution';
 import { type TaskEnd, type TaskEnds, taskTrigger } from './task-ends';
@@ -120,7 +120,7 @@ export class Turns {
   }
 
   #take(input: TurnInput, message: Fields): void {
-    const [next, verdict] = TURN[this.#state][input];
+    const [next, verdict] = GRAMMAR.turn[this.#state][input];
     for (const step of STEPS[input]?.[verdict] ?? []) this.#steps[step](message);
     this.#state = next;
   }

@@ -2,8 +2,8 @@
  * The grammar of what is open in a session: turns, texts, calls, tasks and requests.
  *
  * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
- * type, so a new state or input does not compile until every pair is decided. The session writer, Claude's adapter and
- * ingest's derived requests and calls act on the verdict; they do not decide what is open themselves.
+ * type, so a new state or input does not compile until every pair is decided. The adapters, ingest, the AG-UI
+ * endpoint, the runner's host and the traces act on the verdict; they do not decide what is open themselves.
  *
  * ```
  *            start            end                     start              result
@@ -52,7 +52,7 @@ export type TurnState = 'none' | 'held' | 'open';
  */
 export type TurnInput = 'begin' | 'announce' | 'join' | 'request' | 'content' | 'end' | 'foreign-end' | 'gone';
 
-export const TURN: Table<TurnState, TurnInput> = {
+const TURN: Table<TurnState, TurnInput> = {
   none: {
     begin: ['open', 'begins'],
     announce: ['held', 'continues'],
@@ -92,7 +92,7 @@ export type TextState = 'new' | 'open' | 'ended';
 /** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
 export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
 
-export const TEXT: Table<TextState, TextInput> = {
+const TEXT: Table<TextState, TextInput> = {
   new: {
     start: ['open', 'begins'],
     delta: ['open', 'begins'],
@@ -117,11 +117,14 @@ export const TEXT: Table<TextState, TextInput> = {
   },
 };
 
-/** A call of a tool. `closed`: its arguments are complete, and it runs. */
-export type CallState = 'new' | 'open' | 'closed' | 'answered';
+/**
+ * A call of a tool. `closed`: its arguments are complete, and it runs. `left`: its turn, speaker or process ended without
+ * a result, which may still come.
+ */
+export type CallState = 'new' | 'open' | 'closed' | 'left' | 'answered';
 export type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
 
-export const CALL: Table<CallState, CallInput> = {
+const CALL: Table<CallState, CallInput> = {
   new: {
     start: ['open', 'begins'],
     args: ['new', 'stray'],
@@ -134,15 +137,21 @@ export const CALL: Table<CallState, CallInput> = {
     args: ['open', 'continues'],
     end: ['closed', 'ends'],
     result: ['answered', 'ends'],
-    cut: ['closed', 'ends'],
+    cut: ['left', 'ends'],
   },
   closed: {
     start: ['closed', 'repeats'],
     args: ['closed', 'late'],
     end: ['closed', 'repeats'],
-    // Also long after its turn.
     result: ['answered', 'continues'],
-    cut: ['closed', 'repeats'],
+    cut: ['left', 'ends'],
+  },
+  left: {
+    start: ['left', 'repeats'],
+    args: ['left', 'late'],
+    end: ['left', 'repeats'],
+    result: ['answered', 'continues'],
+    cut: ['left', 'repeats'],
   },
   answered: {
     start: ['answered', 'late'],
@@ -160,7 +169,7 @@ export const CALL: Table<CallState, CallInput> = {
 export type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
 export type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
 
-export const TASK: Table<TaskState, TaskInput> = {
+const TASK: Table<TaskState, TaskInput> = {
   new: {
     start: ['running', 'begins'],
     hide: ['hidden', 'stray'],
@@ -204,7 +213,7 @@ export const TASK: Table<TaskState, TaskInput> = {
 export type RequestState = 'new' | 'open' | 'passed' | 'resolved';
 export type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
 
-export const REQUEST: Table<RequestState, RequestInput> = {
+const REQUEST: Table<RequestState, RequestInput> = {
   new: {
     ask: ['open', 'begins'],
     pass: ['new', 'stray'],
@@ -232,23 +241,25 @@ export const REQUEST: Table<RequestState, RequestInput> = {
   },
 };
 
-export const GRAMMAR = { turn: TURN, text: TEXT, call: CALL, task: TASK, request: REQUEST } as const;
+export const GRAMMAR = { turn: TURN, text: TEXT, thought: TEXT, call: CALL, task: TASK, request: REQUEST } as const;
 
 export type Kind = keyof typeof GRAMMAR;
 export type StateOf<K extends Kind> = keyof (typeof GRAMMAR)[K] & string;
 export type InputOf<K extends Kind> = {
   turn: TurnInput;
   text: TextInput;
+  thought: TextInput;
   call: CallInput;
   task: TaskInput;
   request: RequestInput;
 }[K];
 
-/** States in which a thing is open: its end is still to come. */
+/** States in which a thing is open: its end is still to come. One that ended by inference is not. */
 export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   turn: new Set(['held', 'open'] as const),
   text: new Set(['open'] as const),
+  thought: new Set(['open'] as const),
   call: new Set(['open', 'closed'] as const),
   task: new Set(['running'] as const),
-  request: new Set(['open', 'passed'] as const),
+  request: new Set(['open'] as const),
 };

@@ -1,6 +1,6 @@
 import { remember } from '@/lib/adapters/remember';
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { foldOpenWork, type OpenWork } from './open-work';
+import { OpenSession, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import { latestOwed, type OwedReply } from './owed-replies';
 
 /** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
@@ -27,12 +27,12 @@ export class ReplyMarks {
 
   /** @param open what is open before these events */
   mark(events: readonly TimedEvent[], open: OpenWork): TimedEvent[] {
-    let now = open;
+    const session = new OpenSession(open);
     return events.map((one) => {
-      now = foldOpenWork(now, one);
+      session.take(one.event);
       const { type, metadata } = one.event;
       if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
-      return this.#marked(one, now);
+      return this.#marked(one, session.work);
     });
   }
 

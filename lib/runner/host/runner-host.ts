@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import type { Command } from '@/lib/protocol/commands';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { CommandClient, type CommandLink } from '@/lib/runner/commands/command-client';
 import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
 import type { ControlPort } from '@/lib/runner/control-port/control-port';
@@ -27,7 +28,7 @@ import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { IN_HAND_CURSORS } from './messages-in-hand';
 import { openControl } from './open-control';
-import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork, openWorkCursor, readOpenWork } from './open-work';
+import { openWorkCursor, readOpenWork } from './open-work-cursor';
 import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
 import { RunningCalls } from './running-calls';
@@ -314,7 +315,7 @@ export class RunnerHost {
     const { events: passed, cursors: own } = this.#desk.passed(sessionId, said, before);
     const { events, cursors: counted } = this.#ratio?.passed(sessionId, passed) ?? { events: passed, cursors: [] };
     const cursors = [...given, ...own, ...counted];
-    const open = events.reduce(foldOpenWork, before);
+    const open = workAfter(before, events);
     if (open !== before) {
       if (isNothing(open)) this.#open.delete(sessionId);
       else this.#open.set(sessionId, open);

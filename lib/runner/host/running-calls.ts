@@ -1,39 +1,24 @@
-import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
-
-/** A tool call that has no result yet, as its session's events show it. */
-export interface RunningCall {
-  id: string;
-  /** In the agent's words: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
-  name: string;
-  /** JSON, as far as it has been said. */
-  args: string;
-  /** The run of the subagent that makes it; null for the session's own agent. */
-  subagentRunId: string | null;
-}
-
-/** Most calls of one session that are remembered. */
-const MOST_CALLS = 128;
+import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import { type OpenCall, OpenSession } from '@/lib/protocol/lifecycle/open-session';
 
 /**
- * The tool calls under way in each session, folded from the events on their way out. They prove which session makes a
+ * The tool calls under way in each session, from the events on their way out. They prove which session makes a
  * call where one process serves many sessions.
  *
  * Failure: kept in memory only. A runner that starts in the middle of a call does not know it, and the call is refused.
  */
 export class RunningCalls {
-  readonly #bySession = new Map<string, Map<string, RunningCall>>();
+  readonly #bySession = new Map<string, OpenSession>();
   readonly #waiting = new Set<() => void>();
 
-  in(sessionId: string): RunningCall[] {
-    return [...(this.#bySession.get(sessionId)?.values() ?? [])];
+  in(sessionId: string): OpenCall[] {
+    return this.#bySession.get(sessionId)?.calls ?? [];
   }
 
   saw(sessionId: string, events: readonly TimedEvent[]): void {
-    const calls = this.#bySession.get(sessionId) ?? new Map<string, RunningCall>();
-    for (const { event } of events) fold(calls, event);
-    if (calls.size > 0) this.#bySession.set(sessionId, calls);
+    const session = this.#bySession.get(sessionId) ?? new OpenSession();
+    for (const { event } of events) session.take(event);
+    if (session.calls.length > 0) this.#bySession.set(sessionId, session);
     else this.#bySession.delete(sessionId);
     for (const look of [...this.#waiting]) look();
   }
@@ -56,41 +41,4 @@ export class RunningCalls {
       this.#waiting.add(look);
     });
   }
-}
-
-function fold(calls: Map<string, RunningCall>, event: AgUiEvent): void {
-  const id = String(event.toolCallId);
-  const call = calls.get(id);
-  switch (event.type) {
-    case 'TOOL_CALL_START': {
-      const subagentRunId = event.subagentRunId === undefined ? null : String(event.subagentRunId);
-      calls.set(id, { id, name: String(event.toolCallName), args: '', subagentRunId });
-      const [oldest] = calls.keys();
-      if (calls.size > MOST_CALLS && oldest !== undefined) calls.delete(oldest);
-      return;
-    }
-    case 'TOOL_CALL_ARGS':
-      if (call !== undefined) {
-        call.args = (event.metadata?.interlude?.whole === true ? '' : call.args) + String(event.delta ?? '');
-      }
-      return;
-    case 'TOOL_CALL_RESULT':
-      calls.delete(id);
-      return;
-    case 'RUN_STARTED':
-    case 'RUN_FINISHED':
-    case 'RUN_ERROR':
-      remove(calls, ({ subagentRunId }) => subagentRunId === null);
-      return;
-    case 'CUSTOM': {
-      const { run_id, task_id } = fieldsOf(event.value);
-      if (event.name === CUSTOM.sessionEnded) calls.clear();
-      if (event.name !== CUSTOM.taskCompleted) return;
-      remove(calls, ({ subagentRunId: by }) => by !== null && (by === run_id || by === task_id));
-    }
-  }
-}
-
-function remove(calls: Map<string, RunningCall>, isOver: (call: RunningCall) => boolean): void {
-  for (const call of calls.values()) if (isOver(call)) calls.delete(call.id);
 }

@@ -1,6 +1,7 @@
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import type { AttachmentKind } from '@/lib/protocol/attachments';
 import type { Command, CommandType } from '@/lib/protocol/commands';
+import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import type { ControlHandlers } from '@/lib/runner/control-port/routes';
 import type { LogAbout } from '@/lib/runner/logger/log-line';
@@ -8,7 +9,6 @@ import type { CallTool } from '@/lib/runner/mcp/agent-tools';
 import type { ToolServer } from '@/lib/runner/mcp/tool-server';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { AttachmentFile } from './attachment-store';
-import type { OpenWork } from './open-work';
 import type { OwedReply } from './owed-replies';
 
 /**

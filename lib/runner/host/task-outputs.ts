@@ -2,9 +2,9 @@ import { isAbsolute } from 'node:path';
 import { taskEndTold } from '@/lib/projections/task-status';
 import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { parseJson, textOf } from '@/lib/protocol/fields';
+import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import type { Redactor } from '@/lib/runner/logger/redactor';
 import type { Cursor } from '@/lib/runner/outbox/statements';
-import type { OpenWork } from './open-work';
 import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
 
 /**

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { OpenCall, OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from '@/lib/runner/control-port/routes';
 import {
   AGENT_TOOLS,
@@ -10,8 +11,7 @@ import {
   type ToolName,
 } from '@/lib/runner/mcp/agent-tools';
 import { listenerAmong } from './listening-process';
-import type { OpenWork } from './open-work';
-import type { RunningCall, RunningCalls } from './running-calls';
+import type { RunningCalls } from './running-calls';
 import type { SessionFacts } from './source';
 
 /**
@@ -62,7 +62,7 @@ const SETTLED_MS = 150;
 /** Qwen Code's and others' way of calling a tool that is not among those of the model. */
 const WRAPPER = /tool_?call|call_?tool|mcp/i;
 
-type Match = { sessionId: string; call: RunningCall };
+type Match = { sessionId: string; call: OpenCall };
 
 export class ToolCallers {
   readonly #options: ToolCallersOptions;
@@ -140,7 +140,7 @@ export class ToolCallers {
     }
     // While its agent waits for another call, it is a subagent that ACP does not show, or an agent that a command has
     // started. A call within this process has come after the events that show it, or its agent shows none.
-    const isBusy = calls.in(sessionId).some(({ subagentRunId, name }) => subagentRunId === null && !WRAPPER.test(name));
+    const isBusy = calls.in(sessionId).some(({ by, name }) => by === null && !WRAPPER.test(name));
     const isWithin = caller.ticketOf !== null && by !== 'ticket';
     return isBusy && !isWithin ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
   }
@@ -193,7 +193,7 @@ export class ToolCallers {
 
 /** @returns why these do not prove that one session's own agent calls; null if they do */
 function refusalOf(matches: readonly Match[]): string | null {
-  const isSubagents = matches.map(({ call }) => call.subagentRunId !== null);
+  const isSubagents = matches.map(({ call }) => call.by !== null);
   if (new Set(matches.map(({ sessionId }) => sessionId)).size > 1 || new Set(isSubagents).size > 1) return SEVERAL;
   return isSubagents[0] === true ? SUBAGENT : null;
 }
@@ -206,7 +206,7 @@ function names(shown: string, tool: ToolName): boolean {
 }
 
 /** As the tool reads it: the MCP server has passed on what its schema made of the arguments. */
-function isSameInput({ tool, input }: ToolCaller, call: RunningCall): boolean {
+function isSameInput({ tool, input }: ToolCaller, call: OpenCall): boolean {
   const { input: schema } = AGENT_TOOLS[tool];
   const parsed = schema.safeParse(jsonOf(call.args));
   const given = schema.safeParse(input ?? {});

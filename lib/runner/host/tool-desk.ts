@@ -3,9 +3,9 @@ import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import type { SelfReport } from '@/lib/protocol/agent-state';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
 import { fieldsOf, parseJson } from '@/lib/protocol/fields';
+import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import type { Cursor } from '@/lib/runner/outbox/statements';
-import type { OpenWork } from './open-work';
 import type { OwedReply } from './owed-replies';
 
 /**

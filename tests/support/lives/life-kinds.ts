@@ -1,6 +1,6 @@
 import type { RecordedLine } from '@/lib/adapters/recorded-kind';
 import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import { foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { recordedLines } from '../recorded';
 
 /**
@@ -101,7 +101,7 @@ export function linesAtWork(adapter: string, name: string): readonly number[] {
   const open = new Map<string, OpenWork>();
   const found = linesOf(adapter, name).flatMap((line, index) => {
     for (const one of reader?.read(line, line.at) ?? []) {
-      open.set(one.sessionId, foldOpenWork(open.get(one.sessionId) ?? NOTHING_OPEN, one));
+      open.set(one.sessionId, workAfter(open.get(one.sessionId) ?? NOTHING_OPEN, [one]));
     }
     return [...open.values()].every(isNothing) ? [] : [index + 1];
   });

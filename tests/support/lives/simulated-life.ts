@@ -3,8 +3,8 @@ import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
 import type { ToldEvent, WireEnd } from '@/lib/adapters/wire';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { AgentStatus } from '@/lib/protocol/agent-status';
+import { endsOf, isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { AgentWatch } from '@/lib/runner/host/agent-watch';
-import { endsOf, foldOpenWork, isNothing, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import { SessionReports } from '@/lib/runner/host/session-reports';
 import type { SessionFacts } from '@/lib/runner/host/source';
@@ -317,7 +317,7 @@ export class SimulatedLife {
     for (const one of told) {
       const { sessionId, event } = one;
       const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
-      const open = foldOpenWork(before, one);
+      const open = workAfter(before, [one]);
       if (isNothing(open)) this.#open.delete(sessionId);
       else this.#open.set(sessionId, open);
       this.sessionIds.add(sessionId);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import type { SelfReport } from '@/lib/protocol/agent-state';
+import { NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import { foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import type { OwedReply } from '@/lib/runner/host/owed-replies';
 import { ToolDesk } from '@/lib/runner/host/tool-desk';
 import { callTool, type SessionTools } from '@/lib/runner/mcp/agent-tools';
@@ -97,7 +97,7 @@ function desk(owed: OwedReply[], stored = new Map<string, string>()) {
   let open: OpenWork = NOTHING_OPEN;
   const emit = (events: TimedEvent[]) => {
     const { events: out, cursors } = own.passed('s', events, open);
-    open = events.reduce(foldOpenWork, open);
+    open = workAfter(open, events);
     said.push(...out);
     store(cursors);
   };

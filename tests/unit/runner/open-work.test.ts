@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import { endsOf, foldOpenWork, NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
+import { endsOf, NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { recordingLines } from '../../support/read-recording';
 
 test.each(['3bg', 'agents', 'bash-bg', 'perm', 'race', 'midturn-text', 'stoptask'])(
@@ -12,14 +12,14 @@ test.each(['3bg', 'agents', 'bash-bg', 'perm', 'race', 'midturn-text', 'stoptask
     let open: OpenWork = NOTHING_OPEN;
     let wasOpen = 0;
     for (const line of recordingLines(name)) {
-      for (const one of feedRecordingLine(adapter, line, line.t)) open = foldOpenWork(open, one);
+      for (const one of feedRecordingLine(adapter, line, line.t)) open = workAfter(open, [one]);
       if (open === NOTHING_OPEN) continue;
       wasOpen += 1;
       const ends = endsOf(open, 's', line.t);
-      expect(ends.reduce(foldOpenWork, open)).toEqual(NOTHING_OPEN);
+      expect(workAfter(open, ends)).toEqual(NOTHING_OPEN);
     }
     expect(wasOpen).toBeGreaterThan(0);
-    for (const one of adapter.ended(0)) open = foldOpenWork(open, one);
+    for (const one of adapter.ended(0)) open = workAfter(open, [one]);
     expect(open).toEqual(NOTHING_OPEN);
   },
 );

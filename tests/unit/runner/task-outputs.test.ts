@@ -2,8 +2,8 @@ import { appendFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { NOTHING_OPEN, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import { appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
-import { NOTHING_OPEN, type OpenWork } from '@/lib/runner/host/open-work';
 import { TaskOutputs } from '@/lib/runner/host/task-outputs';
 import { Redactor } from '@/lib/runner/logger/redactor';
 import type { Cursor } from '@/lib/runner/outbox/statements';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Fields, fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
+import { endsOf } from '@/lib/protocol/lifecycle/open-session';
 import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
 import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import { endsOf } from '@/lib/runner/host/open-work';
 import { RestartRule } from '@/lib/runner/host/restart-rule';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
 import { parseLevel } from '@/lib/runner/logger/level-switch';

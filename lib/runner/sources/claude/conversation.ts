@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
 import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { endsOf, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import { type HandedMessage, withFilesHere } from '@/lib/runner/host/messages-in-hand';
-import { endsOf, type OpenWork } from '@/lib/runner/host/open-work';
 import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Cursor } from '@/lib/runner/outbox/statements';

@@ -1,5 +1,5 @@
 import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
-import { endsOf, isNothing } from '@/lib/runner/host/open-work';
+import { endsOf, isNothing } from '@/lib/protocol/lifecycle/open-session';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { ThreadMemory } from './thread-memory';
 

@@ -1,5 +1,5 @@
 import type { SessionTree } from '@/lib/adapters/opencode/session-tree';
-import { isNothing } from '@/lib/runner/host/open-work';
+import { isNothing } from '@/lib/protocol/lifecycle/open-session';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { OpencodeMemory } from './memory';
 

@@ -3,7 +3,7 @@ import type { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
 import type { WireFrame } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { fieldsOf, listOf } from '@/lib/protocol/fields';
-import { endsOf, isNothing } from '@/lib/runner/host/open-work';
+import { endsOf, isNothing } from '@/lib/protocol/lifecycle/open-session';
 import type { SourceSurroundings } from '@/lib/runner/host/source';
 import type { Cursor } from '@/lib/runner/outbox/statements';
 import type { WireFeed } from '@/lib/runner/wire/wire-feed';

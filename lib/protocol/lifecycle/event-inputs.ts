@@ -1,0 +1,104 @@
+import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import { customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
+import { interludeOf } from '../interlude-metadata';
+import type { InputOf, Kind } from './grammar';
+
+/** The input that an event is for one thing of its session. */
+export type EventInput<K extends Kind = Kind> = {
+  [One in K]: {
+    kind: One;
+    /** Of a turn null: the one that is open. Of a task its own id, which all of its runs share. */
+    id: One extends 'turn' ? string | null : string;
+    input: InputOf<One>;
+    /** The task whose subagent speaks; null: the agent itself. */
+    by: string | null;
+    /** The run of a task. Null: it has one run, or its newest is meant. */
+    runId: string | null;
+  };
+}[K];
+
+type Read = (event: AgUiEvent) => readonly EventInput[];
+
+const NONE: readonly EventInput[] = [];
+
+function read<K extends Kind>(kind: K, field: string, ...inputs: InputOf<K>[]): Read {
+  return (event) => {
+    const id = idField(event, field);
+    if (id === null && kind !== 'turn') return NONE;
+    const by = subagentTaskId(event);
+    return inputs.map((input) => ({ kind, id, input, by, runId: null }) as EventInput);
+  };
+}
+
+const delta = (kind: 'text' | 'thought'): Read => {
+  const [whole, more] = [read(kind, 'messageId', 'whole'), read(kind, 'messageId', 'delta')];
+  return (event) => (interludeOf(event).whole === true ? whole(event) : more(event));
+};
+
+function task(input: (status: string | null, isPresumed: boolean) => InputOf<'task'>): Read {
+  return (event) => {
+    const value = customValue(event);
+    const id = pickId(value, 'task_id', 'taskId');
+    if (id === null) return NONE;
+    const said = input(pickText(value, 'status'), interludeOf(event).presumed === true);
+    return [{ kind: 'task', id, input: said, by: null, runId: pickId(value, 'run_id', 'runId') }];
+  };
+}
+
+function request(input: (outcome: string | null) => InputOf<'request'>): Read {
+  return (event) => {
+    const value = customValue(event);
+    const id = pickId(value, 'request_id', 'requestId');
+    if (id === null) return NONE;
+    return [{ kind: 'request', id, input: input(pickText(value, 'outcome')), by: null, runId: null }];
+  };
+}
+
+const callEnds = read('call', 'toolCallId', 'end');
+const callIsAnswered = read('call', 'toolCallId', 'end', 'result');
+const NOT_ANSWERED: Record<string, InputOf<'request'>> = { unknown: 'pass', cancelled: 'cut', expired: 'cut' };
+
+const BY_TYPE: Readonly<Record<string, Read>> = {
+  RUN_STARTED: read('turn', 'runId', 'begin'),
+  RUN_FINISHED: read('turn', 'runId', 'end'),
+  RUN_ERROR: read('turn', 'runId', 'end'),
+  TEXT_MESSAGE_START: read('text', 'messageId', 'start'),
+  TEXT_MESSAGE_CONTENT: delta('text'),
+  TEXT_MESSAGE_CHUNK: delta('text'),
+  TEXT_MESSAGE_END: read('text', 'messageId', 'end'),
+  REASONING_MESSAGE_START: read('thought', 'messageId', 'start'),
+  REASONING_MESSAGE_CONTENT: delta('thought'),
+  REASONING_MESSAGE_CHUNK: delta('thought'),
+  REASONING_MESSAGE_END: read('thought', 'messageId', 'end'),
+  TOOL_CALL_START: read('call', 'toolCallId', 'start'),
+  TOOL_CALL_ARGS: read('call', 'toolCallId', 'args'),
+  TOOL_CALL_CHUNK: read('call', 'toolCallId', 'start', 'args'),
+  // Older AG-UI clients give the result with the end.
+  TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
+  TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
+};
+
+const BY_NAME: Readonly<Record<string, Read>> = {
+  [CUSTOM.taskStarted]: task(() => 'start'),
+  [CUSTOM.taskProgress]: task(() => 'report'),
+  // The server found a task in its runner's list that it had presumed lost.
+  [CUSTOM.taskUpdated]: task((status, isPresumed) => (isPresumed && status === 'running' ? 'start' : 'report')),
+  [CUSTOM.taskCompleted]: task((status) => (status === 'lost' ? 'presume' : 'end')),
+  [CUSTOM.requestOpened]: request(() => 'ask'),
+  [CUSTOM.requestResolved]: request((outcome) => NOT_ANSWERED[outcome ?? ''] ?? 'answer'),
+};
+
+/**
+ * The inputs of an event for the things it names, in order; none for an event that opens and ends nothing. Inputs that
+ * follow from another thing's end, such as the cut of a call whose turn ends, are not among them.
+ */
+export function inputsOf(event: AgUiEvent): readonly EventInput[] {
+  const name = customName(event);
+  const [table, key] = name === null ? [BY_TYPE, event.type] : [BY_NAME, name];
+  return Object.hasOwn(table, key) ? (table[key]?.(event) ?? NONE) : NONE;
+}
+
+/** Whether the event says that the agent's process is gone, and with it everything that was open. */
+export function endsSession(event: AgUiEvent): boolean {
+  return customName(event) === CUSTOM.sessionEnded;
+}

@@ -1,0 +1,196 @@
+import { type AgUiEvent, CUSTOM, type TimedEvent } from '../ag-ui';
+import { customValue, pickText } from '../event-fields';
+import { compact, textOf } from '../fields';
+import { interludeOf } from '../interlude-metadata';
+import { Entities } from './entities';
+import { type EventInput, endsSession, inputsOf } from './event-inputs';
+import { GRAMMAR, type TurnState } from './grammar';
+
+/** A background task that runs. */
+export interface OpenTask {
+  id: string;
+  runId: string | null;
+  description: string;
+}
+
+/** Open work that outlives a process: JSON. */
+export interface OpenWork {
+  turn: { runId: string; userMessageIds: string[] } | null;
+  tasks: OpenTask[];
+  requests: string[];
+}
+
+export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
+
+/** A tool call without a result. */
+export interface OpenCall {
+  id: string;
+  /** In the agent's words: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
+  name: string;
+  /** JSON, as far as it has come. */
+  args: string;
+  /** The task whose subagent makes it; null: the agent itself. */
+  by: string | null;
+}
+
+/** Most open things of each kind. Of calls the oldest goes first; a task or request beyond it is not followed. */
+const MOST = { calls: 128, tasks: 10_000, requests: 1_000 };
+
+/**
+ * The open things of one session, folded from its AG-UI events: its turn, calls, tasks and requests. Each moves by the
+ * grammar. What one thing's end cuts off is decided here: a turn's end cuts off the calls of its agent, a task's end those
+ * of its subagent, and the session's end everything.
+ *
+ * Ordering: events come in the order of the session.
+ *
+ * @example
+ * const session = new OpenSession();
+ * session.take({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
+ * session.work; // { turn: { runId: 'r1', userMessageIds: [] }, tasks: [], requests: [] }
+ */
+export class OpenSession {
+  #work: OpenWork | null;
+  #turn: OpenWork['turn'];
+  #state: TurnState;
+  readonly #calls = new Entities<'call', OpenCall>('call', { mostOpen: MOST.calls, mostEnded: 0 });
+  readonly #tasks = new Entities<'task', OpenTask>('task', { mostOpen: MOST.tasks, mostEnded: 0 });
+  readonly #requests = new Entities('request', { mostOpen: MOST.requests, mostEnded: 0 });
+
+  /** @param work what was open before the first event */
+  constructor(work: OpenWork = NOTHING_OPEN) {
+    this.#work = work;
+    this.#turn = work.turn;
+    this.#state = work.turn === null ? 'none' : 'open';
+    for (const task of work.tasks) this.#tasks.take(keyOf(task), 'start', task);
+    for (const id of work.requests) this.#requests.take(id, 'ask');
+  }
+
+  /** The same object until something in it changes. */
+  get work(): OpenWork {
+    this.#work ??= {
+      turn: this.#turn,
+      tasks: this.#tasks.entries().map(([, task]) => task),
+      requests: this.#requests.open,
+    };
+    return this.#work;
+  }
+
+  /** Oldest first. */
+  get calls(): OpenCall[] {
+    return this.#calls.entries().map(([, call]) => call);
+  }
+
+  take(event: AgUiEvent): void {
+    if (endsSession(event)) this.#cutAll();
+    for (const said of inputsOf(event)) {
+      if (said.kind === 'turn') this.#takeTurn(said, event);
+      else if (said.kind === 'call') this.#takeCall(said, event);
+      else if (said.kind === 'task') this.#takeTask(said, event);
+      else if (said.kind === 'request') this.#takeRequest(said);
+    }
+  }
+
+  #takeTurn({ id, input }: EventInput<'turn'>, event: AgUiEvent): void {
+    const isForeign = input === 'end' && id !== null && this.#turn !== null && id !== this.#turn.runId;
+    const [next, verdict] = GRAMMAR.turn[this.#state][isForeign ? 'foreign-end' : input];
+    if (verdict === 'stray') return;
+    this.#cutCalls((by) => by === null);
+    if (this.#state === 'none' && next === 'none') return;
+    this.#state = next;
+    this.#turn = next === 'none' ? null : { runId: id ?? '', userMessageIds: interludeOf(event).userMessageIds ?? [] };
+    this.#work = null;
+  }
+
+  #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
+    const call = this.#calls.about(id);
+    if (input === 'start' && call === undefined && this.#calls.crowded !== null)
+      this.#calls.forget(this.#calls.crowded);
+    const verdict = this.#calls.take(id, input, call ?? { id, name: textOf(event.toolCallName) ?? '', args: '', by });
+    if (input !== 'args' || verdict !== 'continues' || call === undefined) return;
+    const before = interludeOf(event).whole === true ? '' : call.args;
+    this.#calls.take(id, 'args', { ...call, args: before + (textOf(event.delta) ?? '') });
+  }
+
+  /** A run that begins takes the place of one with the same name; an end without a run ends all of them. */
+  #takeTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
+    const alike = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
+    for (const [key] of alike) {
+      if (input === 'start') this.#tasks.forget(key);
+      else if (this.#tasks.take(key, input) === 'continues') continue;
+      this.#work = null;
+    }
+    if (input === 'report') return;
+    if (input !== 'start') this.#cutCalls((by) => by !== null && (by === id || by === runId));
+    else if (this.#tasks.crowded === null) {
+      const task = { id, runId, description: pickText(customValue(event), 'description') ?? id };
+      this.#tasks.take(keyOf(task), 'start', task);
+      this.#work = null;
+    }
+  }
+
+  #takeRequest({ id, input }: EventInput<'request'>): void {
+    if (input === 'ask' && this.#requests.crowded !== null) return;
+    const verdict = this.#requests.take(id, input);
+    if (verdict === 'begins' || verdict === 'ends') this.#work = null;
+  }
+
+  #cutCalls(isCut: (by: string | null) => boolean): void {
+    for (const { id, by } of this.calls) if (isCut(by)) this.#calls.take(id, 'cut');
+  }
+
+  #cutAll(): void {
+    [this.#state] = GRAMMAR.turn[this.#state].gone;
+    this.#turn = null;
+    this.#cutCalls(() => true);
+    for (const key of this.#tasks.open) this.#tasks.take(key, 'presume');
+    for (const id of this.#requests.open) this.#requests.take(id, 'cut');
+    this.#work = NOTHING_OPEN;
+  }
+}
+
+/** Open work behind further events. @returns the same object if nothing in it changed */
+export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
+  const session = new OpenSession(work);
+  for (const { event } of events) session.take(event);
+  return session.work;
+}
+
+export function isNothing({ turn, tasks, requests }: OpenWork): boolean {
+  return turn === null && tasks.length === 0 && requests.length === 0;
+}
+
+/** The ends of open work whose runner has gone. @param occurredAt epoch milliseconds */
+export function endsOf(work: OpenWork, sessionId: string, occurredAt: number): TimedEvent[] {
+  const ends: AgUiEvent[] = [
+    ...work.requests.map((id) => custom(CUSTOM.requestResolved, { request_id: id, outcome: 'cancelled' })),
+    ...(work.turn === null
+      ? []
+      : [
+          {
+            type: 'RUN_ERROR',
+            threadId: sessionId,
+            runId: work.turn.runId,
+            message: 'The runner ended in the middle of this turn.',
+            code: 'runner_exited',
+          },
+        ]),
+    ...work.tasks.map(({ id, runId }) =>
+      custom(CUSTOM.taskCompleted, compact({ task_id: id, run_id: runId, ...LOST })),
+    ),
+  ];
+  return ends.map((event) => ({ occurredAt, event }));
+}
+
+const LOST = { status: 'lost', error: 'The runner ended while this ran, and nothing told how it ended.' };
+
+function custom(name: string, value: object): AgUiEvent {
+  return { type: 'CUSTOM', name, value };
+}
+
+function keyOf({ id, runId }: Pick<OpenTask, 'id' | 'runId'>): string {
+  return JSON.stringify([id, runId]);
+}
+
+function isSame(one: Pick<OpenTask, 'id' | 'runId'>, other: Pick<OpenTask, 'id' | 'runId'>): boolean {
+  return one.id === other.id && (one.runId === null || other.runId === null || one.runId === other.runId);
+}
