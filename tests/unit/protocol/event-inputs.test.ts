@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import { endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+
+/** `event → kind input id`, several by commas; an event with a slash is a CUSTOM one with that status or outcome. */
+const ROWS = `
+  RUN_STARTED → turn begin r
+  RUN_FINISHED → turn end r
+  RUN_ERROR → turn end r
+  TEXT_MESSAGE_START → text start m
+  TEXT_MESSAGE_CONTENT → text delta m
+  TEXT_MESSAGE_CHUNK → text delta m
+  TEXT_MESSAGE_END → text end m
+  REASONING_MESSAGE_START → thought start m
+  REASONING_MESSAGE_CONTENT → thought delta m
+  REASONING_MESSAGE_CHUNK → thought delta m
+  REASONING_MESSAGE_END → thought end m
+  TOOL_CALL_START → call start c
+  TOOL_CALL_ARGS → call args c
+  TOOL_CALL_CHUNK → call start c, call args c
+  TOOL_CALL_END → call end c
+  TOOL_CALL_RESULT → call result c
+  ${CUSTOM.taskStarted}/ → task start t
+  ${CUSTOM.taskProgress}/ → task report t
+  ${CUSTOM.taskUpdated}/running → task report t
+  ${CUSTOM.taskCompleted}/completed → task end t
+  ${CUSTOM.taskCompleted}/lost → task presume t
+  ${CUSTOM.requestOpened}/ → request ask q
+  ${CUSTOM.requestResolved}/allowed → request answer q
+  ${CUSTOM.requestResolved}/answered → request answer q
+  ${CUSTOM.requestResolved}/unknown → request pass q
+  ${CUSTOM.requestResolved}/cancelled → request cut q
+  ${CUSTOM.requestResolved}/expired → request cut q
+  ${CUSTOM.notice}/ →
+  STATE_SNAPSHOT →
+  RAW →`;
+
+const IDS = { runId: 'r', messageId: 'm', toolCallId: 'c' };
+const rows = ROWS.trim()
+  .split('\n')
+  .map((row) => row.split('→').map((part) => part.trim()) as [string, string]);
+
+function eventOf(named: string, more: object = {}): AgUiEvent {
+  const [name = '', said = ''] = named.split('/');
+  if (!named.includes('/')) return { type: name, ...IDS, ...more };
+  return { type: 'CUSTOM', name, value: { task_id: 't', request_id: 'q', status: said, outcome: said }, ...more };
+}
+
+const said = (event: AgUiEvent) => inputsOf(event).map(({ kind, input, id }) => `${kind} ${input} ${id}`);
+
+test.each(rows)('%s is %s', (named, expected) => {
+  expect(said(eventOf(named)).join(', ')).toBe(expected);
+});
+
+test('a text that comes as a whole says so', () => {
+  const metadata = { interlude: { whole: true } };
+  expect(said(eventOf('TEXT_MESSAGE_CONTENT', { metadata }))).toEqual(['text whole m']);
+  expect(said(eventOf('REASONING_MESSAGE_CHUNK', { metadata }))).toEqual(['thought whole m']);
+});
+
+test('an end may carry its result', () => {
+  expect(said(eventOf('TOOL_CALL_END', { result: 'x' }))).toEqual(['call end c', 'call result c']);
+});
+
+test('only the server’s own word that a task runs after all begins it', () => {
+  const metadata = { interlude: { presumed: true } };
+  expect(said(eventOf(`${CUSTOM.taskUpdated}/running`, { metadata }))).toEqual(['task start t']);
+});
+
+test('an input says whose it is, and which run it means', () => {
+  expect(inputsOf(eventOf('TOOL_CALL_START', { subagentRunId: 's' }))[0]?.by).toBe('s');
+  const value = { task_id: 't', run_id: 'a' };
+  expect(inputsOf({ type: 'CUSTOM', name: CUSTOM.taskStarted, value })[0]?.runId).toBe('a');
+});
+
+test('without its id an event is about nothing, but the end of a turn is the open one’s', () => {
+  for (const [named] of rows) {
+    const event = named.includes('/') ? eventOf(named, { value: {} }) : { type: named };
+    expect(said(event).join()).toBe(
+      named.startsWith('RUN_') ? `turn ${named === 'RUN_STARTED' ? 'begin' : 'end'} null` : '',
+    );
+  }
+});
+
+test('the end of the process is that of the session', () => {
+  expect(endsSession({ type: 'CUSTOM', name: CUSTOM.sessionEnded, value: {} })).toBe(true);
+  expect(endsSession({ type: 'RUN_ERROR', message: '' })).toBe(false);
+});
