@@ -153,16 +153,16 @@ export const INGEST = [
   },
   {
     name: 'keeps a task open that its runner no longer lists',
-    file: 'lib/ingest/listed-work.ts',
-    find: 'if (isRunning === listed.has(task.id) ||',
-    replace: 'if (isRunning ||',
+    file: 'lib/ingest/listed-inputs.ts',
+    find: "[listed.has(task.id) ? 'start' : 'presume']",
+    replace: "['start']",
     test: 'tests/unit/ingest/listed-work.test.ts',
   },
   {
     name: 'keeps a request open that its runner no longer lists',
-    file: 'lib/ingest/listed-work.ts',
-    find: 'if (listed.has(id)) continue;',
-    replace: 'continue;',
+    file: 'lib/ingest/listed-inputs.ts',
+    find: "[listed.has(id) ? 'ask' : 'pass']",
+    replace: "['ask']",
     test: 'tests/unit/ingest/listed-work.test.ts',
   },
   {

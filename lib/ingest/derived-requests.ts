@@ -1,0 +1,461 @@
+import { chunksAfter, namedChunk } from '@/lib/projections/chunks';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { parsedArgs } from '@/lib/projections/parsed-args';
+import { type SnapshotPart, snapshotEvent } from '@/lib/projections/snapshot-parts';
+import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
+import {
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pickId,
+  subagentTaskId,
+} from '@/lib/protocol/event-fields';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { type EventInput, endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import type { InputOf } from '@/lib/protocol/lifecycle/grammar';
+import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@/lib/protocol/lifecycle/open-session';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import type { TurnPlaces } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
+import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
+import type { SessionEntry } from './session-batch';
+
+/** The tool by which an agent asks a person. */
+const QUESTION_TOOL = 'AskUserQuestion';
+const UNNAMED = 'The agent asks';
+/** Most messages of people that are remembered: a run names them again. */
+const MAX_SAID = 16;
+/** Most calls that are remembered for having been asked about. */
+const MAX_SETTLED = 64;
+const MAX_ARGS = 32 * 1024;
+/** Calls of a run that are remembered until they have a result. Beyond the bounds a request has no input. */
+const CALLS: CallBounds = { most: 16, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARGS, stays: isQuestion };
+
+type Outcome = RequestResolvedValue['outcome'];
+
+interface About {
+  /** The tool call that the request is about. */
+  callId: string | null;
+  kind: RequestOpenedValue['kind'];
+  /** The request was derived here, and so is its end. */
+  isDerived: boolean;
+}
+type Open = About & { id: string };
+
+/** State between batches: JSON, bounded by what is open, without what is empty. */
+export interface RequestMemory {
+  open?: Open[];
+  /** Calls of the open run that have no result yet. */
+  calls?: Omit<OpenCall, 'by'>[];
+  /** Calls about which nothing more is to be asked: their agent opened the request itself, or it was answered. */
+  settled?: readonly string[];
+  /** The newest messages of people. */
+  said?: readonly string[];
+  /** A person's turn has begun without a new message of that person. */
+  isUnsaid?: true;
+  /** A person's turn is open, and before it began something had been asked that may still be open. */
+  isUserTurn?: true;
+}
+
+/** Number of events that may still be derived. */
+export interface DerivedRoom {
+  left: number;
+}
+
+/**
+ * The requests of a session, and the events that follow for those its agent never names as such: the interrupts with which
+ * a run ends, and calls of AskUserQuestion that a run leaves without a result. Each derives a `request:opened` right behind
+ * its event, as if the agent had sent it, and its answer a `request:resolved`. So all readers of requests know these, too.
+ *
+ * A request that the agent opens itself, before or after, counts instead, and nothing is derived beside it.
+ */
+export class DerivedRequests {
+  /** Of those that have ended only the ones that were given up are kept. */
+  readonly #requests = new Entities<'request', About>('request', {
+    mostOpen: MAX_OPEN_REQUESTS,
+    mostEnded: MAX_PENDING_REQUESTS,
+  });
+  /** Its turn, and the agent's own calls. */
+  readonly #session: OpenSession;
+  #settled: readonly string[];
+  #said: readonly string[];
+  #isUnsaid: boolean;
+  #isUserTurn: boolean;
+  #chunks: TurnPlaces['chunks'];
+  #derived: AgUiEvent[] = [];
+  #room: DerivedRoom = { left: 0 };
+
+  /**
+   * @param places those of the same moment as the memory
+   * @param passed requests that were given up by then
+   */
+  constructor(
+    memory: RequestMemory = {},
+    places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null,
+    passed: readonly string[] = [],
+  ) {
+    for (const id of passed) this.#pass(id);
+    for (const { id, ...about } of memory.open ?? []) this.#requests.take(id, 'ask', about);
+    const turn = places?.openTurn ? { runId: places.openTurn.id, userMessageIds: [] } : null;
+    const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
+    this.#session = new OpenSession({ turn, tasks: [], requests: [] }, calls, CALLS);
+    this.#settled = memory.settled ?? [];
+    this.#said = memory.said ?? [];
+    this.#isUnsaid = memory.isUnsaid === true;
+    this.#isUserTurn = memory.isUserTurn === true;
+    this.#chunks = places?.chunks;
+  }
+
+  get memory(): RequestMemory {
+    const calls = this.#session.calls.map(({ by: _, ...call }) => call);
+    const lists = { open: this.#open, calls, settled: this.#settled, said: this.#said };
+    const kept: RequestMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
+    return {
+      ...kept,
+      ...(this.#isUnsaid && { isUnsaid: true as const }),
+      ...(this.#isUserTurn && { isUserTurn: true as const }),
+    };
+  }
+
+  /** Open requests of the agent itself. */
+  get ownIds(): string[] {
+    return this.#open.filter((request) => !request.isDerived).map(({ id }) => id);
+  }
+
+  /** Requests of the agent itself that were given up, and about which neither it nor its runner has said anything since. */
+  get passedIds(): string[] {
+    return this.#requests.ended;
+  }
+
+  get #open(): Open[] {
+    return this.#requests.entries().map(([id, about]) => ({ id, ...about }));
+  }
+
+  get #questions(): OpenCall[] {
+    return this.#session.calls.filter(isQuestion);
+  }
+
+  /** To be called before `take`. @returns the event, marked if its request takes the place of a derived one */
+  marked(event: AgUiEvent): AgUiEvent {
+    const replaced = customName(event) === CUSTOM.requestOpened ? this.#replacedBy(event) : undefined;
+    return replaced === undefined ? event : withInterlude(event, { replaces: replaced.id });
+  }
+
+  /**
+   * @param isGuess the event is the server's inference
+   * @returns the events that follow from this one, to stand right behind it
+   */
+  take({ entry, parts }: Pick<SessionEntry, 'entry' | 'parts'>, room: DerivedRoom, isGuess = false): AgUiEvent[] {
+    const by = subagentTaskId(entry.event);
+    const event = namedRun(namedChunk(this.#chunks, entry, by));
+    this.#chunks = chunksAfter(this.#chunks, event, by);
+    this.#room = room;
+    this.#derived = [];
+    const inputs = inputsOf(event);
+    for (const said of inputs) {
+      if (said.kind === 'turn') this.#takeTurn(said, event, entry.position);
+      else if (said.kind === 'call') this.#takeCall(said, event);
+      else if (said.kind === 'request') this.#takeRequest(said, event, isGuess);
+      else if (said.kind !== 'task') this.#takeWords(said, event);
+    }
+    if (event.type === 'MESSAGES_SNAPSHOT') this.#takeSnapshot(parts);
+    if (customName(event) === CUSTOM.messageDelivery) this.#takeDelivery(customValue(event));
+    if (endsSession(event)) {
+      this.#breakOff();
+      for (const id of this.passedIds) this.#end(id, 'cut');
+    }
+    this.#follow(event, inputs);
+    return this.#derived;
+  }
+
+  /** Arguments that have ended are not followed: until its result comes, a call may be a question. */
+  #follow(event: AgUiEvent, inputs: readonly EventInput[]): void {
+    const isOwn = ({ kind, id, input, by }: EventInput) =>
+      kind === 'turn' ||
+      (kind === 'call' && by === null && input !== 'end' && !(input === 'start' && this.#settled.includes(id)));
+    this.#session.take(event, inputs.filter(isOwn));
+  }
+
+  /** What a turn asks is asked of its calls as they were before its end. */
+  #takeTurn(said: EventInput<'turn'>, event: AgUiEvent, position: string): void {
+    const turnId = this.#session.work.turn?.runId ?? null;
+    const [, verdict] = turnStep(turnId, said);
+    if (said.input === 'begin') this.#begin(event, verdict === 'late');
+    else if (verdict === 'stray') return;
+    else if (event.type !== 'RUN_ERROR' && fieldsOf(event.outcome).type !== 'cancelled') {
+      // A run whose beginning came too early to be known may still ask.
+      this.#finish(event, verdict === 'ends', { turnId, position });
+    } else if (verdict === 'ends') this.#breakOff();
+  }
+
+  #begin(event: AgUiEvent, breaksIn: boolean): void {
+    let isSaid = false;
+    for (const { interruptId, status } of resumptionsOf(event)) {
+      const named = this.#open.filter(({ id, isDerived }) => isDerived && (interruptId === null || id === interruptId));
+      isSaid ||= named.length > 0;
+      for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
+    }
+    for (const callId of inputResults(event)) this.#endCall(callId, false);
+    const { turn, userMessageIds } = interludeOf(event);
+    const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
+    const isUserTurn = turn === 'user' || (turn === undefined && !byItself);
+    if (isUserTurn) {
+      const named = [inputUserMessages(event).at(-1)?.id, userMessageIds?.at(-1)];
+      for (const id of named) {
+        if (id === undefined || this.#said.includes(id)) continue;
+        isSaid = true;
+        this.#hearUser(id);
+      }
+    }
+    if (breaksIn) this.#breakOff();
+    this.#isUserTurn = isUserTurn && this.#open.some(isDerivedOne);
+    this.#isUnsaid = this.#isUserTurn && !isSaid;
+  }
+
+  #finish(event: AgUiEvent, isItsEnd: boolean, at: { turnId: string | null; position: string }): void {
+    const interrupts = interruptsOf(event);
+    // A person's turn that ends well and asks for nothing waits for nothing that was asked before it.
+    if (isItsEnd && this.#isUserTurn && interrupts.length === 0) this.#isUnsaid = true;
+    if (isItsEnd) this.#isUserTurn = false;
+    this.#goOn(interrupts);
+    for (const [index, interrupt] of interrupts.entries()) {
+      this.#interrupt(interrupt, interrupt.id ?? `interrupt:${at.position}:${index}`, at.turnId);
+    }
+    if (!isItsEnd) return;
+    for (const call of this.#questions) this.#ask(call, at.turnId);
+  }
+
+  #takeWords({ kind, id, by }: EventInput<'text' | 'thought'>, event: AgUiEvent): void {
+    if (by !== null || !/_(START|CHUNK)$/.test(event.type)) return;
+    if (kind === 'thought' || event.role !== 'user') {
+      if (!this.#said.includes(id)) this.#goOn();
+    } else if (interludeOf(event).delivery !== 'queued') this.#hearUser(id);
+  }
+
+  #takeDelivery(value: Fields): void {
+    const id = pickId(value, 'message_id', 'messageId');
+    if (id !== null && value.delivery === 'delivered') this.#hearUser(id);
+  }
+
+  /** A person's message has reached the agent, which then waits for nothing that it asked before. */
+  #hearUser(id: string): void {
+    if (this.#said.includes(id)) return;
+    this.#remember(id);
+    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'answered');
+    for (const call of this.#questions) this.#settle(call.id);
+  }
+
+  #remember(messageId: string): void {
+    this.#said = remembered(this.#said, messageId, MAX_SAID);
+  }
+
+  /** The agent goes on in a turn that did not say how it came about: it has its answer. */
+  #goOn(except: readonly Interrupt[] = []): void {
+    if (!this.#isUnsaid) return;
+    this.#isUnsaid = false;
+    for (const request of this.#open.filter(isDerivedOne)) {
+      const isAskedAgain = except.some(({ id, callId }) => request.id === id || isOfCall(request, callId));
+      if (!isAskedAgain) this.#resolve(request, 'unknown');
+    }
+  }
+
+  #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
+    if (input === 'result') this.#endCall(id, event.isError === true || event.error !== undefined);
+    else if (by === null && input === 'start') this.#goOn();
+  }
+
+  #endCall(callId: string, isError: boolean): void {
+    this.#session.endCall(callId);
+    for (const request of this.#open.filter(isDerivedOne)) {
+      if (request.callId !== callId) continue;
+      this.#resolve(request, request.kind === 'permission' && isError ? 'unknown' : answerTo(request, 'resolved'));
+    }
+  }
+
+  /** Nothing more is to be asked about a call. */
+  #settle(callId: string): void {
+    this.#session.endCall(callId);
+    this.#settled = remembered(this.#settled, callId, MAX_SETTLED);
+  }
+
+  /** A snapshot is history: a call in it is answered only by what follows the call there. */
+  #takeSnapshot(parts: readonly SnapshotPart[]): void {
+    const before = new Set<string>();
+    for (const part of parts) {
+      const { kind, id, fields } = part;
+      if (kind === 'result') this.#endCall(id, fields.error !== undefined);
+      else if (kind === 'call') {
+        before.add(id);
+        const event = snapshotEvent(part, null);
+        this.#follow(event, inputsOf(event));
+      } else if (kind === 'text' && fields.role === 'user') {
+        this.#remember(id);
+        for (const request of this.#open.filter(isDerivedOne)) {
+          if (before.has(request.callId ?? '')) this.#resolve(request, 'answered');
+        }
+        for (const call of this.#questions) if (before.has(call.id)) this.#settle(call.id);
+      }
+    }
+  }
+
+  /** A request that the agent opens or resolves itself. */
+  #takeRequest({ id, input }: EventInput<'request'>, event: AgUiEvent, isGuess: boolean): void {
+    if (input !== 'ask') {
+      const request = this.#open.find((known) => known.id === id);
+      if (input === 'pass' && isGuess && request?.isDerived !== true) this.#pass(id);
+      else this.#end(id, input === 'pass' ? 'cut' : input);
+      if (request?.callId != null) this.#settle(request.callId);
+      return;
+    }
+    const replaced = this.#replacedBy(event);
+    if (replaced !== undefined) this.#end(replaced.id, 'cut');
+    for (const request of this.#derivedLike(event)) this.#resolve(request, 'cancelled');
+    const { callId } = namesOf(event);
+    const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
+    if (this.#requests.isOpen(id) || this.#requests.crowded === null) {
+      this.#requests.take(id, 'ask', { callId, kind, isDerived: false });
+    }
+    for (const name of new Set([id, callId ?? id])) this.#settle(name);
+  }
+
+  /** A given-up request was asked, even if its opening is not known. */
+  #pass(id: string): void {
+    if (this.#requests.stateOf(id) === 'new') {
+      this.#requests.take(id, 'ask', { callId: null, kind: 'permission', isDerived: false });
+    }
+    this.#requests.take(id, 'pass');
+  }
+
+  #end(id: string, input: InputOf<'request'>): void {
+    this.#requests.take(id, input);
+    this.#requests.forget(id);
+  }
+
+  #interrupt({ callId, isApproval, message, reason, expiresAt }: Interrupt, id: string, turnId: string | null): void {
+    const known = this.#open.filter((one) => one.id === id || (callId !== null && one.callId === callId));
+    if (known.some(({ isDerived }) => !isDerived)) return;
+    const call = this.#session.calls.find((one) => one.id === callId);
+    // Asked again, in words that don't have the call's input any more.
+    if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
+    if (call !== undefined) this.#session.endCall(call.id);
+    const input = call === undefined ? null : inputOf(call);
+    // The same question, which a run before had left open without an interrupt.
+    const left = id === callId ? undefined : known.find((one) => one.id === callId);
+    if (left !== undefined) this.#resolve(left, 'cancelled');
+    const isQuestionAsked = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
+    const said = message ?? (isQuestionAsked ? questionIn(input) : null) ?? (call === undefined ? reason : null);
+    this.#openDerived(turnId, {
+      request_id: id,
+      kind: isQuestionAsked ? 'question' : 'permission',
+      tool_use_id: callId ?? undefined,
+      tool_name: call?.name,
+      title: said ?? (isQuestionAsked ? UNNAMED : undefined),
+      input: input ?? undefined,
+      expires_at: expiresAt ?? undefined,
+    });
+  }
+
+  #ask(call: OpenCall, turnId: string | null): void {
+    if (this.#open.some((request) => isOfCall(request, call.id))) return;
+    const input = inputOf(call);
+    this.#openDerived(turnId, {
+      request_id: call.id,
+      kind: 'question',
+      tool_use_id: call.id,
+      tool_name: call.name,
+      title: questionIn(input) ?? UNNAMED,
+      input: input ?? undefined,
+    });
+  }
+
+  #openDerived(turnId: string | null, value: RequestOpenedValue): void {
+    const { request_id: id, kind, tool_use_id: callId = null } = value;
+    const others = this.#open.filter((one) => one.id !== id);
+    if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
+    this.#requests.take(id, 'ask', { callId, kind, isDerived: true });
+    this.#derive(CUSTOM.requestOpened, compact(value), turnId);
+  }
+
+  #resolve({ id, callId }: Open, outcome: Outcome): void {
+    if (this.#room.left <= 0) return;
+    this.#end(id, 'answer');
+    if (callId !== null) this.#settle(callId);
+    this.#derive(CUSTOM.requestResolved, { request_id: id, outcome }, null);
+  }
+
+  #derive(name: string, value: object, turnId: string | null): void {
+    this.#room.left -= 1;
+    const metadata = { interlude: { derived: { turnId } } };
+    this.#derived.push({ type: 'CUSTOM', name, value, metadata });
+  }
+
+  /** The turn broke off: nothing that was asked is waited for any more. */
+  #breakOff(): void {
+    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'cancelled');
+    for (const id of this.#requests.open) this.#end(id, 'cut');
+    this.#isUnsaid = false;
+    this.#isUserTurn = false;
+  }
+
+  /** The derived request whose place the agent's own takes, unless it has one already. */
+  #replacedBy(event: AgUiEvent): Open | undefined {
+    const { id } = namesOf(event);
+    const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);
+    const alike = isKnown ? [] : this.#derivedLike(event);
+    return alike.find((request) => request.id === id) ?? alike[0];
+  }
+
+  /** Derived requests for the same question as the agent's own. */
+  #derivedLike(event: AgUiEvent): Open[] {
+    const { id, callId } = namesOf(event);
+    return this.#open
+      .filter(isDerivedOne)
+      .filter((request) => request.id === id || (request.callId !== null && request.callId === (callId ?? id)));
+  }
+}
+
+function namesOf(event: AgUiEvent): { id: string | null; callId: string | null } {
+  const value = customValue(event);
+  return { id: pickId(value, 'request_id', 'requestId'), callId: pickId(value, 'tool_use_id', 'toolCallId') };
+}
+
+function isDerivedOne({ isDerived }: Open): boolean {
+  return isDerived;
+}
+
+function isOfCall({ id, callId }: Open, asked: string | null): boolean {
+  return asked !== null && (callId === asked || id === asked);
+}
+
+function isQuestion({ name }: OpenCall): boolean {
+  return name === QUESTION_TOOL;
+}
+
+/** @returns the list with the id, less the oldest beyond `most` */
+function remembered(ids: readonly string[], id: string, most: number): readonly string[] {
+  return ids.includes(id) ? ids : [...ids, id].slice(-most);
+}
+
+/** A run without a name is named after the place of its beginning. */
+function namedRun({ event, position }: EventEntry): AgUiEvent {
+  return event.type !== 'RUN_STARTED' || idField(event, 'runId') !== null
+    ? event
+    : { ...event, runId: `run:${position}` };
+}
+
+function inputOf({ args }: OpenCall): unknown {
+  return args === null ? null : parsedArgs(args);
+}
+
+function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {
+  if (kind === 'question') return 'answered';
+  return status === 'denied' ? 'denied' : 'allowed';
+}
+
+/** The first question of the arguments of AskUserQuestion. */
+function questionIn(input: unknown): string | null {
+  return textOf(fieldsOf(listOf(fieldsOf(input).questions)[0]).question);
+}
