@@ -45,6 +45,13 @@ interface About {
 }
 type Open = About & { id: string };
 
+/** A request to derive. */
+interface Asked extends Pick<Open, 'id' | 'callId' | 'kind'> {
+  call: OpenCall | undefined;
+  title: string | null;
+  expiresAt?: number | null;
+}
+
 /** State between batches: JSON, bounded by what is open, without what is empty. */
 export interface RequestMemory {
   open?: Open[];
@@ -134,6 +141,10 @@ export class DerivedRequests {
     return this.#requests.entries().map(([id, about]) => ({ id, ...about }));
   }
 
+  get #openDerived(): Open[] {
+    return this.#open.filter(({ isDerived }) => isDerived);
+  }
+
   get #questions(): OpenCall[] {
     return this.#session.calls.filter(isQuestion);
   }
@@ -194,7 +205,7 @@ export class DerivedRequests {
   #begin(event: AgUiEvent, breaksIn: boolean): void {
     let isSaid = false;
     for (const { interruptId, status } of resumptionsOf(event)) {
-      const named = this.#open.filter(({ id, isDerived }) => isDerived && (interruptId === null || id === interruptId));
+      const named = this.#openDerived.filter(({ id }) => interruptId === null || id === interruptId);
       isSaid ||= named.length > 0;
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
@@ -211,7 +222,7 @@ export class DerivedRequests {
       }
     }
     if (breaksIn) this.#breakOff();
-    this.#isUserTurn = isUserTurn && this.#open.some(isDerivedOne);
+    this.#isUserTurn = isUserTurn && this.#openDerived.length > 0;
     this.#isUnsaid = this.#isUserTurn && !isSaid;
   }
 
@@ -225,7 +236,11 @@ export class DerivedRequests {
       this.#interrupt(interrupt, interrupt.id ?? `interrupt:${at.position}:${index}`, at.turnId);
     }
     if (!isItsEnd) return;
-    for (const call of this.#questions) this.#ask(call, at.turnId);
+    for (const call of this.#questions) {
+      const { id } = call;
+      const isAsked = this.#open.some((request) => isOfCall(request, id));
+      if (!isAsked) this.#ask({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
+    }
   }
 
   #takeWords({ kind, id, by }: EventInput<'text' | 'thought'>, event: AgUiEvent): void {
@@ -244,7 +259,7 @@ export class DerivedRequests {
   #hearUser(id: string): void {
     if (this.#said.includes(id)) return;
     this.#remember(id);
-    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'answered');
+    for (const request of this.#openDerived) this.#resolve(request, 'answered');
     for (const call of this.#questions) this.#settle(call.id);
   }
 
@@ -256,7 +271,7 @@ export class DerivedRequests {
   #goOn(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;
-    for (const request of this.#open.filter(isDerivedOne)) {
+    for (const request of this.#openDerived) {
       const isAskedAgain = except.some(({ id, callId }) => request.id === id || isOfCall(request, callId));
       if (!isAskedAgain) this.#resolve(request, 'unknown');
     }
@@ -269,7 +284,7 @@ export class DerivedRequests {
 
   #endCall(callId: string, isError: boolean): void {
     this.#session.endCall(callId);
-    for (const request of this.#open.filter(isDerivedOne)) {
+    for (const request of this.#openDerived) {
       if (request.callId !== callId) continue;
       this.#resolve(request, request.kind === 'permission' && isError ? 'unknown' : answerTo(request, 'resolved'));
     }
@@ -293,7 +308,7 @@ export class DerivedRequests {
         this.#follow(event, inputsOf(event));
       } else if (kind === 'text' && fields.role === 'user') {
         this.#remember(id);
-        for (const request of this.#open.filter(isDerivedOne)) {
+        for (const request of this.#openDerived) {
           if (before.has(request.callId ?? '')) this.#resolve(request, 'answered');
         }
         for (const call of this.#questions) if (before.has(call.id)) this.#settle(call.id);
@@ -340,42 +355,29 @@ export class DerivedRequests {
     const call = this.#session.calls.find((one) => one.id === callId);
     // Asked again, in words that don't have the call's input any more.
     if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
-    if (call !== undefined) this.#session.endCall(call.id);
-    const input = call === undefined ? null : inputOf(call);
     // The same question, which a run before had left open without an interrupt.
     const left = id === callId ? undefined : known.find((one) => one.id === callId);
     if (left !== undefined) this.#resolve(left, 'cancelled');
-    const isQuestionAsked = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
-    const said = message ?? (isQuestionAsked ? questionIn(input) : null) ?? (call === undefined ? reason : null);
-    this.#openDerived(turnId, {
-      request_id: id,
-      kind: isQuestionAsked ? 'question' : 'permission',
-      tool_use_id: callId ?? undefined,
-      tool_name: call?.name,
-      title: said ?? (isQuestionAsked ? UNNAMED : undefined),
-      input: input ?? undefined,
-      expires_at: expiresAt ?? undefined,
-    });
+    const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
+    const title = message ?? (call === undefined ? reason : null);
+    this.#ask({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
+    if (call !== undefined) this.#session.endCall(call.id);
   }
 
-  #ask(call: OpenCall, turnId: string | null): void {
-    if (this.#open.some((request) => isOfCall(request, call.id))) return;
-    const input = inputOf(call);
-    this.#openDerived(turnId, {
-      request_id: call.id,
-      kind: 'question',
-      tool_use_id: call.id,
-      tool_name: call.name,
-      title: questionIn(input) ?? UNNAMED,
-      input: input ?? undefined,
-    });
-  }
-
-  #openDerived(turnId: string | null, value: RequestOpenedValue): void {
-    const { request_id: id, kind, tool_use_id: callId = null } = value;
+  #ask({ id, callId, call, kind, title, expiresAt = null }: Asked, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
     this.#requests.take(id, 'ask', { callId, kind, isDerived: true });
+    const input = call === undefined || call.args === null ? undefined : (parsedArgs(call.args) ?? undefined);
+    const value: RequestOpenedValue = {
+      request_id: id,
+      kind,
+      tool_use_id: callId ?? undefined,
+      tool_name: call?.name,
+      title: title ?? (kind === 'question' ? (questionIn(input) ?? UNNAMED) : undefined),
+      input,
+      expires_at: expiresAt ?? undefined,
+    };
     this.#derive(CUSTOM.requestOpened, compact(value), turnId);
   }
 
@@ -394,7 +396,7 @@ export class DerivedRequests {
 
   /** The turn broke off: nothing that was asked is waited for any more. */
   #breakOff(): void {
-    for (const request of this.#open.filter(isDerivedOne)) this.#resolve(request, 'cancelled');
+    for (const request of this.#openDerived) this.#resolve(request, 'cancelled');
     for (const id of this.#requests.open) this.#end(id, 'cut');
     this.#isUnsaid = false;
     this.#isUserTurn = false;
@@ -411,19 +413,13 @@ export class DerivedRequests {
   /** Derived requests for the same question as the agent's own. */
   #derivedLike(event: AgUiEvent): Open[] {
     const { id, callId } = namesOf(event);
-    return this.#open
-      .filter(isDerivedOne)
-      .filter((request) => request.id === id || (request.callId !== null && request.callId === (callId ?? id)));
+    return this.#openDerived.filter((one) => one.id === id || (one.callId !== null && one.callId === (callId ?? id)));
   }
 }
 
 function namesOf(event: AgUiEvent): { id: string | null; callId: string | null } {
   const value = customValue(event);
   return { id: pickId(value, 'request_id', 'requestId'), callId: pickId(value, 'tool_use_id', 'toolCallId') };
-}
-
-function isDerivedOne({ isDerived }: Open): boolean {
-  return isDerived;
 }
 
 function isOfCall({ id, callId }: Open, asked: string | null): boolean {
@@ -444,10 +440,6 @@ function namedRun({ event, position }: EventEntry): AgUiEvent {
   return event.type !== 'RUN_STARTED' || idField(event, 'runId') !== null
     ? event
     : { ...event, runId: `run:${position}` };
-}
-
-function inputOf({ args }: OpenCall): unknown {
-  return args === null ? null : parsedArgs(args);
 }
 
 function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {

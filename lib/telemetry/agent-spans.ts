@@ -172,7 +172,8 @@ function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']):
       const span = calls.about(id) ?? callSpan(id, name, Number(occurred_at), turn, about);
       const verdict = calls.take(id, input, span);
       if (verdict === 'begins') spans.push(span);
-      else if (verdict === 'ends' || verdict === 'continues') span.endedAt = Number(occurred_at);
+      if (verdict !== 'ends' && verdict !== 'continues') continue;
+      span.endedAt = Number(occurred_at);
       if (input === 'result' && Number(failed) === 1) span.error = 'tool_error';
     }
   }
