@@ -26,6 +26,7 @@ import type { SessionEntry } from './session-batch';
 /** The tool by which an agent asks a person. */
 const QUESTION_TOOL = 'AskUserQuestion';
 const UNNAMED = 'The agent asks';
+const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
 /** Most messages of people that are remembered: a run names them again. */
 const MAX_SAID = 16;
 /** Most calls that are remembered for having been asked about. */
@@ -36,14 +37,14 @@ const CALLS: CallBounds = { most: 16, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARG
 
 type Outcome = RequestResolvedValue['outcome'];
 
-interface About {
+interface Open {
+  id: string;
   /** The tool call that the request is about. */
   callId: string | null;
   kind: RequestOpenedValue['kind'];
   /** The request was derived here, and so is its end. */
   isDerived: boolean;
 }
-type Open = About & { id: string };
 
 /** A request to derive. */
 interface Asked extends Pick<Open, 'id' | 'callId' | 'kind'> {
@@ -81,10 +82,7 @@ export interface DerivedRoom {
  */
 export class DerivedRequests {
   /** Of those that have ended only the ones that were given up are kept. */
-  readonly #requests = new Entities<'request', About>('request', {
-    mostOpen: MAX_OPEN_REQUESTS,
-    mostEnded: MAX_PENDING_REQUESTS,
-  });
+  readonly #requests = new Entities<'request', Open>('request', MOST);
   /** Its turn, and the agent's own calls. */
   readonly #session: OpenSession;
   #settled: readonly string[];
@@ -105,7 +103,7 @@ export class DerivedRequests {
     passed: readonly string[] = [],
   ) {
     for (const id of passed) this.#pass(id);
-    for (const { id, ...about } of memory.open ?? []) this.#requests.take(id, 'ask', about);
+    for (const request of memory.open ?? []) this.#requests.take(request.id, 'ask', request);
     const turn = places?.openTurn ? { runId: places.openTurn.id, userMessageIds: [] } : null;
     const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
     this.#session = new OpenSession({ turn, tasks: [], requests: [] }, calls, CALLS);
@@ -138,7 +136,7 @@ export class DerivedRequests {
   }
 
   get #open(): Open[] {
-    return this.#requests.entries().map(([id, about]) => ({ id, ...about }));
+    return this.#requests.entries().map(([, request]) => request);
   }
 
   get #openDerived(): Open[] {
@@ -190,7 +188,7 @@ export class DerivedRequests {
     this.#session.take(event, inputs.filter(isOwn));
   }
 
-  /** What a turn asks is asked of its calls as they were before its end. */
+  /** To be called before the session moves on: the end of a turn asks about calls that are open until then. */
   #takeTurn(said: EventInput<'turn'>, event: AgUiEvent, position: string): void {
     const turnId = this.#session.work.turn?.runId ?? null;
     const [, verdict] = turnStep(turnId, said);
@@ -331,7 +329,7 @@ export class DerivedRequests {
     const { callId } = namesOf(event);
     const kind = customValue(event).kind === 'question' ? 'question' : 'permission';
     if (this.#requests.isOpen(id) || this.#requests.crowded === null) {
-      this.#requests.take(id, 'ask', { callId, kind, isDerived: false });
+      this.#requests.take(id, 'ask', { id, callId, kind, isDerived: false });
     }
     for (const name of new Set([id, callId ?? id])) this.#settle(name);
   }
@@ -339,7 +337,7 @@ export class DerivedRequests {
   /** A given-up request was asked, even if its opening is not known. */
   #pass(id: string): void {
     if (this.#requests.stateOf(id) === 'new') {
-      this.#requests.take(id, 'ask', { callId: null, kind: 'permission', isDerived: false });
+      this.#requests.take(id, 'ask', { id, callId: null, kind: 'permission', isDerived: false });
     }
     this.#requests.take(id, 'pass');
   }
@@ -367,7 +365,7 @@ export class DerivedRequests {
   #ask({ id, callId, call, kind, title, expiresAt = null }: Asked, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
-    this.#requests.take(id, 'ask', { callId, kind, isDerived: true });
+    this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
     const input = call === undefined || call.args === null ? undefined : (parsedArgs(call.args) ?? undefined);
     const value: RequestOpenedValue = {
       request_id: id,

@@ -63,10 +63,8 @@ export class KnownParts {
   }
 
   /**
-   * What a session lacks of its snapshot from before the first part that it knows is what was removed of it; where it knows
-   * none, what stands up to the last that was removed.
-   *
-   * @returns the index of the first part that may be told
+   * Index of the first part that was not removed from the session. Unknown parts before the first known one were; where
+   * none is known, those up to the last that was removed.
    */
   firstLeft(parts: readonly SnapshotPart[], lastId: string | undefined): number {
     const known = parts.findIndex((part) => this.get(keyOf(part)) !== undefined);
@@ -113,7 +111,7 @@ export class KnownParts {
   /** @param before the text before the part's first known row; null if that is unknown */
   #take(id: string | null, event: AgUiEvent, at: Stand, before: string | null): void {
     const inInput = event.type === 'RUN_STARTED' ? inputUserMessages(event) : [];
-    for (const { id, text } of inInput) this.#begin(`text ${id}`, { ...at, text, by: 'user' });
+    for (const said of inInput) this.#begin(`text ${said.id}`, { ...at, text: said.text, by: 'user' });
     const { ofSnapshot, whole } = interludeOf(event);
     const sameAs = ofSnapshot?.sameAs;
     const kind = sameAs === undefined ? streamedKind(event.type) : kindOf(sameAs);

@@ -35,7 +35,7 @@ export function* eventsOfLists(
     const tasks = [...open.tasks];
     const newest = newestRuns(tasks);
     for (const task of tasks) {
-      // a person, or another session, has said something of it: this session's runner need not know it
+      // A task that a person or another session has reported on need not be known to this session's runner.
       if (task.assignedBy !== null || task.reportedBy !== null) continue;
       const state = task.status === 'running' ? 'running' : 'presumed';
       const [, verdict] = GRAMMAR.task[state][listed.has(task.id) ? 'start' : 'presume'];

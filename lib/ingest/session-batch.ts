@@ -29,6 +29,7 @@ export interface SessionBatch {
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: SessionEntry[];
+  /** Requests that its agent opened, and those that follow from its other events. */
   requests: DerivedRequests;
   /** Failures around it that this batch tells. */
   failures: FailureTally;

@@ -43,7 +43,12 @@ export interface CallBounds {
   stays: (call: OpenCall) => boolean;
 }
 
-const FEW_CALLS: CallBounds = { most: 128, maxArgs: Infinity, maxAllArgs: Infinity, stays: () => false };
+const FEW_CALLS: CallBounds = {
+  most: 128,
+  maxArgs: Number.POSITIVE_INFINITY,
+  maxAllArgs: Number.POSITIVE_INFINITY,
+  stays: () => false,
+};
 /** Most open tasks and requests: those beyond are not followed. */
 const MOST = { tasks: 10_000, requests: 1_000 };
 
@@ -104,7 +109,7 @@ export class OpenSession {
 
   /** @param inputs those of the event that are followed */
   take(event: AgUiEvent, inputs: readonly EventInput[] = inputsOf(event)): void {
-    if (endsSession(event)) this.#cutAll();
+    if (endsSession(event)) this.#cutAll(event);
     for (const said of inputs) {
       if (said.kind === 'turn') this.#takeTurn(said, event);
       else if (said.kind === 'call') this.#takeCall(said, event);
@@ -184,8 +189,8 @@ export class OpenSession {
     for (const { id, by } of this.calls) if (isCut(by)) this.#calls.take(id, 'cut');
   }
 
-  #cutAll(): void {
-    this.#turn = null;
+  #cutAll(event: AgUiEvent): void {
+    this.#takeTurn({ kind: 'turn', id: null, input: 'gone', by: null, runId: null }, event);
     this.#cutCalls(() => true);
     for (const key of this.#tasks.open) this.#tasks.take(key, 'presume');
     for (const id of this.#requests.open) this.#requests.take(id, 'cut');
