@@ -10,7 +10,7 @@ import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
-import { type KnownPart, keyOf, type Stand, type Twins, twinsOf } from './snapshot-twins';
+import { type KnownPart, keyOf, type Stand, type Twins } from './snapshot-twins';
 
 /** A batch reads a bounded number of rows. */
 const ALL = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: Number.POSITIVE_INFINITY };
@@ -23,8 +23,6 @@ export class KnownParts {
     tool: new Entities<'call', KnownPart>('call', ALL),
   };
   readonly #owed: ReadonlySet<string>;
-  /** Those of the current snapshot. */
-  #twins: Twins = new Map();
 
   private constructor(obligations: readonly Obligation[]) {
     this.#owed = new Set(obligations.map(({ messageId }) => messageId));
@@ -71,23 +69,19 @@ export class KnownParts {
     return known >= 0 ? known : parts.findLastIndex(({ id }) => id === lastId) + 1;
   }
 
-  /** Matches the parts of the next snapshot. Call it before the first of them is placed. */
-  async seeSnapshot(parts: readonly SnapshotPart[], pace: Pace): Promise<void> {
-    this.#twins = await twinsOf(parts, this, pace);
-  }
-
   /**
    * Place of a part of a snapshot; undefined if the part is not news.
    *
+   * @param twins those of the snapshot, from before its first part was placed
    * @returns `turnId` null: where the snapshot stands; `sameAs`: key of the part that it repeats, so that it is not shown;
    *   `id` under which it is written, if that is not its own
    */
-  placeFor(part: SnapshotPart): { turnId: string | null; sameAs?: string; id?: string } | undefined {
+  placeFor(part: SnapshotPart, twins: Twins): { turnId: string | null; sameAs?: string; id?: string } | undefined {
     const { kind, id, text } = part;
     const known = this.get(keyOf(part));
     // A message that came with the input of a run is not in the log under its own id.
     if (known === undefined && kind === 'text' && this.#owed.has(id)) return undefined;
-    const twin = known === undefined ? this.#twins.get(keyOf(part)) : this.get(known.sameAs ?? '');
+    const twin = known === undefined ? twins.get(keyOf(part)) : this.get(known.sameAs ?? '');
     if (kind === 'result' && twin !== undefined) {
       if (this.#parts.tool.verdict(twin.key, 'result') === 'repeats') return undefined;
       return { turnId: twin.turnId, id: twin.key.slice('tool '.length) };

@@ -7,6 +7,7 @@ import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 import { KnownParts } from './known-parts';
 import type { SessionBatch, SessionEntry, Stored } from './session-batch';
+import { twinsOf } from './snapshot-twins';
 
 /** Most events that are placed before others get a turn. */
 const PLACED_AT_ONCE = 500;
@@ -54,10 +55,10 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     from = at + 1;
     const news: SessionEntry[] = [];
     const first = removed === undefined ? 0 : known.firstLeft(snapshot.parts, removed.lastId);
-    await known.seeSnapshot(snapshot.parts, pace);
+    const twins = await twinsOf(snapshot.parts, known, pace);
     await pace.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
-      const place = known.placeFor(part);
+      const place = known.placeFor(part, twins);
       if (place === undefined) return;
       const { turnId, sameAs, id = part.id } = place;
       const isAlias = sameAs !== undefined && turnId !== null;
