@@ -29,11 +29,9 @@ const UNNAMED = 'The agent asks';
 const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
 /** Most messages of people that are remembered: a run names them again. */
 const MAX_SAID = 16;
-/** Most calls that are remembered for having been asked about. */
-const MAX_SETTLED = 64;
 const MAX_ARGS = 32 * 1024;
-/** Calls of a run that are remembered until they have a result. Beyond the bounds a request has no input. */
-const CALLS: CallBounds = { most: 16, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARGS, stays: isQuestion };
+/** Calls of a run, until they have a result, and calls that were asked about. Beyond the bounds a request has no input. */
+const CALLS: CallBounds = { most: 16, mostEnded: 64, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARGS, stays: isQuestion };
 
 type Outcome = RequestResolvedValue['outcome'];
 
@@ -83,9 +81,8 @@ export interface DerivedRoom {
 export class DerivedRequests {
   /** Of those that have ended only the ones that were given up are kept. */
   readonly #requests = new Entities<'request', Open>('request', MOST);
-  /** Its turn, and the agent's own calls. */
+  /** Its turn, and the agent's own calls. A call has ended once nothing more is to be asked about it. */
   readonly #session: OpenSession;
-  #settled: readonly string[];
   #said: readonly string[];
   #isUnsaid: boolean;
   #isUserTurn: boolean;
@@ -107,7 +104,7 @@ export class DerivedRequests {
     const turn = places?.openTurn ? { runId: places.openTurn.id, userMessageIds: [] } : null;
     const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
     this.#session = new OpenSession({ turn, tasks: [], requests: [] }, calls, CALLS);
-    this.#settled = memory.settled ?? [];
+    for (const id of memory.settled ?? []) this.#session.endCall(id);
     this.#said = memory.said ?? [];
     this.#isUnsaid = memory.isUnsaid === true;
     this.#isUserTurn = memory.isUserTurn === true;
@@ -116,7 +113,7 @@ export class DerivedRequests {
 
   get memory(): RequestMemory {
     const calls = this.#session.calls.map(({ by: _, ...call }) => call);
-    const lists = { open: this.#open, calls, settled: this.#settled, said: this.#said };
+    const lists = { open: this.#open, calls, settled: this.#session.endedCallIds, said: this.#said };
     const kept: RequestMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
     return {
       ...kept,
@@ -180,11 +177,10 @@ export class DerivedRequests {
     return this.#derived;
   }
 
-  /** Arguments that have ended are not followed: until its result comes, a call may be a question. */
+  /** The end of a call's arguments is not followed: until its result comes, the call may be a question. */
   #follow(event: AgUiEvent, inputs: readonly EventInput[]): void {
-    const isOwn = ({ kind, id, input, by }: EventInput) =>
-      kind === 'turn' ||
-      (kind === 'call' && by === null && input !== 'end' && !(input === 'start' && this.#settled.includes(id)));
+    const isOwn = ({ kind, input, by }: EventInput) =>
+      kind === 'turn' || (by === null && kind === 'call' && (input === 'start' || input === 'args'));
     this.#session.take(event, inputs.filter(isOwn));
   }
 
@@ -207,7 +203,7 @@ export class DerivedRequests {
       isSaid ||= named.length > 0;
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
-    for (const callId of inputResults(event)) this.#endCall(callId, false);
+    for (const callId of inputResults(event)) this.#takeResult(callId, false);
     const { turn, userMessageIds } = interludeOf(event);
     const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
     const isUserTurn = turn === 'user' || (turn === undefined && !byItself);
@@ -258,11 +254,11 @@ export class DerivedRequests {
     if (this.#said.includes(id)) return;
     this.#remember(id);
     for (const request of this.#openDerived) this.#resolve(request, 'answered');
-    for (const call of this.#questions) this.#settle(call.id);
+    for (const call of this.#questions) this.#session.endCall(call.id);
   }
 
   #remember(messageId: string): void {
-    this.#said = remembered(this.#said, messageId, MAX_SAID);
+    if (!this.#said.includes(messageId)) this.#said = [...this.#said, messageId].slice(-MAX_SAID);
   }
 
   /** The agent goes on in a turn that did not say how it came about: it has its answer. */
@@ -276,22 +272,16 @@ export class DerivedRequests {
   }
 
   #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
-    if (input === 'result') this.#endCall(id, event.isError === true || event.error !== undefined);
+    if (input === 'result') this.#takeResult(id, event.isError === true || event.error !== undefined);
     else if (by === null && input === 'start') this.#goOn();
   }
 
-  #endCall(callId: string, isError: boolean): void {
-    this.#session.endCall(callId);
+  #takeResult(callId: string, isError: boolean): void {
+    this.#session.forgetCall(callId);
     for (const request of this.#openDerived) {
       if (request.callId !== callId) continue;
       this.#resolve(request, request.kind === 'permission' && isError ? 'unknown' : answerTo(request, 'resolved'));
     }
-  }
-
-  /** Nothing more is to be asked about a call. */
-  #settle(callId: string): void {
-    this.#session.endCall(callId);
-    this.#settled = remembered(this.#settled, callId, MAX_SETTLED);
   }
 
   /** A snapshot is history: a call in it is answered only by what follows the call there. */
@@ -299,7 +289,7 @@ export class DerivedRequests {
     const before = new Set<string>();
     for (const part of parts) {
       const { kind, id, fields } = part;
-      if (kind === 'result') this.#endCall(id, fields.error !== undefined);
+      if (kind === 'result') this.#takeResult(id, fields.error !== undefined);
       else if (kind === 'call') {
         before.add(id);
         const event = snapshotEvent(part, null);
@@ -309,7 +299,7 @@ export class DerivedRequests {
         for (const request of this.#openDerived) {
           if (before.has(request.callId ?? '')) this.#resolve(request, 'answered');
         }
-        for (const call of this.#questions) if (before.has(call.id)) this.#settle(call.id);
+        for (const call of this.#questions) if (before.has(call.id)) this.#session.endCall(call.id);
       }
     }
   }
@@ -320,7 +310,7 @@ export class DerivedRequests {
       const request = this.#open.find((known) => known.id === id);
       if (input === 'pass' && isGuess && request?.isDerived !== true) this.#pass(id);
       else this.#end(id, input === 'pass' ? 'cut' : input);
-      if (request?.callId != null) this.#settle(request.callId);
+      if (request?.callId != null) this.#session.endCall(request.callId);
       return;
     }
     const replaced = this.#replacedBy(event);
@@ -331,7 +321,7 @@ export class DerivedRequests {
     if (this.#requests.isOpen(id) || this.#requests.crowded === null) {
       this.#requests.take(id, 'ask', { id, callId, kind, isDerived: false });
     }
-    for (const name of new Set([id, callId ?? id])) this.#settle(name);
+    for (const name of new Set([id, callId ?? id])) this.#session.endCall(name);
   }
 
   /** A given-up request was asked, even if its opening is not known. */
@@ -359,7 +349,7 @@ export class DerivedRequests {
     const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
     const title = message ?? (call === undefined ? reason : null);
     this.#ask({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
-    if (call !== undefined) this.#session.endCall(call.id);
+    if (call !== undefined) this.#session.forgetCall(call.id);
   }
 
   #ask({ id, callId, call, kind, title, expiresAt = null }: Asked, turnId: string | null): void {
@@ -382,7 +372,7 @@ export class DerivedRequests {
   #resolve({ id, callId }: Open, outcome: Outcome): void {
     if (this.#room.left <= 0) return;
     this.#end(id, 'answer');
-    if (callId !== null) this.#settle(callId);
+    if (callId !== null) this.#session.endCall(callId);
     this.#derive(CUSTOM.requestResolved, { request_id: id, outcome }, null);
   }
 
@@ -426,11 +416,6 @@ function isOfCall({ id, callId }: Open, asked: string | null): boolean {
 
 function isQuestion({ name }: OpenCall): boolean {
   return name === QUESTION_TOOL;
-}
-
-/** @returns the list with the id, less the oldest beyond `most` */
-function remembered(ids: readonly string[], id: string, most: number): readonly string[] {
-  return ids.includes(id) ? ids : [...ids, id].slice(-most);
 }
 
 /** A run without a name is named after the place of its beginning. */

@@ -36,6 +36,8 @@ export interface OpenCall {
 /** Bounds of the calls that are followed. */
 export interface CallBounds {
   most: number;
+  /** Calls that have ended and are remembered: one that begins again is late. */
+  mostEnded: number;
   /** Most text of the arguments of one call, and of all of them, in UTF-16 code units. */
   maxArgs: number;
   maxAllArgs: number;
@@ -45,6 +47,7 @@ export interface CallBounds {
 
 const FEW_CALLS: CallBounds = {
   most: 128,
+  mostEnded: 0,
   maxArgs: Number.POSITIVE_INFINITY,
   maxAllArgs: Number.POSITIVE_INFINITY,
   stays: () => false,
@@ -86,7 +89,7 @@ export class OpenSession {
     this.#work = work;
     this.#turn = work.turn;
     this.#bounds = bounds;
-    this.#calls = new Entities('call', { mostOpen: bounds.most, mostEnded: 0 });
+    this.#calls = new Entities('call', { mostOpen: bounds.most, mostEnded: bounds.mostEnded });
     for (const call of calls) this.#calls.take(call.id, 'start', call);
     for (const task of work.tasks) this.#tasks.take(keyOf(task), 'start', task);
     for (const id of work.requests) this.#requests.take(id, 'ask');
@@ -118,9 +121,19 @@ export class OpenSession {
     }
   }
 
-  /** A call has its result, or nothing more is to come of it. */
+  get endedCallIds(): string[] {
+    return this.#calls.ended;
+  }
+
+  /** Ends a call as if its result had come, even one that is still to begin. */
   endCall(id: string): void {
+    if (this.#calls.stateOf(id) === 'new') this.#calls.take(id, 'start', { id, name: '', args: null, by: null });
     this.#calls.take(id, 'result');
+  }
+
+  /** Forgets an open call, so that another may begin under its id. */
+  forgetCall(id: string): void {
+    if (this.#calls.isOpen(id)) this.#calls.forget(id);
   }
 
   #takeTurn(said: EventInput<'turn'>, event: AgUiEvent): void {
@@ -143,7 +156,7 @@ export class OpenSession {
   #startCall(id: string, event: AgUiEvent, by: string | null): void {
     const name = textOf(event.toolCallName);
     const verdict = this.#calls.verdict(id, 'start');
-    if (name === null || (verdict === 'repeats' && event.type === 'TOOL_CALL_CHUNK')) return;
+    if (name === null || verdict === 'late' || (verdict === 'repeats' && event.type === 'TOOL_CALL_CHUNK')) return;
     const { crowded } = this.#calls;
     if (verdict === 'begins' && crowded !== null) {
       this.#calls.forget(this.calls.find((call) => !this.#bounds.stays(call))?.id ?? crowded);
@@ -185,8 +198,9 @@ export class OpenSession {
     if (verdict === 'begins' || verdict === 'ends') this.#work = null;
   }
 
+  /** A later turn may use their ids for other calls. */
   #cutCalls(isCut: (by: string | null) => boolean): void {
-    for (const { id, by } of this.calls) if (isCut(by)) this.#calls.take(id, 'cut');
+    for (const { id, by } of this.calls) if (isCut(by)) this.#calls.forget(id);
   }
 
   #cutAll(event: AgUiEvent): void {

@@ -137,7 +137,7 @@ describe('an open session', () => {
 
   test('keeps calls within its bounds: of those that may go the oldest goes first, and long arguments are dropped', () => {
     const stays = ({ name }: { name: string }) => name === 'Ask';
-    const session = new OpenSession(NOTHING_OPEN, [], { most: 2, maxArgs: 4, maxAllArgs: 6, stays });
+    const session = new OpenSession(NOTHING_OPEN, [], { most: 2, mostEnded: 1, maxArgs: 4, maxAllArgs: 6, stays });
     for (const toolCallName of ['Ask', 'Bash', 'Read']) {
       session.take({ type: 'TOOL_CALL_START', toolCallId: toolCallName, toolCallName });
       session.take({ type: 'TOOL_CALL_ARGS', toolCallId: toolCallName, delta: '1234' });
@@ -149,5 +149,9 @@ describe('an open session', () => {
     session.take({ type: 'TOOL_CALL_START', toolCallId: 'Read', toolCallName: 'Read' });
     session.take({ type: 'TOOL_CALL_ARGS', toolCallId: 'Read', delta: '12' });
     expect(session.calls.at(-1)?.args).toBe('12');
+    session.endCall('Read');
+    session.take({ type: 'TOOL_CALL_START', toolCallId: 'Read', toolCallName: 'Read' });
+    session.take({ type: 'RUN_FINISHED', runId: 'a' });
+    expect([session.calls, session.endedCallIds]).toEqual([[], ['Read']]);
   });
 });
