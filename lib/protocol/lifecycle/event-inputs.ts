@@ -102,3 +102,8 @@ export function inputsOf(event: AgUiEvent): readonly EventInput[] {
 export function endsSession(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
+
+/** Whether the event says that the agent's process is there, again or for the first time. */
+export function startsSession(event: AgUiEvent): boolean {
+  return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
+}
