@@ -9,12 +9,15 @@ import {
 } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { RequestState, TurnInput, Verdict } from '@/lib/protocol/lifecycle/grammar';
+import type { TaskEnd } from '@/lib/protocol/read-models';
 import { custom } from '../emit';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
 import { fittingEvent } from './fitting-event';
 import { deltasOf, fittingText } from './long-text';
 import { Speaker } from './speaker';
+import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
   | { kind: 'user'; userMessageIds: readonly string[] }
@@ -27,6 +30,20 @@ export interface OpenTurn {
   readonly kind: TurnCause['kind'];
   /** It has said or done something. */
   readonly spoke: boolean;
+  /** Ids of the user messages that it answers. */
+  readonly answers: ReadonlySet<string>;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+/** What is known about a turn when it ends. */
+export interface TurnAbout {
+  /** The agent did not say that it ended. */
+  isInferred?: boolean;
+  /** What is kept with the turn. */
+  result?: object | undefined;
+  /** Tasks whose ends it answered, though they did not start it. */
+  foldedTaskIds?: string[];
 }
 
 /** What was told, and not ended, by a process that was killed; its agent has gone on. */
@@ -44,12 +61,20 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
+  /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
+  unfinished?: TurnEnd;
+  /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
+  beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
 
-interface TaskRun {
-  id: string;
-  runId: string | null;
-  startedIn: string | null;
+type Completed = TaskEventValue & { status: TaskEnd };
+
+interface Turn {
+  runId: string;
+  cause: TurnCause;
+  answers: Set<string>;
+  spoke: boolean;
+  startedAt: number;
 }
 
 /** Most subagents whose words are told apart, and most open tasks and requests that are known. */
@@ -64,28 +89,23 @@ const MAX_KNOWN = 1_000;
  */
 export class SessionWriter {
   readonly sessionId: string;
-  readonly #newRunId: () => string;
-  readonly #isReplay: boolean;
+  readonly #options: SessionWriterOptions;
   readonly #speakers = new Map<string, Speaker>();
-  /** Background tasks, by id and run. */
-  readonly #tasks = new Entities<'task', TaskRun>('task', { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN });
-  /** The newest run of each task, by the task's id. */
-  readonly #runs = new Map<string, string | null>();
-  readonly #requests = new Entities<'request', { outlivesTurn: boolean }>('request', {
+  readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
+  readonly #tasks = new TaskRuns(MAX_KNOWN);
+  readonly #requests = new Entities<'request', { outlivesTurn: boolean; kind: RequestOpenedValue['kind'] }>('request', {
     mostOpen: MAX_KNOWN,
     mostEnded: MAX_KNOWN,
   });
   /** Messages that were given, each once. */
   readonly #told = new Map<string, true>();
-  #turn: { runId: string; cause: TurnCause; answers: Set<string>; spoke: boolean } | null = null;
   #now = 0;
   #out: ToldEvent[] = [];
-  #ended = false;
+  #isOver = false;
 
-  constructor({ sessionId, newRunId, isReplay = false }: SessionWriterOptions) {
-    this.sessionId = sessionId;
-    this.#newRunId = newRunId;
-    this.#isReplay = isReplay;
+  constructor(options: SessionWriterOptions) {
+    this.sessionId = options.sessionId;
+    this.#options = options;
   }
 
   /** The time of what is told from here on, epoch milliseconds. */
@@ -101,39 +121,76 @@ export class SessionWriter {
   }
 
   get turn(): OpenTurn | null {
-    if (this.#turn === null) return null;
-    const { runId, cause, spoke } = this.#turn;
-    return { runId, kind: cause.kind, spoke };
+    const turn = this.#turn;
+    return turn === null ? null : { ...turn, kind: turn.cause.kind };
+  }
+
+  get #turn(): Turn | null {
+    return this.#turns.stateOf(TURN) === 'open' ? (this.#turns.about(TURN) ?? null) : null;
   }
 
   /** Goes on where the process before this one stood: nothing of that is told again, and its ends are told here. */
   takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
-    if (turn !== null) {
-      const { runId, cause } = turn;
-      this.#turn = { runId, cause, answers: new Set(cause.kind === 'user' ? cause.userMessageIds : []), spoke: false };
-    }
-    for (const { id, runId } of tasks) this.#begins(id, runId, null);
-    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null });
+    if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
+    for (const { id, runId } of tasks)
+      this.#tasks.begin(compact({ task_id: id, run_id: runId }), 'start', { startedIn: null, startedAt: this.#now });
+    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null, kind: 'permission' });
     this.speaker().takeUp(said);
   }
 
   /** Begins a turn. One that is open ends first: nobody said how. */
-  begin(cause: TurnCause, runId = this.#newRunId()): void {
-    if (this.#turn !== null) this.finish({ kind: 'success' }, { isInferred: true });
+  begin(cause: TurnCause, runId?: string): void {
+    this.sign('begin', () => cause, runId);
+  }
+
+  /**
+   * A sign of a turn. It begins one with its cause, unless the sign is of one that is open. An `end` begins only what
+   * nobody saw begin: `finish` ends it.
+   */
+  sign(input: Exclude<TurnInput, 'join' | 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
+    if (this.#turns.verdict(TURN, input) === 'late') {
+      const { unfinished = { kind: 'success' } } = this.#options;
+      this.finish(unfinished, unfinished.kind === 'success' ? { isInferred: true } : {});
+    }
+    const verdict = this.#turns.verdict(TURN, input);
+    if (verdict === 'begins') this.#begin(cause(), runId ?? this.#options.newRunId());
+    else if (input !== 'end') this.#turns.take(TURN, input);
+    if (input === 'content' && this.#turn !== null) this.#turn.spoke = true;
+    return verdict;
+  }
+
+  /** The open turn, which has said nothing yet, answers these messages as well as its cause: it is told as a user turn. */
+  join(userMessageIds: readonly string[]): void {
+    const turn = this.#turn;
+    const cause: TurnCause = { kind: 'user', userMessageIds };
+    if (turn === null) this.begin(cause);
+    if (turn === null || this.#turns.take(TURN, 'join') !== 'continues') return;
+    Object.assign(turn, { cause, startedAt: this.#now });
+    this.answers(userMessageIds);
+    const interlude = { turn: cause.kind, userMessageIds: [...turn.answers] };
+    this.#emit({ type: 'RUN_STARTED', threadId: this.sessionId, runId: turn.runId, metadata: { interlude } });
+  }
+
+  #newTurn(cause: TurnCause, runId: string): Turn {
     const answers = new Set(cause.kind === 'user' ? cause.userMessageIds : []);
-    this.#turn = { runId, cause, answers, spoke: false };
+    return { runId, cause, answers, spoke: false, startedAt: this.#now };
+  }
+
+  #begin(cause: TurnCause, runId: string): void {
+    const turn = this.#newTurn(cause, runId);
+    this.#turns.take(TURN, 'begin', turn);
     const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
     const parent =
-      parentRunId ??
-      trigger?.taskIds.map((id) => (this.runs(id) ? this.#latest(id)?.startedIn : null)).find(Boolean) ??
-      null;
+      parentRunId ?? trigger?.taskIds.map((id) => (this.runs(id) ? this.#newest(id)?.startedIn : null)).find(Boolean);
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
       runId,
       ...compact({ parentRunId: parent }),
       metadata: {
-        interlude: { turn: cause.kind, ...(trigger === undefined ? {} : { trigger }), userMessageIds: [...answers] },
+        interlude: {
+          ...{ turn: cause.kind, ...(trigger === undefined ? {} : { trigger }), userMessageIds: [...turn.answers] },
+        },
       },
     });
   }
@@ -145,16 +202,15 @@ export class SessionWriter {
 
   /** What woke the open turn, as it is known by now. */
   wokenBy(trigger: TurnTrigger): void {
-    if (this.#turn?.cause.kind === 'between-run') this.#turn.cause = { ...this.#turn.cause, trigger };
+    const turn = this.#turn;
+    if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
   }
 
-  /**
-   * Ends the open turn and what is open in it.
-   * @param about `isInferred`: the agent did not say that it ended; `result`: what is kept of it with the turn
-   */
-  finish(end: TurnEnd, about: { isInferred?: boolean; result?: object } = {}): void {
+  /** Ends the open turn and what is open in it. */
+  finish(end: TurnEnd, about: TurnAbout = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
+    const { isInferred = false, result, foldedTaskIds = [] } = this.#options.beforeTurnEnds?.(end, about) ?? about;
     for (const [name, speaker] of this.#speakers) {
       if (name === MAIN) speaker.close();
       else speaker.endText();
@@ -162,7 +218,6 @@ export class SessionWriter {
     for (const [id, { outlivesTurn }] of this.#requests.entries())
       if (!outlivesTurn) this.resolved(id, end.kind === 'success' ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
-    const { isInferred = false, result } = about;
     const common = {
       threadId: this.sessionId,
       runId,
@@ -171,6 +226,7 @@ export class SessionWriter {
         interlude: {
           ...(cause.kind === 'user' ? {} : { trigger: cause.trigger }),
           userMessageIds: [...answers],
+          ...(foldedTaskIds.length > 0 ? { foldedTaskIds } : {}),
           ...(isInferred ? { inferred: true as const } : {}),
         },
       },
@@ -178,7 +234,7 @@ export class SessionWriter {
     if (end.kind === 'failed') {
       this.#emit({ ...common, type: 'RUN_ERROR', message: end.message, ...compact({ code: end.code }) });
     } else this.#emit({ ...common, type: 'RUN_FINISHED', outcome: { type: end.kind } });
-    this.#turn = null;
+    this.#turns.take(TURN, 'end');
   }
 
   /**
@@ -220,61 +276,109 @@ export class SessionWriter {
 
   /** A message of the dashboard. The log has it already, so it is not told again; that of a replay has nothing yet. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
-    if (this.#isReplay) this.userMessage(id, text, about);
+    if (this.#options.isReplay === true) this.userMessage(id, text, about);
     remember(this.#told, id, true, MAX_KNOWN);
   }
 
-  /** The start of a task, told once: an agent that uses an id again names the run. */
-  taskStarted(value: TaskEventValue): void {
-    const { task_id: id, run_id: runId = null } = value;
+  /**
+   * The start of a task, told once: an agent that uses an id again names the run.
+   *
+   * @param about `isHidden`: its call shows it, until it starts again without that; `isAnew`: after the end of the one
+   * with its name, it is another run
+   * @returns whether the task is shown
+   */
+  taskStarted(value: TaskEventValue, about: { isHidden?: boolean; isAnew?: boolean } = {}): boolean {
+    const input = about.isHidden === true ? 'hide' : 'start';
+    const known = this.#tasks.find(value);
+    const isSame = known?.runId === (value.run_id ?? null) && !(about.isAnew === true && this.#tasks.hasEnded(known));
+    if (known === undefined || !isSame) this.#startRun(value, input, known);
     // A start after a presumed end adds nothing: only a reported end corrects that.
-    if (this.#tasks.verdict(keyOf(id, runId), 'start') !== 'begins') return;
-    const before = this.#latest(id);
-    if (before !== undefined && this.#tasks.isOpen(keyOf(id, before.runId)))
-      this.taskCompleted({ task_id: id, ...compact({ run_id: before.runId }), status: 'lost', error: BEGUN_ANEW });
-    const crowded = this.#tasks.crowded;
-    if (crowded !== null) this.#lose(this.#tasks.about(crowded) as TaskRun, TOO_MANY);
-    this.#begins(id, runId, this.#turn?.runId ?? null);
-    this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
+    else if (this.#tasks.verdict(known, input) !== 'begins') return this.isShown(known);
+    else this.#tasks.take(known, input);
+    if (input === 'start') this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
+    return input === 'start';
+  }
+
+  #startRun(value: TaskEventValue, input: 'start' | 'hide', before: TaskRun | undefined): void {
+    if (before !== undefined && this.#tasks.isOpen(before)) this.presume(before, BEGUN_ANEW);
+    const { crowded } = this.#tasks;
+    if (crowded !== null) this.presume(crowded, TOO_MANY);
+    this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
+  }
+
+  /**
+   * The run of a task that a value is about: the newest, if it names none. What the value says about the run is kept.
+   */
+  taskRun(value: Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>): TaskRun | undefined {
+    return this.#tasks.find(value);
+  }
+
+  /** The newest run that fits, open or ended. */
+  findTask(fits: (run: TaskRun) => boolean): TaskRun | undefined {
+    return this.#tasks.newest(fits);
+  }
+
+  /** Whether a run has been told of. */
+  isShown(run: TaskRun): boolean {
+    return this.#tasks.stateOf(run) !== 'hidden';
   }
 
   /** Whether a task was started here and has not ended. */
   runs(taskId: string): boolean {
-    const runId = this.#runs.get(taskId);
-    return runId !== undefined && this.#tasks.isOpen(keyOf(taskId, runId));
+    const run = this.#newest(taskId);
+    return run !== undefined && this.#tasks.isOpen(run);
+  }
+
+  /** Oldest first. */
+  get openRuns(): TaskRun[] {
+    return this.#tasks.open;
   }
 
   get openTasks(): string[] {
-    return this.#tasks.entries().map(([, { id }]) => id);
+    return this.openRuns.map(({ id }) => id);
   }
 
-  taskProgress(value: TaskEventValue): void {
+  /** @returns false for a task that does not run */
+  taskProgress(value: TaskEventValue): boolean {
+    const run = this.#tasks.find(value);
+    if (run === undefined || this.#tasks.take(run, 'report') !== 'continues') return false;
     this.#emit(custom(CUSTOM.taskProgress, compact(value)));
+    return true;
   }
 
   taskUpdated(value: TaskEventValue): void {
     this.#emit(custom(CUSTOM.taskUpdated, compact(value)));
   }
 
-  /** The end of a task, told once. */
-  taskCompleted(value: TaskEventValue & { status: 'completed' | 'failed' | 'stopped' | 'lost' }): void {
-    const { task_id: id } = value;
-    const runId = value.run_id ?? this.#runs.get(id) ?? null;
-    const key = keyOf(id, runId);
-    // A loss is a guess, also of a task whose start was not seen: what is reported later counts.
-    const isGuess = value.status === 'lost';
-    const run = this.#tasks.about(key) ?? { id, runId, startedIn: null };
-    if (isGuess && this.#tasks.stateOf(key) === 'new') this.#tasks.take(key, 'start', run);
-    if (this.#tasks.take(key, isGuess ? 'presume' : 'end', run) === 'repeats') return;
+  /**
+   * The end of a task, told once.
+   * @param isGuess nobody reported it: what is reported later counts
+   * @returns whether it is new
+   */
+  taskCompleted(value: Completed, isGuess = value.status === 'lost'): boolean {
+    const run = this.#tasks.find(value) ?? this.#startLost(value);
+    if (!ENDS.has(this.#tasks.take(run, isGuess ? 'presume' : 'end'))) return false;
     this.#speakers.get(value.task_id)?.close();
-    this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: runId })));
+    this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
+    return true;
+  }
+
+  /** A run that ends without a start, which was lost. */
+  #startLost(value: TaskEventValue): TaskRun {
+    return this.#tasks.begin(value, 'start', { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
+  }
+
+  /** A run has ended by all that is known: as the agent announced it, else as lost. @param why it counts as lost */
+  presume(run: TaskRun, why: string): void {
+    const { id, runId, announcedEnd } = run;
+    this.taskCompleted({ task_id: id, run_id: runId, ...(announcedEnd ?? { status: 'lost', error: why }) }, true);
   }
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
-    this.#requests.take(value.request_id, 'ask', { outlivesTurn });
+    this.#requests.take(value.request_id, 'ask', { outlivesTurn, kind: value.kind });
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
@@ -282,9 +386,28 @@ export class SessionWriter {
     return this.#requests.isOpen(id);
   }
 
-  /** How a request ended; nothing for one that is not open. */
+  /** Oldest first. */
+  get openRequests(): string[] {
+    return this.#requests.open;
+  }
+
+  /** A request in its state; its kind is known once it was asked. */
+  request(id: string): { state: RequestState; kind: RequestOpenedValue['kind'] | null } {
+    return { state: this.#requests.stateOf(id), kind: this.#requests.about(id)?.kind ?? null };
+  }
+
+  /** The agent went on before an answer was seen, which may still be reported. */
+  passed(id: string): void {
+    if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
+  }
+
+  /** How a request ended; nothing for one that is neither open nor passed. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
-    if (this.#requests.take(id, 'answer') !== 'ends') return;
+    const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
+    if (ENDS.has(this.#requests.take(id, isAnswer ? 'answer' : 'cut'))) this.#resolve(id, outcome, message);
+  }
+
+  #resolve(id: string, outcome: RequestResolvedValue['outcome'], message: string | null): void {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
@@ -313,50 +436,56 @@ export class SessionWriter {
     this.#emit({ type: 'RAW', event, source });
   }
 
+  /** Whether the session was told to have ended, and nothing has come since. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /**
    * The process or connection is gone: closes the turn and all requests; tasks are lost.
    * @param keepsTasks what ran in the background is not the agent's child, and may go on
    */
-  end({ reason, exitCode, signal, isAsked = false, goesOn }: WireEnd, keepsTasks = false): void {
-    if (this.#ended) return;
+  end(end: WireEnd, keepsTasks = false): void {
+    if (this.#isOver) return;
+    const message = `The agent ended in the middle of this turn: ${end.reason}.`;
+    this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
+    if (!keepsTasks) this.loseTasks(`The agent has gone (${end.reason}), and nothing told how this ended.`);
+    this.over(end, 'The agent has gone');
+  }
+
+  /** What waits for the agent's process, or is being said by it, ends with it. @param end how the open turn ends */
+  interrupt(end: TurnEnd): void {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
-    this.finish(
-      isAsked
-        ? { kind: 'cancelled' }
-        : { kind: 'failed', message: `The agent ended in the middle of this turn: ${reason}.`, code: 'agent_exited' },
-    );
+    this.finish(end);
+    this.#turns.take(TURN, 'gone');
     for (const speaker of this.#speakers.values()) speaker.close();
-    const error = `The agent has gone (${reason}), and nothing told how this ended.`;
-    if (!keepsTasks) for (const [, run] of this.#tasks.entries()) this.#lose(run, error);
+  }
+
+  /** @param before only runs that started by then, epoch milliseconds */
+  loseTasks(why: string, before = Number.POSITIVE_INFINITY): void {
+    for (const run of this.openRuns) if (run.startedAt <= before) this.presume(run, why);
+  }
+
+  /** The last word about a process whose open work has ended. @param what happened, if the session goes on */
+  over({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-    else this.notice(`The agent has gone (${reason}). ${goesOn}`, 'warning');
-    this.#ended = true;
+    else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
+    this.#isOver = true;
   }
 
-  #begins(id: string, runId: string | null, startedIn: string | null): void {
-    this.#tasks.take(keyOf(id, runId), 'start', { id, runId, startedIn });
-    remember(this.#runs, id, runId, 2 * MAX_KNOWN);
-  }
-
-  #latest(id: string): TaskRun | undefined {
-    const runId = this.#runs.get(id);
-    return runId === undefined ? undefined : this.#tasks.about(keyOf(id, runId));
-  }
-
-  #lose({ id, runId }: TaskRun, error: string): void {
-    this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
+  #newest(id: string): TaskRun | undefined {
+    return this.#tasks.newest((run) => run.id === id);
   }
 
   #emit(event: AgUiEvent): void {
-    this.#ended = false;
+    this.#isOver = false;
     this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: fittingEvent(event) });
   }
 }
 
 const MAIN = '';
+/** The id of the one turn that is open at a time. */
+const TURN = '';
+const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
 const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
 const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
-
-function keyOf(taskId: string, runId: string | null): string {
-  return JSON.stringify([taskId, runId]);
-}
