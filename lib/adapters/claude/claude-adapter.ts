@@ -1,15 +1,18 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
-import { custom } from '../emit';
-import { PERSONS } from './attribution';
+import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import type { Verdict } from '@/lib/protocol/lifecycle/grammar';
+import type { WireEnd } from '../wire';
+import { SessionWriter, type TurnEnd } from '../writer/session-writer';
+import { originRun, PERSONS, userMessageIds } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
-import { TaskEnds, type TaskRef } from './task-ends';
+import type { TaskRef } from './task-ends';
 import { Tasks } from './tasks';
-import { Turns } from './turns';
+import { TurnAttribution } from './turn-attribution';
+import { outcomeOf } from './turn-outcome';
 
 export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
@@ -19,18 +22,8 @@ export interface ClaudeAdapterOptions {
   saysWhatIsTold?: boolean;
 }
 
-/** How the agent's process ended. */
-export interface ProcessExit {
-  /** For people: `exited`, `terminated by signal SIGKILL`. */
-  reason?: string;
-  exitCode?: number | null;
-  /** `SIGKILL` */
-  signal?: string | null;
-  /** Somebody ended it on purpose: what it was doing has not failed. */
-  isAsked?: boolean;
-  /** The session goes on with another process: what follows, in a sentence. Without it, the session has ended. */
-  goesOn?: string;
-}
+/** How the agent's process ended; told once of each. */
+export type ProcessExit = Partial<WireEnd>;
 
 /**
  * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
@@ -43,40 +36,42 @@ export interface ProcessExit {
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
  */
 export class ClaudeAdapter {
-  readonly #turns: Turns;
+  readonly #writer: SessionWriter;
+  readonly #turns: TurnAttribution;
   readonly #tasks: Tasks;
-  readonly #ends: TaskEnds;
   readonly #lanes: Lanes;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
-  #out: TimedEvent[] = [];
-  #now = 0;
-  #ended = false;
   /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
-  /** When the open turn began, epoch milliseconds. */
-  #openedAt = 0;
+  /** The newest turn has said a text, which its result only repeats. */
+  #saidText = false;
 
-  constructor(options: ClaudeAdapterOptions) {
-    const emit = (event: AgUiEvent) => this.#emit(event);
-    const currentRun = () => this.#turns.runId;
-    this.#ends = new TaskEnds(options.saysWhatIsTold);
-    this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#lanes = new Lanes(emit, this.#tasks, currentRun);
-    this.#requests = new Requests(emit);
-    this.#turns = new Turns({
+  constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
+    this.#writer = new SessionWriter({
       ...options,
-      emit,
-      ends: this.#ends,
-      endOfRun: (taskRunId) => this.#tasks.endOfRun(taskRunId),
-      beforeClose: (outcome) => {
+      reusesTaskIds: true,
+      unfinished: UNFINISHED,
+      beforeTurnEnds: (end, { result }) => {
         this.#lanes.closeMain();
-        this.#requests.turnEnded(outcome.kind === 'cancelled');
+        return this.#turns.settle(
+          this.#writer.turn?.kind ?? 'user',
+          end,
+          result === undefined ? null : fieldsOf(result),
+        );
       },
     });
+    this.#tasks = new Tasks(this.#writer);
+    this.#turns = new TurnAttribution(saysWhatIsTold, (taskRunId) => this.#tasks.endOfRun(taskRunId));
+    this.#lanes = new Lanes(
+      (event) => this.#emit(event),
+      this.#tasks,
+      () => this.#writer.turn?.runId ?? null,
+    );
+    this.#requests = new Requests(this.#writer);
   }
 
   /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
@@ -112,7 +107,7 @@ export class ClaudeAdapter {
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
-    this.#ends.told(ends, how);
+    this.#turns.ends.told(ends, how);
   }
 
   /**
@@ -143,12 +138,11 @@ export class ClaudeAdapter {
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
-      if (this.#turns.runId === null || this.#openedAt <= at) {
+      const { turn } = this.#writer;
+      if (turn === null || turn.startedAt <= at) {
         this.#flushThinking();
-        if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
-        this.#requests.processEnded();
-        this.#turns.exit(true);
-        this.#lanes.closeAll();
+        if (turn !== null) this.#writer.notice(REPLACED, 'warning');
+        this.#interrupt({ kind: 'cancelled' });
       }
       this.#tasks.processEnded(null, at);
     });
@@ -161,19 +155,13 @@ export class ClaudeAdapter {
 
   /** The process is gone. Closes what is open; told once per process. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
-    if (this.#ended) return [];
-    const out = this.#collect(now, () => {
+    if (this.#writer.isOver) return [];
+    return this.#collect(now, () => {
       this.#flushThinking();
-      this.#requests.processEnded();
-      this.#turns.exit(exit.isAsked === true);
+      this.#interrupt(exit.isAsked === true ? { kind: 'cancelled' } : EXITED);
       this.#processEnded(exit.reason ?? null);
-      const { reason = 'exited', exitCode, signal, goesOn } = exit;
-      const notice = { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' };
-      if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-      else this.#emit(custom(CUSTOM.notice, notice));
+      this.#writer.over({ reason: 'exited', ...exit }, 'The agent’s process ended');
     });
-    this.#ended = true;
-    return out;
   }
 
   readonly #readers = readersOf<void>({
@@ -188,10 +176,10 @@ export class ClaudeAdapter {
     task_notification: (message) => this.#notified(message),
     background_tasks_changed: (message) => {
       this.#tasks.listed(message);
-      this.#emit(custom('claude:background_tasks_changed', taskSet(message)));
+      this.#writer.custom('claude:background_tasks_changed', taskSet(message));
     },
     status: (message) => {
-      if (message.status === 'requesting') this.#turns.activity('request', message);
+      if (message.status === 'requesting') this.#active('request', message);
       this.#carry(message);
     },
     session_state_changed: (message) => {
@@ -213,13 +201,38 @@ export class ClaudeAdapter {
     if (socket !== null && this.#socket !== null && socket !== this.#socket) this.#processEnded(null);
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
-    this.#turns.init(message);
+    this.#announced(message);
     // Every init lists the tools and commands: they are passed on only when they change.
     const { user_message_uuids, user_message_uuid, ...about } = workings(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
-    this.#emit(custom('claude:init', about));
+    this.#writer.custom('claude:init', about);
+  }
+
+  /** Begins the turn that an init names, or one that may turn out to be empty. */
+  #announced(message: Fields): void {
+    const ids = this.#turns.initNames(message);
+    const { turn } = this.#writer;
+    if (turn !== null && ids.length > 0 && ids.every((id) => turn.answers.has(id))) return;
+    // A prompt that is drained together with a notification, or another prompt, is answered with it.
+    if (ids.length > 0 && message.joins === true && turn?.spoke === false) {
+      this.#turns.ends.joined();
+      this.#writer.join(this.#turns.named(message));
+    } else this.#sign(ids.length > 0 ? 'begin' : 'announce', message);
+  }
+
+  /** The main thread asks the model (`request`), or says or does something (`content`). */
+  #active(input: 'request' | 'content', message: Fields): void {
+    this.#sign(input, message);
+    if (this.#writer.turn !== null) this.#writer.answers(this.#turns.named(message));
+  }
+
+  #sign(input: Parameters<SessionWriter['sign']>[0], message: Fields): Verdict {
+    return this.#writer.sign(input, () => {
+      this.#saidText = false;
+      return this.#turns.causeOf(message);
+    });
   }
 
   #result(message: Fields): void {
@@ -227,25 +240,48 @@ export class ClaudeAdapter {
     const index = numberOf(message.result_index);
     if (index !== null) {
       const count = index - this.#nextResult;
-      if (count > 0) this.#emit(custom(CUSTOM.lost, { count, reason: 'agent-result-gap' }));
+      if (count > 0) this.#writer.custom(CUSTOM.lost, { count, reason: 'agent-result-gap' });
       this.#nextResult = index + 1;
     }
     for (const denial of listOf(message.permission_denials)) {
       this.#requests.denied(textOf(fieldsOf(denial).tool_use_id), null);
     }
-    this.#turns.result(message);
+    if (this.#sign(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
+      if (fieldsOf(message.origin).kind === 'task-notification') this.#turns.ends.swallow(originRun(message));
+      return;
+    }
+    this.#writer.answers(this.#turns.named(message));
+    const text = textOf(message.result);
+    const end = outcomeOf(message);
+    // A local command answers only in its result.
+    if (!this.#saidText && text !== null && end.kind === 'success') {
+      const id = `${this.#writer.turn?.runId}/result`;
+      this.#writer.speaker().say('text', id, text);
+      this.#writer.speaker().endText(id);
+    }
+    this.#writer.finish(end, { result: message });
+  }
+
+  /** A result that is empty, or names another cause than the open turn's, ends nothing. */
+  #isForeign(result: Fields): boolean {
+    const empty = result.num_turns === 0 && result.result === '' && result.is_error !== true;
+    const { turn } = this.#writer;
+    if (turn === null) return empty;
+    const names = userMessageIds(result).length > 0;
+    if (names || fieldsOf(result.origin).kind !== 'task-notification') return false;
+    return turn.kind === 'user' || (empty && turn.spoke);
   }
 
   #assistant(message: Fields): void {
     this.#flushThinking();
     // A message that comes after the end of its turn opens no turn.
-    if (isMain(message) && message.late !== true) this.#turns.activity('content', message);
+    if (isMain(message) && message.late !== true) this.#active('content', message);
     const replaced = textsOf(message.supersedes);
-    if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
+    if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
-    if (isMain(message) && says) this.#turns.saidText();
+    if (isMain(message) && says) this.#saidText = true;
     this.#heard(this.#lanes.assistant(message));
   }
 
@@ -253,8 +289,8 @@ export class ClaudeAdapter {
     const event = fieldsOf(message.event);
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
-      if (begins && event.type !== 'message_delta') this.#turns.activity('content', message);
-      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
+      if (begins && event.type !== 'message_delta') this.#active('content', message);
+      if (textOf(fieldsOf(event.delta).text) !== null) this.#saidText = true;
     }
     this.#lanes.stream(message);
   }
@@ -263,9 +299,9 @@ export class ClaudeAdapter {
     const results = this.#lanes.toolResults(message);
     if (results.length > 0) {
       // The result of a call that was left running may come between turns: it opens no turn.
-      if (isMain(message) && this.#turns.runId !== null) {
-        this.#turns.activity('content', message);
-        this.#ends.boundary();
+      if (isMain(message) && this.#writer.turn !== null) {
+        this.#active('content', message);
+        this.#turns.ends.boundary();
       }
       this.#heard(results);
       return;
@@ -275,7 +311,7 @@ export class ClaudeAdapter {
     const id = textOf(message.uuid);
     // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
     if (id !== null && (byPerson || !isMain(message))) this.#lanes.userMessage(message, id, textOf(name));
-    else this.#emit({ type: 'RAW', event: message, source: 'claude' });
+    else this.#writer.raw(message, 'claude');
   }
 
   #notified(message: Fields): void {
@@ -285,7 +321,7 @@ export class ClaudeAdapter {
       this.#carry(message);
       return;
     }
-    this.#ends.add(end);
+    this.#turns.ends.add(end);
     if (!isEvent) this.#lanes.taskEnded(end.taskId);
   }
 
@@ -294,6 +330,13 @@ export class ClaudeAdapter {
       this.#requests.toolResult(toolUseId, result);
       this.#tasks.launched(toolUseId, result.text);
     }
+  }
+
+  /** What waits for the process, or is being said by it, ends with it. */
+  #interrupt(end: TurnEnd): void {
+    this.#writer.interrupt(end);
+    this.#turns.ends.clear();
+    this.#lanes.closeAll();
   }
 
   #processEnded(how: string | null): void {
@@ -315,19 +358,26 @@ export class ClaudeAdapter {
   }
 
   #emit(event: AgUiEvent): void {
-    if (event.type === 'RUN_STARTED') this.#openedAt = this.#now;
-    this.#out.push({ occurredAt: this.#now, event });
+    this.#writer.pass(event);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
-    this.#out = [];
-    this.#now = now;
+    this.#writer.at(now);
     work();
-    if (this.#out.length > 0) this.#ended = false;
-    return this.#out;
+    return this.#writer.take().map(({ occurredAt, event }) => ({ occurredAt, event }));
   }
 }
 
+const UNFINISHED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent began its next turn without saying how this one ended.',
+  code: 'result_missing',
+};
+const EXITED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent’s process ended in the middle of this turn.',
+  code: 'agent_exited',
+};
 const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {

@@ -42,7 +42,9 @@ export interface TurnAbout {
   isInferred?: boolean;
   /** What is kept with the turn. */
   result?: object | undefined;
-  /** Tasks whose ends it answered, though they did not start it. */
+  /** What woke it, where that is known better than at its beginning. */
+  trigger?: TurnTrigger;
+  /** Tasks whose ends it answered, though they did not wake it. */
   foldedTaskIds?: string[];
 }
 
@@ -61,13 +63,13 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
+  /** The agent gives a task's id to further runs, named or not, also while an earlier one goes on. */
+  reusesTaskIds?: boolean;
   /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
   unfinished?: TurnEnd;
   /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
   beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
-
-type Completed = TaskEventValue & { status: TaskEnd };
 
 interface Turn {
   runId: string;
@@ -210,13 +212,15 @@ export class SessionWriter {
   finish(end: TurnEnd, about: TurnAbout = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
-    const { isInferred = false, result, foldedTaskIds = [] } = this.#options.beforeTurnEnds?.(end, about) ?? about;
+    const known = this.#options.beforeTurnEnds?.(end, about) ?? about;
+    const { isInferred = false, result, foldedTaskIds = [] } = known;
     for (const [name, speaker] of this.#speakers) {
       if (name === MAIN) speaker.close();
       else speaker.endText();
     }
+    const wentOn = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())
-      if (!outlivesTurn) this.resolved(id, end.kind === 'success' ? 'unknown' : 'cancelled');
+      if (!outlivesTurn) this.resolved(id, wentOn ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
     const common = {
       threadId: this.sessionId,
@@ -224,7 +228,7 @@ export class SessionWriter {
       ...(result === undefined ? {} : { result }),
       metadata: {
         interlude: {
-          ...(cause.kind === 'user' ? {} : { trigger: cause.trigger }),
+          ...(cause.kind === 'user' ? {} : { trigger: known.trigger ?? cause.trigger }),
           userMessageIds: [...answers],
           ...(foldedTaskIds.length > 0 ? { foldedTaskIds } : {}),
           ...(isInferred ? { inferred: true as const } : {}),
@@ -283,15 +287,14 @@ export class SessionWriter {
   /**
    * The start of a task, told once: an agent that uses an id again names the run.
    *
-   * @param about `isHidden`: its call shows it, until it starts again without that; `isAnew`: after the end of the one
-   * with its name, it is another run
+   * @param input `hide`: its call shows it, until it starts
    * @returns whether the task is shown
    */
-  taskStarted(value: TaskEventValue, about: { isHidden?: boolean; isAnew?: boolean } = {}): boolean {
-    const input = about.isHidden === true ? 'hide' : 'start';
+  taskStarted(value: TaskEventValue, input: 'start' | 'hide' = 'start'): boolean {
     const known = this.#tasks.find(value);
-    const isSame = known?.runId === (value.run_id ?? null) && !(about.isAnew === true && this.#tasks.hasEnded(known));
-    if (known === undefined || !isSame) this.#startRun(value, input, known);
+    const isSame = known?.runId === (value.run_id ?? null);
+    const isAnew = known?.runId === null && this.#options.reusesTaskIds === true && this.#tasks.hasEnded(known);
+    if (known === undefined || !isSame || isAnew) this.#startRun(value, input, known);
     // A start after a presumed end adds nothing: only a reported end corrects that.
     else if (this.#tasks.verdict(known, input) !== 'begins') return this.isShown(known);
     else this.#tasks.take(known, input);
@@ -300,9 +303,10 @@ export class SessionWriter {
   }
 
   #startRun(value: TaskEventValue, input: 'start' | 'hide', before: TaskRun | undefined): void {
-    if (before !== undefined && this.#tasks.isOpen(before)) this.presume(before, BEGUN_ANEW);
+    const isAlone = this.#options.reusesTaskIds !== true;
+    if (isAlone && before !== undefined && this.#tasks.isOpen(before)) this.#lose(before, BEGUN_ANEW);
     const { crowded } = this.#tasks;
-    if (crowded !== null) this.presume(crowded, TOO_MANY);
+    if (crowded !== null) this.#lose(crowded, TOO_MANY);
     this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
@@ -355,7 +359,7 @@ export class SessionWriter {
    * @param isGuess nobody reported it: what is reported later counts
    * @returns whether it is new
    */
-  taskCompleted(value: Completed, isGuess = value.status === 'lost'): boolean {
+  taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
     const run = this.#tasks.find(value) ?? this.#startLost(value);
     if (!ENDS.has(this.#tasks.take(run, isGuess ? 'presume' : 'end'))) return false;
     this.#speakers.get(value.task_id)?.close();
@@ -368,10 +372,8 @@ export class SessionWriter {
     return this.#tasks.begin(value, 'start', { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
-  /** A run has ended by all that is known: as the agent announced it, else as lost. @param why it counts as lost */
-  presume(run: TaskRun, why: string): void {
-    const { id, runId, announcedEnd } = run;
-    this.taskCompleted({ task_id: id, run_id: runId, ...(announcedEnd ?? { status: 'lost', error: why }) }, true);
+  #lose({ id, runId }: TaskRun, error: string): void {
+    this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
@@ -449,7 +451,8 @@ export class SessionWriter {
     if (this.#isOver) return;
     const message = `The agent ended in the middle of this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
-    if (!keepsTasks) this.loseTasks(`The agent has gone (${end.reason}), and nothing told how this ended.`);
+    const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
+    if (!keepsTasks) for (const run of this.openRuns) this.#lose(run, lost);
     this.over(end, 'The agent has gone');
   }
 
@@ -459,11 +462,6 @@ export class SessionWriter {
     this.finish(end);
     this.#turns.take(TURN, 'gone');
     for (const speaker of this.#speakers.values()) speaker.close();
-  }
-
-  /** @param before only runs that started by then, epoch milliseconds */
-  loseTasks(why: string, before = Number.POSITIVE_INFINITY): void {
-    for (const run of this.openRuns) if (run.startedAt <= before) this.presume(run, why);
   }
 
   /** The last word about a process whose open work has ended. @param what happened, if the session goes on */

@@ -1,7 +1,6 @@
 import type { TaskEventValue } from '@/lib/protocol/ag-ui';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import type { TaskInput, TaskState, Verdict } from '@/lib/protocol/lifecycle/grammar';
-import type { TaskEnd } from '@/lib/protocol/read-models';
 
 /** One run of a background task, as far as it is known. */
 export interface TaskRun {
@@ -15,8 +14,6 @@ export interface TaskRun {
   readonly startedIn: string | null;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** The end that the agent announced ahead of its report, which may never come. */
-  announcedEnd: (Partial<TaskEventValue> & { status: TaskEnd }) | null;
 }
 
 type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
@@ -52,7 +49,6 @@ export class TaskRuns {
       runId: ids.run_id ?? null,
       toolUseId: ids.tool_use_id ?? null,
       type: ids.task_type ?? null,
-      announcedEnd: null,
       ...about,
     };
     this.#runs.take(run.key, input, run);
