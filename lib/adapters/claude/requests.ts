@@ -88,17 +88,18 @@ export class Requests {
    * The tool that waited has a result. A tool that succeeded was allowed; an error does not say whether the tool ran:
    * only the verdict does, or the turn's result, which may list it as denied.
    */
-  toolResult(id: string, result: CallResult): void {
+  toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
-    this.#results.delete(id);
-    if (!this.#awaits(id)) remember(this.#results, id, result, MAX_RESULTS);
-    else if (verdict === null && isError) {
-      remember(this.#results, id, result, MAX_RESULTS);
-      this.#writer.passed(id);
-    } else {
-      const outcome = verdict === null || verdict === 'allowed' ? this.#allowed(id) : verdict;
-      this.#writer.resolved(id, outcome, outcome === 'denied' ? text : null);
+    const isAwaited = this.#awaits(toolUseId);
+    const saysNothing = verdict === null && isError;
+    if (isAwaited && !saysNothing) {
+      const outcome = verdict === null || verdict === 'allowed' ? this.#allowed(toolUseId) : verdict;
+      this.#writer.resolved(toolUseId, outcome, outcome === 'denied' ? text : null);
+      this.#results.delete(toolUseId);
+      return;
     }
+    remember(this.#results, toolUseId, result, MAX_RESULTS);
+    if (isAwaited) this.#writer.passed(toolUseId);
   }
 
   /** The agent says that the tool was not run. */
@@ -107,18 +108,18 @@ export class Requests {
   }
 
   #allowed(id: string): 'answered' | 'allowed' {
-    return this.#writer.request(id).kind === 'question' ? 'answered' : 'allowed';
+    return this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
   }
 
   /** Whether an answer to the request would be new. */
   #awaits(id: string): boolean {
-    const { state } = this.#writer.request(id);
+    const state = this.#writer.requests.stateOf(id);
     return state === 'open' || state === 'passed';
   }
 
   /** The request, if only one waits. */
   #only(): string | null {
-    const [only = null, ...others] = this.#writer.openRequests;
+    const [only = null, ...others] = this.#writer.requests.open;
     return others.length === 0 ? only : null;
   }
 }

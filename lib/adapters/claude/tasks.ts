@@ -38,7 +38,7 @@ export class Tasks {
     if (ids === null) return false;
     const isHidden = message.is_backgrounded === false || message.ambient === true;
     const isShown = this.#writer.taskStarted(startOf(ids, message), isHidden ? 'hide' : 'start');
-    const run = this.#writer.taskRun(ids);
+    const run = this.#writer.tasks.find(ids);
     if (this.#unstarted.delete(keyOf(message)) && run !== undefined) this.#isListed.set(run, true);
     return isShown;
   }
@@ -46,8 +46,8 @@ export class Tasks {
   /** The result of the call that started a shell says where its output goes. */
   launched(toolUseId: string, result: string): void {
     const [, id = '', file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
-    const run = this.#writer.taskRun({ task_id: id });
-    if (file === undefined || run?.toolUseId !== toolUseId || !this.#writer.openRuns.includes(run)) return;
+    const run = this.#writer.tasks.find({ task_id: id });
+    if (file === undefined || run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
     // The CLI names the file after the task. Another one is somebody else's word.
     if (!file.endsWith(`/${id}.output`)) return;
     this.#writer.taskUpdated({ ...runIds(run), output_file: file });
@@ -71,7 +71,7 @@ export class Tasks {
     const run = this.#find(message);
     if (run === undefined) return false;
     const patch = fieldsOf(message.patch);
-    if (patch.is_backgrounded === true && !this.#writer.isShown(run))
+    if (patch.is_backgrounded === true && !this.#isShown(run))
       return this.#writer.taskStarted(
         startOf(runIds(run), { ...message, task_type: run.type, description: patch.description }),
       );
@@ -82,7 +82,7 @@ export class Tasks {
       description: textOf(patch.description) ?? undefined,
       error: textOf(patch.error) ?? undefined,
     });
-    const isShown = this.#writer.isShown(run);
+    const isShown = this.#isShown(run);
     if (isShown && Object.keys(value).length > 0) this.#writer.taskUpdated({ ...runIds(run), ...value });
     return isShown;
   }
@@ -95,7 +95,7 @@ export class Tasks {
     const status = STATUSES.get(message.status);
     const ids = idsOf(message);
     if (status === undefined || ids === null || message.ambient === true) return null;
-    const before = this.#writer.taskRun(ids);
+    const before = this.#writer.tasks.find(ids);
     const type = before?.type ?? textOf(message.task_type);
     const summary = textOf(message.summary);
     const isNew = this.#writer.taskCompleted({
@@ -110,7 +110,7 @@ export class Tasks {
         usage: usageOf(message.usage),
       }),
     });
-    const run = this.#writer.taskRun(ids);
+    const run = this.#writer.tasks.find(ids);
     return isNew && run !== undefined ? endOf(run, status === 'stopped' && type !== 'local_agent') : null;
   }
 
@@ -134,7 +134,7 @@ export class Tasks {
    */
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
-    for (const run of this.#writer.openRuns) {
+    for (const run of this.#writer.tasks.running) {
       if (!this.#isListed.has(run) || entries.some((entry) => isOf(run, entry))) continue;
       this.#isListed.set(run, false);
       if (this.#announced.has(run)) this.#presume(run, NOT_TOLD);
@@ -150,7 +150,7 @@ export class Tasks {
 
   /** A turn begins: a task that has left the set without a notification will not get one any more. */
   settle(): void {
-    for (const run of this.#writer.openRuns) if (this.#isListed.get(run) === false) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, NOT_TOLD);
   }
 
   /**
@@ -160,29 +160,33 @@ export class Tasks {
    */
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
     const gone = `The agent’s process has gone${how === null ? '' : ` (${how})`}`;
-    for (const run of this.#writer.openRuns)
+    for (const run of this.#writer.tasks.running)
       if (run.startedAt <= before) this.#presume(run, `${gone}, and nothing told how this ended.`);
     this.#unstarted.clear();
   }
 
   /** Tasks that the agent no longer lists, without a report of how they ended. */
   lost(ids: readonly string[]): void {
-    for (const run of this.#writer.openRuns) if (ids.includes(run.id)) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, NOT_TOLD);
   }
 
   endOfRun(runId: string): TaskEnd | null {
-    const run = this.#writer.findTask((one) => one.runId === runId);
-    return run !== undefined && this.#writer.isShown(run) ? endOf(run, false) : null;
+    const run = this.#writer.tasks.newest((one) => one.runId === runId);
+    return run !== undefined && this.#isShown(run) ? endOf(run, false) : null;
   }
 
   /** The subagent behind a tool call: its task and run, if the task is known. */
   ofToolUse(toolUseId: string): { id: string; runId: string | null } | null {
-    return this.#writer.findTask((run) => run.toolUseId === toolUseId) ?? null;
+    return this.#writer.tasks.newest((run) => run.toolUseId === toolUseId) ?? null;
   }
 
   /** The newest run of a task. */
   latestRun(taskId: string): string | null {
-    return this.#writer.taskRun({ task_id: taskId })?.runId ?? null;
+    return this.#writer.tasks.find({ task_id: taskId })?.runId ?? null;
+  }
+
+  #isShown({ key }: TaskRun): boolean {
+    return this.#writer.tasks.stateOf(key) !== 'hidden';
   }
 
   /** @param why it counts as lost, unless its end was announced */
@@ -195,6 +199,6 @@ export class Tasks {
 
   #find(message: Fields): TaskRun | undefined {
     const ids = idsOf(message);
-    return ids === null ? undefined : this.#writer.taskRun(ids);
+    return ids === null ? undefined : this.#writer.tasks.find(ids);
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import type { RequestState, TurnInput, Verdict } from '@/lib/protocol/lifecycle/grammar';
+import type { TurnInput, Verdict } from '@/lib/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@/lib/protocol/read-models';
 import { custom } from '../emit';
 import { remember } from '../remember';
@@ -71,6 +71,11 @@ export interface SessionWriterOptions {
   beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
 
+interface RequestAbout {
+  outlivesTurn: boolean;
+  kind: RequestOpenedValue['kind'];
+}
+
 interface Turn {
   runId: string;
   cause: TurnCause;
@@ -81,6 +86,7 @@ interface Turn {
 
 /** Most subagents whose words are told apart, and most open tasks and requests that are known. */
 const MAX_KNOWN = 1_000;
+const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
  * What happens in one session, as AG-UI events in their order: the part that is the same for every kind of agent. The
@@ -94,11 +100,11 @@ export class SessionWriter {
   readonly #options: SessionWriterOptions;
   readonly #speakers = new Map<string, Speaker>();
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
-  readonly #tasks = new TaskRuns(MAX_KNOWN);
-  readonly #requests = new Entities<'request', { outlivesTurn: boolean; kind: RequestOpenedValue['kind'] }>('request', {
-    mostOpen: MAX_KNOWN,
-    mostEnded: MAX_KNOWN,
-  });
+  readonly #tasks = new TaskRuns(MAX);
+  readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
+  /** To be asked what is open. */
+  readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
+  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'stateOf' | 'about'> = this.#requests;
   /** Messages that were given, each once. */
   readonly #told = new Map<string, true>();
   #now = 0;
@@ -135,7 +141,10 @@ export class SessionWriter {
   takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
-      this.#tasks.begin(compact({ task_id: id, run_id: runId }), 'start', { startedIn: null, startedAt: this.#now });
+      this.#tasks.begin({ task_id: id, run_id: runId ?? undefined }, 'start', {
+        startedIn: null,
+        startedAt: this.#now,
+      });
     for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null, kind: 'permission' });
     this.speaker().takeUp(said);
   }
@@ -149,7 +158,7 @@ export class SessionWriter {
    * A sign of a turn. It begins one with its cause, unless the sign is of one that is open. An `end` begins only what
    * nobody saw begin: `finish` ends it.
    */
-  sign(input: Exclude<TurnInput, 'join' | 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
+  sign(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
       const { unfinished = { kind: 'success' } } = this.#options;
       this.finish(unfinished, unfinished.kind === 'success' ? { isInferred: true } : {});
@@ -161,16 +170,21 @@ export class SessionWriter {
     return verdict;
   }
 
-  /** The open turn, which has said nothing yet, answers these messages as well as its cause: it is told as a user turn. */
+  /** The open turn answers these messages as well as what woke it: it is told again, as a user turn. */
   join(userMessageIds: readonly string[]): void {
+    const cause = { kind: 'user', userMessageIds } as const;
+    const verdict = this.sign('join', () => cause);
     const turn = this.#turn;
-    const cause: TurnCause = { kind: 'user', userMessageIds };
-    if (turn === null) this.begin(cause);
-    if (turn === null || this.#turns.take(TURN, 'join') !== 'continues') return;
+    if (turn === null || verdict !== 'continues') return;
     Object.assign(turn, { cause, startedAt: this.#now });
     this.answers(userMessageIds);
-    const interlude = { turn: cause.kind, userMessageIds: [...turn.answers] };
-    this.#emit({ type: 'RUN_STARTED', threadId: this.sessionId, runId: turn.runId, metadata: { interlude } });
+    this.#tellTurn(turn);
+  }
+
+  #begin(cause: TurnCause, runId: string): void {
+    const turn = this.#newTurn(cause, runId);
+    this.#turns.take(TURN, 'begin', turn);
+    this.#tellTurn(turn);
   }
 
   #newTurn(cause: TurnCause, runId: string): Turn {
@@ -178,21 +192,17 @@ export class SessionWriter {
     return { runId, cause, answers, spoke: false, startedAt: this.#now };
   }
 
-  #begin(cause: TurnCause, runId: string): void {
-    const turn = this.#newTurn(cause, runId);
-    this.#turns.take(TURN, 'begin', turn);
+  #tellTurn({ runId, cause, answers }: Turn): void {
     const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
-    const parent =
-      parentRunId ?? trigger?.taskIds.map((id) => (this.runs(id) ? this.#newest(id)?.startedIn : null)).find(Boolean);
+    const starter = (id: string) =>
+      this.#tasks.newest((run) => run.id === id && this.#tasks.isOpen(run.key))?.startedIn;
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
       runId,
-      ...compact({ parentRunId: parent }),
+      ...compact({ parentRunId: parentRunId ?? trigger?.taskIds.map(starter).find(Boolean) ?? null }),
       metadata: {
-        interlude: {
-          ...{ turn: cause.kind, ...(trigger === undefined ? {} : { trigger }), userMessageIds: [...turn.answers] },
-        },
+        interlude: { turn: cause.kind, ...(trigger === undefined ? {} : { trigger }), userMessageIds: [...answers] },
       },
     });
   }
@@ -291,61 +301,41 @@ export class SessionWriter {
    * @returns whether the task is shown
    */
   taskStarted(value: TaskEventValue, input: 'start' | 'hide' = 'start'): boolean {
+    const { reusesTaskIds = false } = this.#options;
     const known = this.#tasks.find(value);
-    const isSame = known?.runId === (value.run_id ?? null);
-    const isAnew = known?.runId === null && this.#options.reusesTaskIds === true && this.#tasks.hasEnded(known);
-    if (known === undefined || !isSame || isAnew) this.#startRun(value, input, known);
-    // A start after a presumed end adds nothing: only a reported end corrects that.
-    else if (this.#tasks.verdict(known, input) !== 'begins') return this.isShown(known);
-    else this.#tasks.take(known, input);
+    const isSame = known !== undefined && known.runId === (value.run_id ?? null);
+    if (isSame && !(reusesTaskIds && known.runId === null && this.#tasks.hasEnded(known))) {
+      // A start after a presumed end adds nothing: only a reported end corrects that.
+      if (this.#tasks.verdict(known.key, input) !== 'begins') return this.#tasks.stateOf(known.key) !== 'hidden';
+      this.#tasks.take(known.key, input);
+    } else {
+      if (!reusesTaskIds && known !== undefined && this.#tasks.isOpen(known.key)) this.#lose(known, BEGUN_ANEW);
+      const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
+      if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
+      this.#beginRun(value, input);
+    }
     if (input === 'start') this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
     return input === 'start';
   }
 
-  #startRun(value: TaskEventValue, input: 'start' | 'hide', before: TaskRun | undefined): void {
-    const isAlone = this.#options.reusesTaskIds !== true;
-    if (isAlone && before !== undefined && this.#tasks.isOpen(before)) this.#lose(before, BEGUN_ANEW);
-    const { crowded } = this.#tasks;
-    if (crowded !== null) this.#lose(crowded, TOO_MANY);
-    this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
-  }
-
-  /**
-   * The run of a task that a value is about: the newest, if it names none. What the value says about the run is kept.
-   */
-  taskRun(value: Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>): TaskRun | undefined {
-    return this.#tasks.find(value);
-  }
-
-  /** The newest run that fits, open or ended. */
-  findTask(fits: (run: TaskRun) => boolean): TaskRun | undefined {
-    return this.#tasks.newest(fits);
-  }
-
-  /** Whether a run has been told of. */
-  isShown(run: TaskRun): boolean {
-    return this.#tasks.stateOf(run) !== 'hidden';
+  #beginRun(value: TaskEventValue, input: 'start' | 'hide'): TaskRun {
+    return this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
   /** Whether a task was started here and has not ended. */
   runs(taskId: string): boolean {
-    const run = this.#newest(taskId);
-    return run !== undefined && this.#tasks.isOpen(run);
-  }
-
-  /** Oldest first. */
-  get openRuns(): TaskRun[] {
-    return this.#tasks.open;
+    const run = this.#tasks.newest(({ id }) => id === taskId);
+    return run !== undefined && this.#tasks.isOpen(run.key);
   }
 
   get openTasks(): string[] {
-    return this.openRuns.map(({ id }) => id);
+    return this.#tasks.running.map(({ id }) => id);
   }
 
   /** @returns false for a task that does not run */
   taskProgress(value: TaskEventValue): boolean {
     const run = this.#tasks.find(value);
-    if (run === undefined || this.#tasks.take(run, 'report') !== 'continues') return false;
+    if (run === undefined || this.#tasks.take(run.key, 'report') !== 'continues') return false;
     this.#emit(custom(CUSTOM.taskProgress, compact(value)));
     return true;
   }
@@ -360,16 +350,12 @@ export class SessionWriter {
    * @returns whether it is new
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
-    const run = this.#tasks.find(value) ?? this.#startLost(value);
-    if (!ENDS.has(this.#tasks.take(run, isGuess ? 'presume' : 'end'))) return false;
+    // The start of one that is not known was lost.
+    const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
+    if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
     this.#speakers.get(value.task_id)?.close();
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
     return true;
-  }
-
-  /** A run that ends without a start, which was lost. */
-  #startLost(value: TaskEventValue): TaskRun {
-    return this.#tasks.begin(value, 'start', { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
   #lose({ id, runId }: TaskRun, error: string): void {
@@ -386,16 +372,6 @@ export class SessionWriter {
 
   isRequested(id: string): boolean {
     return this.#requests.isOpen(id);
-  }
-
-  /** Oldest first. */
-  get openRequests(): string[] {
-    return this.#requests.open;
-  }
-
-  /** A request in its state; its kind is known once it was asked. */
-  request(id: string): { state: RequestState; kind: RequestOpenedValue['kind'] | null } {
-    return { state: this.#requests.stateOf(id), kind: this.#requests.about(id)?.kind ?? null };
   }
 
   /** The agent went on before an answer was seen, which may still be reported. */
@@ -452,7 +428,7 @@ export class SessionWriter {
     const message = `The agent ended in the middle of this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
     const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
-    if (!keepsTasks) for (const run of this.openRuns) this.#lose(run, lost);
+    if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
     this.over(end, 'The agent has gone');
   }
 
@@ -469,10 +445,6 @@ export class SessionWriter {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
     this.#isOver = true;
-  }
-
-  #newest(id: string): TaskRun | undefined {
-    return this.#tasks.newest((run) => run.id === id);
   }
 
   #emit(event: AgUiEvent): void {

@@ -1,6 +1,5 @@
 import type { TaskEventValue } from '@/lib/protocol/ag-ui';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import type { TaskInput, TaskState, Verdict } from '@/lib/protocol/lifecycle/grammar';
 
 /** One run of a background task, as far as it is known. */
 export interface TaskRun {
@@ -18,81 +17,50 @@ export interface TaskRun {
 
 type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
 
-/**
- * Background tasks by (task_id, run_id): a resumed subagent keeps its id and gets another run. A value without a run is
- * about the newest one, and the first one with a run names the run that has no name and goes on.
- */
-export class TaskRuns {
-  readonly #runs: Entities<'task', TaskRun>;
+/** Background tasks by (task_id, run_id): a resumed subagent keeps its id and gets another run. */
+export class TaskRuns extends Entities<'task', TaskRun> {
   #count = 0;
 
-  /** @param most open runs, and as many that have ended or are hidden */
-  constructor(most: number) {
-    this.#runs = new Entities('task', { mostOpen: most, mostEnded: most });
+  /** @param most see `Entities`; hidden runs count as ended */
+  constructor(most: { mostOpen: number; mostEnded: number }) {
+    super('task', most);
   }
 
   /** Oldest first. */
-  get open(): TaskRun[] {
-    return this.#runs.entries().map(([, run]) => run);
-  }
-
-  /** The run that has to end before another one can begin; null while there is room. */
-  get crowded(): TaskRun | null {
-    const key = this.#runs.crowded;
-    return key === null ? null : (this.#runs.about(key) ?? null);
+  get running(): TaskRun[] {
+    return this.entries().map(([, run]) => run);
   }
 
   begin(ids: Ids, input: 'start' | 'hide', about: Pick<TaskRun, 'startedIn' | 'startedAt'>): TaskRun {
-    const run: TaskRun = {
-      key: `${this.#count++}`,
-      id: ids.task_id,
-      runId: ids.run_id ?? null,
-      toolUseId: ids.tool_use_id ?? null,
-      type: ids.task_type ?? null,
-      ...about,
-    };
-    this.#runs.take(run.key, input, run);
+    const { task_id: id, run_id, tool_use_id, task_type } = ids;
+    const key = `${this.#count++}`;
+    const run = { key, id, runId: run_id ?? null, toolUseId: tool_use_id ?? null, type: task_type ?? null, ...about };
+    this.take(key, input, run);
     return run;
   }
 
-  take({ key }: TaskRun, input: TaskInput): Verdict {
-    return this.#runs.take(key, input);
+  hasEnded({ key }: TaskRun): boolean {
+    return !['hidden', 'running'].includes(this.stateOf(key));
   }
 
-  verdict({ key }: TaskRun, input: TaskInput): Verdict {
-    return this.#runs.verdict(key, input);
-  }
-
-  stateOf({ key }: TaskRun): TaskState {
-    return this.#runs.stateOf(key);
-  }
-
-  isOpen({ key }: TaskRun): boolean {
-    return this.#runs.isOpen(key);
-  }
-
-  hasEnded(run: TaskRun): boolean {
-    return !['hidden', 'running'].includes(this.stateOf(run));
-  }
-
-  /** The run that is meant by these ids, with what they add to it. */
-  find(ids: Ids): TaskRun | undefined {
-    const { task_id: id, run_id: runId = null } = ids;
-    const run =
-      runId === null
-        ? this.newest((one) => one.id === id)
-        : (this.newest((one) => one.id === id && one.runId === runId) ??
-          this.newest((one) => one.id === id && one.runId === null && !this.hasEnded(one)));
+  /**
+   * The run that these ids mean, with what they add to it: the newest, if they name none. The first ones with a run name
+   * the run that has no name and goes on.
+   */
+  find({ task_id: id, run_id: runId, tool_use_id, task_type }: Ids): TaskRun | undefined {
+    const named = this.newest((one) => one.id === id && (runId == null || one.runId === runId));
+    const run = named ?? this.newest((one) => one.id === id && one.runId === null && !this.hasEnded(one));
     if (run === undefined) return undefined;
-    run.runId ??= runId;
-    run.toolUseId ??= ids.tool_use_id ?? null;
-    run.type ??= ids.task_type ?? null;
+    run.runId ??= runId ?? null;
+    run.toolUseId ??= tool_use_id ?? null;
+    run.type ??= task_type ?? null;
     return run;
   }
 
+  /** The newest run that fits, open or ended. */
   newest(fits: (run: TaskRun) => boolean): TaskRun | undefined {
     let newest: TaskRun | undefined;
-    for (const run of this.#runs.values())
+    for (const run of this.values())
       if (fits(run) && (newest === undefined || Number(run.key) > Number(newest.key))) newest = run;
     return newest;
   }
