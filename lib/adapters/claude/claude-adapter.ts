@@ -1,9 +1,8 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
-import type { Verdict } from '@/lib/protocol/lifecycle/grammar';
 import type { WireEnd } from '../wire';
 import { SessionWriter, type TurnEnd } from '../writer/session-writer';
-import { originRun, PERSONS, userMessageIds } from './attribution';
+import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
@@ -12,7 +11,6 @@ import { SeenMessages } from './seen-messages';
 import type { TaskRef } from './task-ends';
 import { Tasks } from './tasks';
 import { TurnAttribution } from './turn-attribution';
-import { outcomeOf } from './turn-outcome';
 
 export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
@@ -47,25 +45,19 @@ export class ClaudeAdapter {
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
-  /** The newest turn has said a text, which its result only repeats. */
-  #saidText = false;
 
   constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
     this.#writer = new SessionWriter({
       ...options,
       reusesTaskIds: true,
       unfinished: UNFINISHED,
-      beforeTurnEnds: (end, { result }) => {
+      beforeTurnEnds: (end, about) => {
         this.#lanes.closeMain();
-        return this.#turns.settle(
-          this.#writer.turn?.kind ?? 'user',
-          end,
-          result === undefined ? null : fieldsOf(result),
-        );
+        return this.#turns.settle(end, about);
       },
     });
     this.#tasks = new Tasks(this.#writer);
-    this.#turns = new TurnAttribution(saysWhatIsTold, (taskRunId) => this.#tasks.endOfRun(taskRunId));
+    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
     this.#lanes = new Lanes(
       (event) => this.#emit(event),
       this.#tasks,
@@ -179,7 +171,7 @@ export class ClaudeAdapter {
       this.#writer.custom('claude:background_tasks_changed', taskSet(message));
     },
     status: (message) => {
-      if (message.status === 'requesting') this.#active('request', message);
+      if (message.status === 'requesting') this.#turns.active('request', message);
       this.#carry(message);
     },
     session_state_changed: (message) => {
@@ -201,38 +193,13 @@ export class ClaudeAdapter {
     if (socket !== null && this.#socket !== null && socket !== this.#socket) this.#processEnded(null);
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
-    this.#announced(message);
+    this.#turns.init(message);
     // Every init lists the tools and commands: they are passed on only when they change.
     const { user_message_uuids, user_message_uuid, ...about } = workings(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
     this.#writer.custom('claude:init', about);
-  }
-
-  /** Begins the turn that an init names, or one that may turn out to be empty. */
-  #announced(message: Fields): void {
-    const ids = this.#turns.initNames(message);
-    const { turn } = this.#writer;
-    if (turn !== null && ids.length > 0 && ids.every((id) => turn.answers.has(id))) return;
-    // A prompt that is drained together with a notification, or another prompt, is answered with it.
-    if (ids.length > 0 && message.joins === true && turn?.spoke === false) {
-      this.#turns.ends.joined();
-      this.#writer.join(this.#turns.named(message));
-    } else this.#sign(ids.length > 0 ? 'begin' : 'announce', message);
-  }
-
-  /** The main thread asks the model (`request`), or says or does something (`content`). */
-  #active(input: 'request' | 'content', message: Fields): void {
-    this.#sign(input, message);
-    if (this.#writer.turn !== null) this.#writer.answers(this.#turns.named(message));
-  }
-
-  #sign(input: Parameters<SessionWriter['sign']>[0], message: Fields): Verdict {
-    return this.#writer.sign(input, () => {
-      this.#saidText = false;
-      return this.#turns.causeOf(message);
-    });
   }
 
   #result(message: Fields): void {
@@ -246,42 +213,19 @@ export class ClaudeAdapter {
     for (const denial of listOf(message.permission_denials)) {
       this.#requests.denied(textOf(fieldsOf(denial).tool_use_id), null);
     }
-    if (this.#sign(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
-      if (fieldsOf(message.origin).kind === 'task-notification') this.#turns.ends.swallow(originRun(message));
-      return;
-    }
-    this.#writer.answers(this.#turns.named(message));
-    const text = textOf(message.result);
-    const end = outcomeOf(message);
-    // A local command answers only in its result.
-    if (!this.#saidText && text !== null && end.kind === 'success') {
-      const id = `${this.#writer.turn?.runId}/result`;
-      this.#writer.speaker().say('text', id, text);
-      this.#writer.speaker().endText(id);
-    }
-    this.#writer.finish(end, { result: message });
-  }
-
-  /** A result that is empty, or names another cause than the open turn's, ends nothing. */
-  #isForeign(result: Fields): boolean {
-    const empty = result.num_turns === 0 && result.result === '' && result.is_error !== true;
-    const { turn } = this.#writer;
-    if (turn === null) return empty;
-    const names = userMessageIds(result).length > 0;
-    if (names || fieldsOf(result.origin).kind !== 'task-notification') return false;
-    return turn.kind === 'user' || (empty && turn.spoke);
+    this.#turns.result(message);
   }
 
   #assistant(message: Fields): void {
     this.#flushThinking();
     // A message that comes after the end of its turn opens no turn.
-    if (isMain(message) && message.late !== true) this.#active('content', message);
+    if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
-    if (isMain(message) && says) this.#saidText = true;
+    if (isMain(message) && says) this.#turns.saidText();
     this.#heard(this.#lanes.assistant(message));
   }
 
@@ -289,8 +233,8 @@ export class ClaudeAdapter {
     const event = fieldsOf(message.event);
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
-      if (begins && event.type !== 'message_delta') this.#active('content', message);
-      if (textOf(fieldsOf(event.delta).text) !== null) this.#saidText = true;
+      if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
+      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
     }
     this.#lanes.stream(message);
   }
@@ -300,7 +244,7 @@ export class ClaudeAdapter {
     if (results.length > 0) {
       // The result of a call that was left running may come between turns: it opens no turn.
       if (isMain(message) && this.#writer.turn !== null) {
-        this.#active('content', message);
+        this.#turns.active('content', message);
         this.#turns.ends.boundary();
       }
       this.#heard(results);
