@@ -45,11 +45,11 @@ export class Tasks {
 
   /** The result of the call that started a shell says where its output goes. */
   launched(toolUseId: string, result: string): void {
-    const [, id = '', file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
-    const run = this.#writer.tasks.find({ task_id: id });
-    if (file === undefined || run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
+    const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
     // The CLI names the file after the task. Another one is somebody else's word.
-    if (!file.endsWith(`/${id}.output`)) return;
+    if (id === undefined || !file?.endsWith(`/${id}.output`)) return;
+    const run = this.#writer.tasks.find({ task_id: id });
+    if (run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
     this.#writer.taskUpdated({ ...runIds(run), output_file: file });
   }
 

@@ -194,8 +194,7 @@ export class SessionWriter {
 
   #tellTurn({ runId, cause, answers }: Turn): void {
     const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
-    const starter = (id: string) =>
-      this.#tasks.newest((run) => run.id === id && this.#tasks.isOpen(run.key))?.startedIn;
+    const starter = (id: string) => (this.runs(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
@@ -309,7 +308,8 @@ export class SessionWriter {
       if (this.#tasks.verdict(known.key, input) !== 'begins') return this.#tasks.stateOf(known.key) !== 'hidden';
       this.#tasks.take(known.key, input);
     } else {
-      if (!reusesTaskIds && known !== undefined && this.#tasks.isOpen(known.key)) this.#lose(known, BEGUN_ANEW);
+      const before = this.#tasks.find({ task_id: value.task_id });
+      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, BEGUN_ANEW);
       const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
       if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
       this.#beginRun(value, input);
@@ -324,7 +324,7 @@ export class SessionWriter {
 
   /** Whether a task was started here and has not ended. */
   runs(taskId: string): boolean {
-    const run = this.#tasks.newest(({ id }) => id === taskId);
+    const run = this.#tasks.find({ task_id: taskId });
     return run !== undefined && this.#tasks.isOpen(run.key);
   }
 
