@@ -332,10 +332,10 @@ export class SessionWriter {
     return this.#tasks.running.map(({ id }) => id);
   }
 
-  /** @returns false for a task that does not run */
+  /** @returns false for a task that has ended or is hidden; one that is not known may have begun before this process */
   taskProgress(value: TaskEventValue): boolean {
     const run = this.#tasks.find(value);
-    if (run === undefined || this.#tasks.take(run.key, 'report') !== 'continues') return false;
+    if (run !== undefined && this.#tasks.take(run.key, 'report') !== 'continues') return false;
     this.#emit(custom(CUSTOM.taskProgress, compact(value)));
     return true;
   }

@@ -243,14 +243,13 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
-  test('progresses only while it runs', () => {
+  test('makes no progress behind its end; one that began before this process does', () => {
     const writer = newWriter();
-    const progresses = () => writer.taskProgress({ task_id: 't1', summary: 'half' });
-    const before = progresses();
+    const progresses = (task_id: string) => writer.taskProgress({ task_id, summary: 'half' });
     writer.taskStarted({ task_id: 't1' });
-    const meanwhile = progresses();
+    const meanwhile = progresses('t1');
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect([before, meanwhile, progresses()]).toEqual([false, true, false]);
+    expect([meanwhile, progresses('t1'), progresses('t2')]).toEqual([true, false, true]);
   });
 
   test('whose run is named later keeps that name', () => {
