@@ -102,7 +102,7 @@ export class SessionWriter {
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
   readonly #tasks = new TaskRuns(MAX);
   readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
-  /** To be asked what is open. */
+  /** The state of tasks and requests, to be asked: only the methods of the writer move it. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
   readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'stateOf' | 'about'> = this.#requests;
   /** Messages that were given, each once. */
