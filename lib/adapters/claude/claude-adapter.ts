@@ -1,7 +1,7 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import type { WireEnd } from '../wire';
-import { SessionWriter, type TurnEnd } from '../writer/session-writer';
+import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { Lanes, type ToolResult } from './lanes';
@@ -64,6 +64,10 @@ export class ClaudeAdapter {
       () => this.#writer.turn?.runId ?? null,
     );
     this.#requests = new Requests(this.#writer);
+  }
+
+  get turn(): OpenTurn | null {
+    return this.#writer.turn;
   }
 
   /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
