@@ -20,7 +20,8 @@ import { Speaker } from './speaker';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
-  | { kind: 'user'; userMessageIds: readonly string[] }
+  /** `trigger`: a timer that began the turn before a message joined it. */
+  | { kind: 'user'; userMessageIds: readonly string[]; trigger?: TurnTrigger | undefined }
   | { kind: 'between-run'; trigger: TurnTrigger; parentRunId?: string | null };
 
 export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'failed'; message: string; code?: string };
@@ -176,7 +177,9 @@ export class SessionWriter {
     const verdict = this.sign('join', () => cause);
     const turn = this.#turn;
     if (turn === null || verdict !== 'continues') return;
-    Object.assign(turn, { cause, startedAt: this.#now });
+    const { trigger } = turn.cause;
+    turn.cause = trigger?.kind === 'timer' ? { ...cause, trigger } : cause;
+    turn.startedAt = this.#now;
     this.answers(userMessageIds);
     this.#tellTurn(turn);
   }
@@ -193,7 +196,8 @@ export class SessionWriter {
   }
 
   #tellTurn({ runId, cause, answers }: Turn): void {
-    const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
+    const { trigger } = cause;
+    const parentRunId = cause.kind === 'user' ? null : cause.parentRunId;
     const starter = (id: string) => (this.runs(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
     this.#emit({
       type: 'RUN_STARTED',
@@ -237,7 +241,7 @@ export class SessionWriter {
       ...(result === undefined ? {} : { result }),
       metadata: {
         interlude: {
-          ...(cause.kind === 'user' ? {} : { trigger: known.trigger ?? cause.trigger }),
+          ...compact({ trigger: cause.kind === 'user' ? cause.trigger : (known.trigger ?? cause.trigger) }),
           userMessageIds: [...answers],
           ...(foldedTaskIds.length > 0 ? { foldedTaskIds } : {}),
           ...(isInferred ? { inferred: true as const } : {}),

@@ -307,6 +307,22 @@ describe('what is drained together', () => {
   });
 });
 
+test('a timer that a prompt joins stays a cause of the turn', () => {
+  const lines = new ReadLines().read(
+    user('Look', { isMeta: true, turnOrigin: 'scheduled' }),
+    typed('And'),
+    says('Ok'),
+    over,
+  );
+  expect(lines.turns).toEqual(['user "And": success']);
+  expect(lines.story.turns.map(({ startTrigger, trigger }) => [startTrigger, trigger])).toEqual([
+    [
+      { kind: 'timer', taskIds: [], reason: 'Look' },
+      { kind: 'timer', taskIds: [], reason: 'Look' },
+    ],
+  ]);
+});
+
 /** B 5: wake-ups that the agent scheduled. */
 describe('a timer', () => {
   const fires = (prompt: string) => user(prompt, { isMeta: true, promptSource: 'system', turnOrigin: 'scheduled' });
