@@ -53,10 +53,10 @@ function know(item: Item, parts: ClientParts): void {
     parts.know('text', messageIdOf(item.clientId) ?? item.id, length, length);
   } else if (item.kind === 'reasoning') {
     const length = item.text.length + (item.cut ?? 0);
-    parts.know('reasoning', item.id, length, length);
+    parts.know('thought', item.id, length, length);
   } else if (item.kind === 'tool-call') {
     const length = item.argsText.length + (item.cut ?? 0);
-    parts.know('tool', item.id, length, length);
+    parts.know('call', item.id, length, length);
     if (item.result !== null) parts.knowResult(item.id);
   }
 }

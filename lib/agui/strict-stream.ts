@@ -2,14 +2,16 @@ import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projectio
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/protocol/event-fields';
-import { isObject, textOf } from '@/lib/protocol/fields';
+import { textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
-import type { ServedPart, ServedRun } from '@/lib/protocol/served-event';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { bracketId, type EventInput, hasInputs, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import type { ServedRun } from '@/lib/protocol/served-event';
 import type { Chunked } from '@/lib/protocol/turn-places';
-import type { ClientParts, Part } from './client-parts';
-import { otherEvent } from './other-events';
-import { RunBrackets } from './run-brackets';
-import type { Dialect, Outcome, PartKind, StrictEvent } from './strict-event';
+import type { ClientParts, Part, PartKind } from './client-parts';
+import { bracketEnd, otherEvent } from './other-events';
+import { contentOf, endOf, startOf } from './part-events';
+import type { Dialect, Outcome, StrictEvent } from './strict-event';
 
 /** A run as it is begun. `interlude` becomes its `metadata.interlude`. */
 export interface NewRun {
@@ -19,12 +21,13 @@ export interface NewRun {
   interlude?: ServedRun;
 }
 
-/** Most messages, thoughts and calls that are open at once: beyond them, the oldest is closed. */
-const MOST_OPEN = 1_000;
+/** Most steps, subagents and spans of one run that are open, and that are remembered. */
+const MOST_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
 
 /**
- * Writes what strict clients take, whatever it is given: it holds the state that their verifier holds, opens what is told
- * without a beginning, closes what is open before a run ends, and says nothing outside of runs. Pure.
+ * Writes what strict clients take, whatever it is given: the grammar of what is open decides what an event is to the
+ * client, so a part without a beginning is begun, what is open ends before its run, and nothing is written outside of
+ * runs. Pure.
  *
  * What the client has already is not told again: of a text that comes whole, only the rest.
  *
@@ -38,9 +41,9 @@ export class StrictStream {
   readonly #threadId: string;
   readonly #dialect: Dialect;
   readonly #parts: ClientParts;
-  #brackets = new RunBrackets();
-  #runId: string | null = null;
-  #isOutside = false;
+  readonly #runs = new Entities<'turn', { isOutside: boolean }>('turn', { mostOpen: 1, mostEnded: 0 });
+  /** By their ids, the events that began them. */
+  #brackets = new Entities<'bracket', StrictEvent>('bracket', MOST_BRACKETS);
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
   #out: StrictEvent[] = [];
@@ -53,12 +56,12 @@ export class StrictStream {
 
   /** Null between runs. */
   get runId(): string | null {
-    return this.#runId;
+    return this.#runs.open[0] ?? null;
   }
 
   /** Whether the open run is one that holds what stands outside the agent's own. */
   get isOutside(): boolean {
-    return this.#runId !== null && this.#isOutside;
+    return this.#runs.about(this.runId ?? '')?.isOutside === true;
   }
 
   /** @returns what was written since the last call */
@@ -69,239 +72,220 @@ export class StrictStream {
   }
 
   /** A run that is open is ended before: one of the agent was broken in on. */
-  begin({ runId, parentRunId, at, interlude }: NewRun): void {
-    if (this.#runId !== null) this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
-    this.#brackets = new RunBrackets();
-    this.#runId = runId;
-    this.#isOutside = false;
-    this.#hasFailed = false;
-    const metadata = interlude === undefined ? undefined : { interlude };
-    this.#write(
-      'RUN_STARTED',
-      { threadId: this.#threadId, runId, parentRunId: parentRunId ?? undefined, metadata },
-      at,
-    );
+  begin(run: NewRun): void {
+    this.#begin(run, false);
   }
 
   finish(outcome: Outcome, at?: number, result?: unknown): void {
-    const runId = this.#runId;
+    const runId = this.#endRun(at);
     if (runId === null) return;
-    this.#closeAll(at);
     const isOld = this.#dialect === '0.0.59' && outcome.type === 'cancelled';
-    if (isOld) this.#write('CUSTOM', { name: 'interlude:run-cancelled', value: { runId } }, at);
+    if (isOld) this.#write({ type: 'CUSTOM', name: 'interlude:run-cancelled', value: { runId } }, at);
     const told = isOld ? { type: 'success' } : outcome;
-    this.#write('RUN_FINISHED', { threadId: this.#threadId, runId, outcome: told, result: result ?? undefined }, at);
-    this.#runId = null;
+    const ended = { threadId: this.#threadId, runId, outcome: told, result: result ?? undefined };
+    this.#write({ type: 'RUN_FINISHED', ...ended }, at);
   }
 
   /** Also without a run: then it is all that the client is told. */
   fail(message: string, code?: string | null, at?: number): void {
     // Behind an error nothing may come but a run.
-    if (this.#hasFailed && this.#runId === null) this.#needRun('error', at);
-    if (this.#runId !== null) this.#closeAll(at);
+    if (this.#hasFailed) this.#needRun('error', at);
+    this.#endRun(at);
     this.#hasFailed = true;
-    this.#write('RUN_ERROR', { message, code: code ?? undefined }, at);
-    this.#runId = null;
+    this.#write({ type: 'RUN_ERROR', message, code: code ?? undefined }, at);
   }
 
-  custom(name: string, value: unknown, at?: number, position = '0'): void {
-    this.#needRun(position, at);
-    this.#write('CUSTOM', { name, value: value ?? null }, at);
+  custom(name: string, value: unknown, at?: number): void {
+    this.#writeInRun({ type: 'CUSTOM', name, value: value ?? null }, at);
   }
 
-  activity(messageId: string, activityType: string, content: object, at?: number, position = '0'): void {
-    this.#needRun(position, at);
-    this.#write('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true }, at);
+  activity(messageId: string, activityType: string, content: object, at?: number): void {
+    this.#writeInRun({ type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content, replace: true }, at);
   }
 
   /** Takes the place of all messages that the client has. Its caller has said to `parts` what they are. */
   messages(messages: readonly object[], at?: number): void {
-    this.#needRun('0', at);
-    for (const { id, toolCalls } of messages as readonly { id: string; toolCalls?: { id: string }[] }[]) {
-      this.#brackets.owners.set(`text:${id}`, null);
-      this.#brackets.owners.set(`reasoning:${id}`, null);
-      for (const call of toolCalls ?? []) this.#brackets.owners.set(`tool:${call.id}`, null);
-    }
-    this.#write('MESSAGES_SNAPSHOT', { messages }, at);
+    this.#writeInRun({ type: 'MESSAGES_SNAPSHOT', messages }, at);
   }
 
   /** Ends a run of what stands outside once nothing in it is open. */
   settle(): void {
-    if (this.isOutside && this.#parts.openCount === 0) this.finish({ type: 'success' });
+    if (this.isOutside && this.#parts.open().length === 0) this.finish({ type: 'success' });
   }
 
   /** What happens in a run. Runs themselves begin and end by `begin`, `finish` and `fail`. */
-  take(entry: EventEntry): void {
-    const { position, occurredAt: at } = entry;
-    const task = subagentTaskId(entry.event);
-    const { event } = namedChunk(this.#chunks, entry, task);
-    if (endsChunks(event)) this.#endChunks(task, at);
-    const kind = streamedKind(event.type);
-    if (kind !== null && this.#takePart(kind, event, task, at, position)) return;
-    this.#takeOther(event, at, position);
+  take(taken: EventEntry): void {
+    const speaker = subagentTaskId(taken.event);
+    const entry = namedChunk(this.#chunks, taken, speaker);
+    const { event, position, occurredAt: at } = entry;
+    if (endsChunks(event)) {
+      this.#chunks = withoutChunk(this.#chunks, speaker);
+      this.#endChunks(speaker, at);
+    }
+    if (!hasInputs(event.type)) {
+      const other = otherEvent(event);
+      if (other !== null) this.#writeInRun(other, at, position);
+      return;
+    }
+    const inputs = inputsOf(event);
+    if (this.#isRetold(event, inputs)) return;
+    for (const said of inputs) {
+      if (said.kind === 'bracket') this.#takeBracket(said, entry);
+      else if (isOfPart(said)) this.#takePart(said, entry);
+    }
+    if (event.type.endsWith('_CHUNK')) this.#goOnInChunks(inputs, speaker, entry);
   }
 
-  /** @returns false for what streams no text of its own */
-  #takePart(kind: PartKind, event: AgUiEvent, task: string | null, at: number, position: string): boolean {
-    const verb = /_(START|CONTENT|ARGS|CHUNK|END|RESULT)$/.exec(event.type)?.[1];
-    if (verb === undefined || event.type === 'REASONING_START' || event.type === 'REASONING_END') return false;
-    const id = idField(event, kind === 'tool' ? 'toolCallId' : 'messageId');
-    // it stands nowhere in the transcript either
-    if (id === null) return true;
-    if (verb === 'RESULT') {
-      this.#result(id, contentText(event.content), idField(event, 'messageId'), at, position);
-      return true;
-    }
-    const known = this.#parts.find(kind, id);
-    // A snapshot that says otherwise what was told: nothing takes back a text.
-    if (known !== undefined && interludeOf(event).ofSnapshot !== undefined) return true;
-    if (verb === 'END') {
-      if (known?.isOpen) this.#close(known, event, at);
-      const result = kind === 'tool' ? pick(event, 'result') : undefined;
-      if (result !== undefined) this.#result(id, contentText(result), null, at, position);
-      return true;
-    }
-    const part = known ?? this.#parts.know(kind, id, 0, 0);
-    if (verb === 'START') part.told = 0;
-    // What the client has opens again only for what is new in it.
-    if (known === undefined) this.#open(part, event, at, position);
-    if (verb !== 'START') this.#grow(part, event, at, position);
-    if (verb === 'CHUNK') this.#goOnInChunks(part, event, task, at);
-    return true;
+  /** Whether it is a snapshot’s word on what the client has: nothing takes back a text. */
+  #isRetold(event: AgUiEvent, [said]: readonly EventInput[]): boolean {
+    if (interludeOf(event).ofSnapshot === undefined || said === undefined || !isOfPart(said)) return false;
+    return said.input !== 'result' && this.#parts.of[said.kind].about(said.id) !== undefined;
   }
 
-  #grow(part: Part, event: AgUiEvent, at: number, position: string): void {
+  #takeBracket({ id, input }: EventInput<'bracket'>, { event, position, occurredAt: at }: EventEntry): void {
+    const begun = this.#brackets.about(id);
+    const verdict = this.#brackets.verdict(id, input);
+    if (verdict === 'ends' && begun !== undefined) {
+      this.#brackets.take(id, input);
+      this.#write(bracketEnd(begun, event), at);
+    }
+    // An id of a subagent is one invocation: to strict clients it begins once.
+    if (verdict !== 'begins' || begun?.type === 'SUBAGENT_STARTED' || this.#brackets.crowded !== null) return;
+    const begins: StrictEvent = { ...otherEvent(event), type: event.type };
+    const { messageId, parentSubagentRunId: parent } = begins;
+    if (typeof messageId === 'string') begins.subagentRunId = this.#ownerOf('thought', messageId, event);
+    const isParentKnown = this.#brackets.about(bracketId('subagent', String(parent))) !== undefined;
+    if (!isParentKnown) delete begins.parentSubagentRunId;
+    this.#brackets.take(id, input, begins);
+    this.#writeInRun(begins, at, position);
+  }
+
+  #takePart({ kind, id, input }: EventInput<PartKind>, entry: EventEntry): void {
+    const { event, occurredAt: at } = entry;
+    if (input === 'result') this.#takeResult(id, entry);
+    else if (input === 'end') this.#close(kind, id, at, event);
+    else {
+      const part = this.#parts.of[kind].about(id) ?? this.#open(kind, id, { has: 0, told: 0 }, entry);
+      if (event.type.endsWith('_START')) part.told = 0;
+      if (input !== 'start') this.#grow(kind, id, part, entry);
+    }
+  }
+
+  #grow(kind: PartKind, id: string, part: Part, entry: EventEntry): void {
+    const { event, occurredAt: at } = entry;
     const delta = textOf(event.delta) ?? '';
     const isWhole = interludeOf(event).whole === true;
     const rest = delta.slice(isWhole ? part.has : part.has - part.told);
     part.told = isWhole ? delta.length : part.told + delta.length;
     part.has = Math.max(part.has, part.told);
-    if (rest === '') return;
-    if (!part.isOpen) this.#open(part, event, at, position);
-    this.#write(NAMES[part.kind].content, { ...nameOf(part), delta: rest }, at);
+    // A call that has its result is complete.
+    if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
+    // What has ended opens again only for what is new in it.
+    if (!this.#parts.of[kind].isOpen(id)) this.#open(kind, id, part, entry);
+    this.#write(contentOf(kind, id, rest), at);
   }
 
-  #open(part: Part, event: AgUiEvent, at: number, position: string): void {
+  #open(kind: PartKind, id: string, part: Part, { event, position, occurredAt: at }: EventEntry): Part {
+    const parts = this.#parts.of[kind];
     this.#needRun(position, at);
-    const { subagentRunId } = this.#ownerOf(part, event);
-    const owned = { ...nameOf(part), subagentRunId, metadata: metadataOf(event) };
-    const oldest = this.#parts.openCount < MOST_OPEN ? null : this.#parts.oldestOpen;
-    if (oldest !== null) this.#close(oldest, null, at);
-    this.#parts.setOpen(part, true);
-    if (part.kind === 'text') {
-      const role = ROLES.find((known) => known === event.role) ?? 'assistant';
-      this.#write('TEXT_MESSAGE_START', { ...owned, role, name: textOf(event.name) ?? undefined }, at);
-    } else if (part.kind === 'reasoning') {
-      this.#write('REASONING_MESSAGE_START', { ...owned, role: 'reasoning' }, at);
-    } else {
-      const toolCallName = textOf(event.toolCallName) ?? 'tool';
-      this.#write('TOOL_CALL_START', { ...owned, toolCallName, parentMessageId: this.#parentOf(part, event) }, at);
-    }
+    if (parts.crowded !== null) this.#close(kind, parts.crowded, at);
+    const subagentRunId = this.#ownerOf(kind, id, event);
+    Object.assign(part, { owner: subagentRunId ?? null, chunkedBy: undefined });
+    parts.forget(id);
+    parts.take(id, 'start', part);
+    const parentMessageId = kind === 'call' ? this.#parentOf(id, part, event) : undefined;
+    this.#write(startOf(kind, id, event, { subagentRunId, parentMessageId }), at);
+    return part;
   }
 
-  /** A part is its first speaker's for as long as the run lasts, whoever goes on with it. */
-  #ownerOf({ kind, id }: Part, event: AgUiEvent): { subagentRunId: string | undefined } {
-    return { subagentRunId: this.#brackets.own(`${kind}:${id}`, textOf(event.subagentRunId)) ?? undefined };
+  /** A part is its first speaker’s, whoever goes on with it, and a thought that of its span’s. */
+  #ownerOf(kind: PartKind, id: string, event: AgUiEvent): string | undefined {
+    const owner = this.#parts.of[kind].about(id)?.owner;
+    if (owner !== undefined) return owner ?? undefined;
+    const span = kind === 'thought' ? this.#brackets.about(bracketId('span', id)) : undefined;
+    return span === undefined ? (textOf(event.subagentRunId) ?? undefined) : span.subagentRunId;
   }
 
   /** The message that a call belongs to, unless that is somebody else's. */
-  #parentOf(part: Part, event: AgUiEvent): string | undefined {
+  #parentOf(id: string, { owner }: Part, event: AgUiEvent): string | undefined {
     const parent = idField(event, 'parentMessageId');
-    if (parent === null || parent === part.id) return undefined;
-    const owner = this.#brackets.owners.get(`text:${parent}`);
-    return owner === undefined || owner === this.#brackets.owners.get(`tool:${part.id}`) ? parent : undefined;
+    if (parent === null || parent === id) return undefined;
+    const parentOwner = this.#parts.of.text.about(parent)?.owner;
+    return parentOwner === undefined || parentOwner === owner ? parent : undefined;
   }
 
-  #close(part: Part, event: AgUiEvent | null, at?: number): void {
-    this.#parts.setOpen(part, false);
-    delete part.chunkedBy;
-    const metadata = event === null ? undefined : metadataOf(event);
-    this.#write(NAMES[part.kind].end, { ...nameOf(part), metadata }, at);
+  #close(kind: PartKind, id: string, at?: number, event: AgUiEvent | null = null): void {
+    if (this.#parts.of[kind].take(id, 'cut') === 'ends') this.#write(endOf(kind, id, event), at);
   }
 
-  #result(toolCallId: string, content: string, messageId: string | null, at: number, position: string): void {
-    const call = this.#parts.find('tool', toolCallId);
-    if (call?.isOpen) this.#close(call, null, at);
-    if (this.#parts.hasResult(toolCallId)) return;
-    this.#needRun(position, at);
+  #takeResult(toolCallId: string, { event, position, occurredAt: at }: EventEntry): void {
+    this.#close('call', toolCallId, at);
+    if (this.#parts.isAnswered(toolCallId)) return;
     this.#parts.knowResult(toolCallId);
-    let id = messageId ?? `${toolCallId}:result`;
-    while (this.#parts.hasId(id) || this.#brackets.owners.has(`text:${id}`)) id = `${id}:result`;
-    this.#brackets.own(`text:${id}`, null);
-    this.#write('TOOL_CALL_RESULT', { messageId: id, toolCallId, content, role: 'tool' }, at);
+    let messageId = idField(event, 'messageId') ?? `${toolCallId}:result`;
+    while (this.#parts.hasId(messageId)) messageId = `${messageId}:result`;
+    this.#parts.know('text', messageId, 0, 0);
+    const content = contentText(pick(event, 'content', 'result'));
+    this.#writeInRun({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool' }, at, position);
   }
 
-  /** A chunk opens what it is about or goes on with it; what its speaker told in chunks before is over. */
-  #goOnInChunks(part: Part, event: AgUiEvent, task: string | null, at: number): void {
-    for (const other of this.#parts.open()) {
-      if (other !== part && other.chunkedBy !== undefined && other.chunkedBy === task) this.#close(other, null, at);
-    }
+  /** A chunk goes on with what it is about; what its speaker told in chunks before is over. */
+  #goOnInChunks([said]: readonly EventInput[], speaker: string | null, { event, occurredAt: at }: EventEntry): void {
+    const kind = streamedKind(event.type);
+    if (kind === null || said === undefined || !isOfPart(said)) return;
+    const part = this.#parts.of[said.kind].about(said.id);
+    this.#endChunks(speaker, at, part);
     if (interludeOf(event).ofSnapshot !== undefined) {
-      if (part.isOpen) this.#close(part, null, at);
+      this.#close(said.kind, said.id, at);
       return;
     }
-    if (part.isOpen) part.chunkedBy = task;
-    this.#chunks = withChunk(this.#chunks, { task, kind: part.kind, id: part.id });
+    if (part !== undefined) part.chunkedBy = speaker;
+    this.#chunks = withChunk(this.#chunks, { task: speaker, kind, id: said.id });
   }
 
-  #endChunks(task: string | null, at: number): void {
-    this.#chunks = withoutChunk(this.#chunks, task);
-    for (const part of this.#parts.open()) {
-      if (part.chunkedBy !== undefined && part.chunkedBy === task) this.#close(part, null, at);
+  #endChunks(speaker: string | null, at: number, but?: Part): void {
+    for (const { kind, id, part } of this.#parts.open()) {
+      if (part !== but && part.chunkedBy === speaker) this.#close(kind, id, at);
     }
   }
 
-  #takeOther(event: AgUiEvent, at: number, position: string): void {
-    // A bracket is its run's, which has to be there first.
-    if (/^(STEP_STARTED|SUBAGENT_STARTED|REASONING_START)$/.test(event.type)) this.#needRun(position, at);
-    const bracket = this.#brackets.take(event);
-    if (bracket === 'left-out') return;
-    const other = bracket === 'none' ? otherEvent(event) : bracket;
-    if (other !== null) this.#needRun(position, at, other);
+  #begin({ runId, parentRunId, at, interlude }: NewRun, isOutside: boolean): void {
+    this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
+    this.#runs.take(runId, 'begin', { isOutside });
+    this.#hasFailed = false;
+    const metadata = interlude === undefined ? undefined : { interlude };
+    const begun = { threadId: this.#threadId, runId, parentRunId: parentRunId ?? undefined, metadata };
+    this.#write({ type: 'RUN_STARTED', ...begun }, at);
   }
 
-  /** Whatever is said is said in a run. @param then written in it, once it is open */
-  #needRun(position: string, at?: number, then?: StrictEvent): void {
-    if (this.#runId === null) {
-      this.begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' } });
-      this.#isOutside = true;
-    }
-    if (then !== undefined) this.#write(then.type, then, at);
-  }
-
-  #closeAll(at?: number): void {
-    for (const part of this.#parts.open()) this.#close(part, null, at);
-    for (const end of this.#brackets.ends()) this.#write(end.type, end, at);
+  /** Closes everything that is open. @returns the run in which it was; null without one */
+  #endRun(at?: number): string | null {
+    const { runId } = this;
+    if (runId === null) return null;
+    for (const { kind, id } of this.#parts.open()) this.#close(kind, id, at);
+    for (const [, begun] of this.#brackets.entries().reverse()) this.#write(bracketEnd(begun, null), at);
+    this.#brackets = new Entities('bracket', MOST_BRACKETS);
     this.#chunks = undefined;
+    this.#runs.take(runId, 'end');
+    return runId;
   }
 
-  #write(type: string, fields: Omit<StrictEvent, 'type'>, at?: number): void {
+  #needRun(position: string, at?: number): void {
+    if (this.runId === null) this.#begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' } }, true);
+  }
+
+  #writeInRun(event: StrictEvent, at?: number, position = '0'): void {
+    this.#needRun(position, at);
+    this.#write(event, at);
+  }
+
+  #write(event: StrictEvent, at?: number): void {
     const timestamp = at !== undefined && Number.isSafeInteger(at) ? at : undefined;
-    const said = Object.entries({ ...fields, type, timestamp }).filter(([, value]) => value !== undefined);
+    const said = Object.entries({ ...event, timestamp }).filter(([, value]) => value !== undefined);
     this.#out.push(Object.fromEntries(said) as StrictEvent);
   }
 }
 
-const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
-
-const NAMES = {
-  text: { content: 'TEXT_MESSAGE_CONTENT', end: 'TEXT_MESSAGE_END' },
-  reasoning: { content: 'REASONING_MESSAGE_CONTENT', end: 'REASONING_MESSAGE_END' },
-  tool: { content: 'TOOL_CALL_ARGS', end: 'TOOL_CALL_END' },
-} as const;
-
-function nameOf({ kind, id }: Part): Record<string, string> {
-  return kind === 'tool' ? { toolCallId: id } : { messageId: id };
+function isOfPart(said: EventInput): said is EventInput<PartKind> {
+  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
 }
-
-/** What stays on the client’s message; the rest is about the event, or is not for clients. */
-function metadataOf(event: AgUiEvent): StrictEvent['metadata'] {
-  if (!isObject(event.metadata)) return undefined;
-  const { interlude: _, ...others } = event.metadata;
-  const known = interludeOf(event);
-  const said = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
-  if (Object.keys(said).length > 0) return { ...others, interlude: said };
-  return Object.keys(others).length === 0 ? undefined : others;
-}
-
-const PART = ['attachments', 'clientId', 'delivery', 'from', 'replyTo'] as const satisfies (keyof ServedPart)[];

@@ -1,5 +1,5 @@
 /**
- * The grammar of what is open in a session: turns, texts, calls, tasks and requests.
+ * The grammar of what is open in a session: turns, texts, calls, tasks, requests and brackets.
  *
  * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
  * type, so a new state or input does not compile until every pair is decided. The adapters, ingest, the AG-UI
@@ -241,7 +241,38 @@ const REQUEST: Table<RequestState, RequestInput> = {
   },
 };
 
-export const GRAMMAR = { turn: TURN, text: TEXT, thought: TEXT, call: CALL, task: TASK, request: REQUEST } as const;
+/** A step, the work of a subagent, or a span of reasoning: it holds other things together. */
+export type BracketState = 'new' | 'open' | 'ended';
+export type BracketInput = 'start' | 'end' | 'cut';
+
+const BRACKET: Table<BracketState, BracketInput> = {
+  new: {
+    start: ['open', 'begins'],
+    end: ['new', 'stray'],
+    cut: ['new', 'stray'],
+  },
+  open: {
+    start: ['open', 'repeats'],
+    end: ['ended', 'ends'],
+    cut: ['ended', 'ends'],
+  },
+  ended: {
+    // A step has a name, which the next one may have too.
+    start: ['open', 'begins'],
+    end: ['ended', 'repeats'],
+    cut: ['ended', 'repeats'],
+  },
+};
+
+export const GRAMMAR = {
+  turn: TURN,
+  text: TEXT,
+  thought: TEXT,
+  call: CALL,
+  task: TASK,
+  request: REQUEST,
+  bracket: BRACKET,
+} as const;
 
 export type Kind = keyof typeof GRAMMAR;
 export type StateOf<K extends Kind> = keyof (typeof GRAMMAR)[K] & string;
@@ -252,6 +283,7 @@ export type InputOf<K extends Kind> = {
   call: CallInput;
   task: TaskInput;
   request: RequestInput;
+  bracket: BracketInput;
 }[K];
 
 /** States in which a thing is open: its end is still to come. One that ended by inference is not. */
@@ -262,4 +294,5 @@ export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   call: new Set(['open', 'closed'] as const),
   task: new Set(['running'] as const),
   request: new Set(['open'] as const),
+  bracket: new Set(['open'] as const),
 };

@@ -20,6 +20,10 @@ const ROWS = `
   TOOL_CALL_CHUNK → call start c, call args c
   TOOL_CALL_END → call end c
   TOOL_CALL_RESULT → call result c
+  STEP_STARTED → bracket start ["step","p",null]
+  STEP_FINISHED → bracket end ["step","p",null]
+  REASONING_START → bracket start ["span","m",null]
+  REASONING_END → bracket end ["span","m",null]
   ${CUSTOM.taskStarted}/ → task start t
   ${CUSTOM.taskProgress}/ → task report t
   ${CUSTOM.taskUpdated}/running → task report t
@@ -35,7 +39,7 @@ const ROWS = `
   STATE_SNAPSHOT →
   RAW →`;
 
-const IDS = { runId: 'r', messageId: 'm', toolCallId: 'c' };
+const IDS = { runId: 'r', messageId: 'm', toolCallId: 'c', stepName: 'p' };
 const rows = ROWS.trim()
   .split('\n')
   .map((row) => row.split('→').map((part) => part.trim()) as [string, string]);
@@ -71,6 +75,21 @@ test('an input says whose it is, and which run it means', () => {
   expect(inputsOf(eventOf('TOOL_CALL_START', { subagentRunId: 's' }))[0]?.by).toBe('s');
   const value = { task_id: 't', run_id: 'a' };
   expect(inputsOf({ type: 'CUSTOM', name: CUSTOM.taskStarted, value })[0]?.runId).toBe('a');
+});
+
+test('a subagent is a bracket, and its steps are its own', () => {
+  const subagentRunId = 's';
+  expect(
+    ['SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR', 'STEP_STARTED', 'REASONING_START'].flatMap((type) =>
+      said(eventOf(type, { subagentRunId })),
+    ),
+  ).toEqual([
+    'bracket start ["subagent","s",null]',
+    'bracket end ["subagent","s",null]',
+    'bracket end ["subagent","s",null]',
+    'bracket start ["step","p","s"]',
+    'bracket start ["span","m",null]',
+  ]);
 });
 
 test('without its id an event is about nothing, but the end of a turn is the open one’s', () => {
