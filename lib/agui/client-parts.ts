@@ -1,4 +1,5 @@
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { EventInput } from '@/lib/protocol/lifecycle/event-inputs';
 import type { InputOf } from '@/lib/protocol/lifecycle/grammar';
 
 /** The things that become messages in the client's list. */
@@ -59,4 +60,8 @@ export class ClientParts {
   #take(kind: PartKind, id: string, part: Part, ...inputs: InputOf<PartKind>[]): void {
     for (const input of inputs) this.of[kind].take(id, input, part);
   }
+}
+
+export function isOfPart(said: EventInput): said is EventInput<PartKind> {
+  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
 }

@@ -1,26 +1,29 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { customName, customValue, idField, pickId, pickText } from '@/lib/protocol/event-fields';
+import { customName, customValue, pickId, pickText } from '@/lib/protocol/event-fields';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { type EventInput, endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
+import { isOfPart } from './client-parts';
 import type { CourseOptions } from './course-options';
 import { HeldBack } from './held-back';
-import { OpenAsks } from './open-asks';
+import { Asks } from './interrupts';
 import type { StrictStream } from './strict-stream';
 import { TASK_ACTIVITY } from './task-activity';
 
-/** A turn of the log that is open, and what it is to the client. */
-interface OpenTurn {
+/** An open turn of the log, and what it is to the client. */
+interface Turn {
   id: string;
   answers: Answers;
   isShown: boolean;
   named: readonly string[];
   /** As how many runs it was told: an interrupt ends a run, not its turn. */
   runs: number;
-  /** It has ended in the log; what it asks for may follow. */
+  /** Its end in the log, which waits for what the turn asks for behind it. */
   ending: EventEntry | null;
 }
 
@@ -38,8 +41,8 @@ export class Course {
   readonly #stream: StrictStream;
   readonly #held: HeldBack;
   readonly #answer: AwaitedAnswer;
-  readonly #asks: OpenAsks;
-  #turn: OpenTurn | null;
+  readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 0 });
+  readonly #asks: Asks;
   #isOwnRunTold = false;
   /** With which the last run ended. */
   #interruptIds: readonly string[] = [];
@@ -54,10 +57,10 @@ export class Course {
     this.#stream = options.stream;
     this.#held = new HeldBack(options.parts);
     this.#answer = new AwaitedAnswer(options);
-    this.#asks = new OpenAsks(options.pending, options.answered);
     this.#isAway = options.isAway;
+    this.#asks = new Asks(options.pending, options.answered);
     const { openTurnId: open } = options;
-    this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no', []);
+    if (open !== null) this.#open(open, this.#answer.isIn(open) ? 'yes' : 'no');
   }
 
   get isOver(): boolean {
@@ -90,13 +93,14 @@ export class Course {
   take(entry: EventEntry): void {
     if (this.#isOver) return;
     const { event, position } = entry;
+    const [said] = inputsOf(event);
     const isNews = comparePositions(position, this.#options.asOf) > 0;
-    const asks = isNews && this.#asks.take(entry);
+    const asks = isNews && this.#asks.take(entry, said);
     if (this.#endTurnBefore(event, asks) || this.#isOver) return;
-    if (event.type === 'RUN_STARTED') this.#beginTurn(entry);
-    else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#endTurn(entry);
-    else if (customName(event) === CUSTOM.sessionEnded) this.#endSession(entry);
-    else this.#tell(entry, isNews);
+    if (said?.kind === 'turn' && said.input === 'begin') this.#beginTurn(entry);
+    else if (said?.kind === 'turn') this.#endTurn(said.id, entry);
+    else if (endsSession(event)) this.#endSession(entry);
+    else this.#tell(entry, said, isNews);
     if (asks && !this.#isOver) this.#interrupt(entry.occurredAt);
   }
 
@@ -111,7 +115,7 @@ export class Course {
 
   /** Nothing more is there at the moment. */
   settle(): void {
-    if (this.#turn?.ending) this.#endShown(this.#turn.ending);
+    this.#endShown();
     this.#stream.settle();
   }
 
@@ -140,7 +144,7 @@ export class Course {
   reread(): void {
     this.#answer.expectIn(this.#rereads);
     this.#rereads = null;
-    this.#turn = null;
+    for (const id of this.#turns.open) this.#turns.take(id, 'gone');
     this.#isCaughtUp = false;
   }
 
@@ -148,27 +152,34 @@ export class Course {
     return this.#options.follows !== 'no' && !this.#isBounded;
   }
 
-  #turnOf(id: string, answers: Answers, named: readonly string[]): OpenTurn {
-    return { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
+  get #turn(): Turn | null {
+    return this.#turns.entries()[0]?.[1] ?? null;
+  }
+
+  #open(id: string, answers: Answers, named: readonly string[] = []): Turn {
+    const turn = { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
+    this.#turns.take(id, 'begin', turn);
+    return turn;
   }
 
   #beginTurn({ event, position, occurredAt: at }: EventEntry): void {
     const begun = begunBy(event, position);
-    const { id, kind, named } = begun;
-    if (this.#turn?.id === id) return;
-    this.#breakOff(at);
+    const { id, kind, named, parentRunId } = begun;
+    if (this.#turns.isOpen(id)) return;
+    if (this.#turns.crowded !== null) this.#breakOff(at);
     if (this.#isOver) return;
     this.#isAway = false;
-    this.#turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
-    if (!this.#turn.isShown) return;
+    const turn = this.#open(id, this.#answer.judge(begun), named ?? []);
+    if (!turn.isShown) return;
     const { trigger } = interludeOf(event);
-    this.#beginShown(this.#turn, { turn: kind, turnId: id, trigger, userMessageIds: named ?? undefined }, begun, at);
+    this.#beginShown(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
     this.#release(named);
   }
 
   /** The client's own run, or one more. */
-  #beginShown(turn: OpenTurn, interlude: ServedRun, { parentRunId }: { parentRunId: string | null }, at: number): void {
+  #beginShown(turn: Turn, at: number, more: ServedRun, parentRunId: string | null = null): void {
     turn.runs += 1;
+    const interlude = { turnId: turn.id, ...more };
     const runId = turn.runs === 1 ? turn.id : `${turn.id}/${turn.runs}`;
     if (turn.answers !== 'no' && !this.#isOwnRunTold) this.#beginOwn(at, interlude, parentRunId);
     else this.#stream.begin({ runId, parentRunId, at, interlude });
@@ -180,19 +191,19 @@ export class Course {
     for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);
   }
 
-  #endTurn(entry: EventEntry): void {
-    const turn = this.#turn;
-    const runId = idField(entry.event, 'runId');
-    const isOpen = turn !== null && (runId === null || runId === turn.id);
+  /** @param named null: the turn that is open */
+  #endTurn(named: string | null, entry: EventEntry): void {
+    const id = named ?? this.#turn?.id;
+    if (id === undefined) return;
+    const turn = this.#turns.about(id);
     // What it asks for is told behind its end, in the same breath.
-    if (isOpen && turn.isShown) turn.ending = entry;
-    else if (isOpen) this.#endUnshown(turn.id, entry.event);
-    else if (runId !== null) this.#endUnshown(runId, entry.event);
+    if (turn?.isShown) turn.ending = entry;
+    else this.#endUnshown(id, entry.event);
   }
 
   /** Was it the answer after all? */
   #endUnshown(turnId: string, event: AgUiEvent): void {
-    if (this.#turn?.id === turnId) this.#turn = null;
+    this.#turns.take(turnId, 'end');
     const named = this.#answer.amongst(interludeOf(event).userMessageIds);
     if (named.length === 0) return;
     if (!this.#answer.isIn(turnId)) {
@@ -210,24 +221,25 @@ export class Course {
    */
   #endTurnBefore(event: AgUiEvent, asks: boolean): boolean {
     const turn = this.#turn;
-    if (turn === null || turn.ending === null) return false;
+    if (!turn?.ending) return false;
     const isItsRequest = asks && interludeOf(event).derived?.turnId === turn.id;
     if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
-    this.#endShown(turn.ending);
+    this.#endShown();
     return isItsRequest;
   }
 
-  #endShown({ event, occurredAt: at }: EventEntry): void {
+  #endShown(): void {
     const turn = this.#turn;
-    if (turn === null) return;
-    this.#turn = null;
+    if (!turn?.ending) return;
+    const { event, occurredAt: at } = turn.ending;
+    this.#turns.take(turn.id, 'end');
     const { userMessageIds = [] } = interludeOf(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
     // It may have ended before anything that is new to the client.
-    if (!this.#isInRun) this.#beginShown(turn, { turnId: turn.id }, NO_PARENT, at);
+    if (!this.#isInRun) this.#beginShown(turn, at, {});
     this.#release(userMessageIds);
     const isCancelled = fieldsOf(event.outcome).type === 'cancelled';
-    if (event.type === 'RUN_ERROR' || isCancelled) this.#asks.clear();
+    if (event.type === 'RUN_ERROR' || isCancelled) this.#asks.cut();
     if (event.type === 'RUN_ERROR')
       this.#stream.fail(textOf(event.message) ?? 'The run failed.', textOf(event.code), at);
     else if (isCancelled) this.#stream.finish({ type: 'cancelled' }, at);
@@ -240,8 +252,8 @@ export class Course {
   #breakOff(at: number): void {
     const turn = this.#turn;
     if (turn === null) return;
-    this.#turn = null;
-    this.#asks.clear();
+    this.#turns.take(turn.id, 'gone');
+    this.#asks.cut();
     if (!turn.isShown) return;
     // One that does not say whom it answers has not answered yet.
     this.#answer.ended(turn.id, turn.answers === 'maybe' ? 'no' : turn.answers, turn.named);
@@ -254,9 +266,10 @@ export class Course {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.take(entry);
     if (interludeOf(event).again === true) return;
-    const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
-    this.#turn = null;
-    this.#asks.clear();
+    const turn = this.#turn;
+    const isMissed = this.#answer.isPending || turn?.isShown === true;
+    if (turn !== null) this.#turns.take(turn.id, 'gone');
+    this.#asks.cut();
     this.#answer.giveUp();
     const reason = pickText(customValue(event), 'reason');
     if (isMissed) {
@@ -266,7 +279,7 @@ export class Course {
     if (this.#options.follows !== 'always') this.#conclude();
   }
 
-  #tell(entry: EventEntry, isNews: boolean): void {
+  #tell(entry: EventEntry, said: EventInput | undefined, isNews: boolean): void {
     const { event } = entry;
     const name = customName(event);
     const turn = this.#turn;
@@ -277,22 +290,20 @@ export class Course {
     else if (isNews && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    const isPart = /^(TEXT_MESSAGE|TOOL_CALL|REASONING_MESSAGE)_/.test(event.type);
+    const isPart = said !== undefined && isOfPart(said);
     if (!isPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
     if (turn === null) this.#tellOutside(entry, isPart, activity !== null);
-    else if (turn.isShown) this.#tellInTurn(turn, entry);
+    else if (turn.isShown) {
+      // It goes on after an interrupt, or where the client has joined it.
+      if (!this.#isInRun) {
+        this.#beginShown(turn, entry.occurredAt, { continues: true });
+        this.#release([]);
+      }
+      this.#stream.take(entry);
+    }
     if (activity !== null && this.#stream.runId !== null && name !== CUSTOM.taskOutput) {
       this.#stream.activity(activity.messageId, TASK_ACTIVITY, activity.content, entry.occurredAt);
     }
-  }
-
-  #tellInTurn(turn: OpenTurn, entry: EventEntry): void {
-    if (!this.#isInRun) {
-      // It goes on after an interrupt, or where the client has joined it.
-      this.#beginShown(turn, { turnId: turn.id, continues: true }, NO_PARENT, entry.occurredAt);
-      this.#release([]);
-    }
-    this.#stream.take(entry);
   }
 
   #tellOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
@@ -375,5 +386,3 @@ export class Course {
     this.#isOver = true;
   }
 }
-
-const NO_PARENT = { parentRunId: null };

@@ -13,8 +13,7 @@ import type { AgentSummary, RequestItem, SessionSummary, Task } from '@/lib/prot
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { readRequest } from '@/lib/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/queries/read-together';
-import type { Asked } from './interrupts';
-import { MOST_ASKED } from './open-asks';
+import { type Asked, MOST_ASKED } from './interrupts';
 
 /** How a session stands at a position. */
 export interface SessionFacts {

@@ -8,7 +8,7 @@ import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { bracketId, type EventInput, hasInputs, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import type { Chunked } from '@/lib/protocol/turn-places';
-import type { ClientParts, Part, PartKind } from './client-parts';
+import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
 import { bracketEnd, otherEvent } from './other-events';
 import { contentOf, endOf, startOf } from './part-events';
 import type { Dialect, Outcome, StrictEvent } from './strict-event';
@@ -284,8 +284,4 @@ export class StrictStream {
     const said = Object.entries({ ...event, timestamp }).filter(([, value]) => value !== undefined);
     this.#out.push(Object.fromEntries(said) as StrictEvent);
   }
-}
-
-function isOfPart(said: EventInput): said is EventInput<PartKind> {
-  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
 }
