@@ -1,6 +1,6 @@
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import type { EventInput } from '@/lib/protocol/lifecycle/event-inputs';
-import type { InputOf } from '@/lib/protocol/lifecycle/grammar';
+import type { InputOf, Kind } from '@/lib/protocol/lifecycle/grammar';
 
 /** The things that become messages in the client's list. */
 export type PartKind = 'text' | 'thought' | 'call';
@@ -63,5 +63,9 @@ export class ClientParts {
 }
 
 export function isOfPart(said: EventInput): said is EventInput<PartKind> {
-  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
+  return isPart(said.kind);
+}
+
+export function isPart(kind: Kind | null): kind is PartKind {
+  return kind === 'text' || kind === 'thought' || kind === 'call';
 }

@@ -4,11 +4,11 @@ import { customName, customValue, pickId, pickText } from '@/lib/protocol/event-
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import { type EventInput, endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
-import { isOfPart } from './client-parts';
+import { isPart } from './client-parts';
 import type { CourseOptions } from './course-options';
 import { HeldBack } from './held-back';
 import { Asks } from './interrupts';
@@ -100,7 +100,7 @@ export class Course {
     if (said?.kind === 'turn' && said.input === 'begin') this.#beginTurn(entry);
     else if (said?.kind === 'turn') this.#endTurn(said.id, entry);
     else if (endsSession(event)) this.#endSession(entry);
-    else this.#tell(entry, said, isNews);
+    else this.#tell(entry, isNews);
     if (asks && !this.#isOver) this.#interrupt(entry.occurredAt);
   }
 
@@ -279,7 +279,7 @@ export class Course {
     if (this.#options.follows !== 'always') this.#conclude();
   }
 
-  #tell(entry: EventEntry, said: EventInput | undefined, isNews: boolean): void {
+  #tell(entry: EventEntry, isNews: boolean): void {
     const { event } = entry;
     const name = customName(event);
     const turn = this.#turn;
@@ -290,9 +290,10 @@ export class Course {
     else if (isNews && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    const isPart = said !== undefined && isOfPart(said);
-    if (!isPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
-    if (turn === null) this.#tellOutside(entry, isPart, activity !== null);
+    // A chunk need not name its part.
+    const isOfPart = isPart(kindOf(event.type));
+    if (!isOfPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
+    if (turn === null) this.#tellOutside(entry, isOfPart, activity !== null);
     else if (turn.isShown) {
       // It goes on after an interrupt, or where the client has joined it.
       if (!this.#isInRun) {

@@ -5,7 +5,7 @@ import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/
 import { textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import { bracketId, type EventInput, hasInputs, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { bracketId, type EventInput, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import type { Chunked } from '@/lib/protocol/turn-places';
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
@@ -122,7 +122,7 @@ export class StrictStream {
       this.#chunks = withoutChunk(this.#chunks, speaker);
       this.#endChunks(speaker, at);
     }
-    if (!hasInputs(event.type)) {
+    if (kindOf(event.type) === null) {
       const other = otherEvent(event);
       if (other !== null) this.#writeInRun(other, at, position);
       return;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
 
 /** `event → kind input id`, several by commas; an event with a slash is a CUSTOM one with that status or outcome. */
 const ROWS = `
@@ -99,6 +99,18 @@ test('without its id an event is about nothing, but the end of a turn is the ope
       named.startsWith('RUN_') ? `turn ${named === 'RUN_STARTED' ? 'begin' : 'end'} null` : '',
     );
   }
+});
+
+test('a type says what its events are about, named or not', () => {
+  const types = [
+    'RUN_ERROR',
+    'TEXT_MESSAGE_CHUNK',
+    'REASONING_MESSAGE_END',
+    'TOOL_CALL_RESULT',
+    'REASONING_END',
+    'RAW',
+  ];
+  expect(types.map(kindOf)).toEqual(['turn', 'text', 'thought', 'call', 'bracket', null]);
 });
 
 test('the end of the process is that of the session', () => {
