@@ -1,6 +1,5 @@
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import type { EventInput } from '@/lib/protocol/lifecycle/event-inputs';
-import type { InputOf, Kind } from '@/lib/protocol/lifecycle/grammar';
+import type { Kind } from '@/lib/protocol/lifecycle/grammar';
 
 /** The things that become messages in the client's list. */
 export type PartKind = 'text' | 'thought' | 'call';
@@ -34,11 +33,14 @@ export class ClientParts {
 
   /** @param told the log's progress where it is read on from here; 0 if it is read from the beginning of the part */
   know(kind: PartKind, id: string, has: number, told: number): void {
-    this.#take(kind, id, { has, told }, 'start', 'cut');
+    this.of[kind].take(id, 'start', { has, told });
+    this.of[kind].take(id, 'cut');
   }
 
   knowResult(toolCallId: string): void {
-    this.#take('call', toolCallId, this.of.call.about(toolCallId) ?? { has: 0, told: 0 }, 'start', 'result');
+    const calls = this.of.call;
+    calls.take(toolCallId, 'start', calls.about(toolCallId) ?? { has: 0, told: 0 });
+    calls.take(toolCallId, 'result');
   }
 
   isAnswered(toolCallId: string): boolean {
@@ -52,20 +54,11 @@ export class ClientParts {
 
   /** The open parts, those of a kind together. */
   open(): { kind: PartKind; id: string; part: Part }[] {
-    return (['text', 'thought', 'call'] as const).flatMap((kind) =>
-      this.of[kind].entries().map(([id, part]) => ({ kind, id, part })),
-    );
-  }
-
-  #take(kind: PartKind, id: string, part: Part, ...inputs: InputOf<PartKind>[]): void {
-    for (const input of inputs) this.of[kind].take(id, input, part);
+    const kinds = ['text', 'thought', 'call'] as const;
+    return kinds.flatMap((kind) => this.of[kind].entries().map(([id, part]) => ({ kind, id, part })));
   }
 }
 
-export function isOfPart(said: EventInput): said is EventInput<PartKind> {
-  return isPart(said.kind);
-}
-
-export function isPart(kind: Kind | null): kind is PartKind {
-  return kind === 'text' || kind === 'thought' || kind === 'call';
+export function isOfPart<Said extends { kind: Kind | null }>(said: Said): said is Extract<Said, { kind: PartKind }> {
+  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
 }

@@ -8,7 +8,7 @@ import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-in
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
-import { isPart } from './client-parts';
+import { isOfPart } from './client-parts';
 import type { CourseOptions } from './course-options';
 import { HeldBack } from './held-back';
 import { Asks } from './interrupts';
@@ -95,7 +95,7 @@ export class Course {
     const { event, position } = entry;
     const [said] = inputsOf(event);
     const isNews = comparePositions(position, this.#options.asOf) > 0;
-    const asks = isNews && this.#asks.take(entry, said);
+    const asks = isNews && this.#asks.take(entry);
     if (this.#endTurnBefore(event, asks) || this.#isOver) return;
     if (said?.kind === 'turn' && said.input === 'begin') this.#beginTurn(entry);
     else if (said?.kind === 'turn') this.#endTurn(said.id, entry);
@@ -290,10 +290,10 @@ export class Course {
     else if (isNews && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    // A chunk need not name its part.
-    const isOfPart = isPart(kindOf(event.type));
-    if (!isOfPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
-    if (turn === null) this.#tellOutside(entry, isOfPart, activity !== null);
+    // By its type: a chunk need not name its part.
+    const isPart = isOfPart({ kind: kindOf(event.type) });
+    if (!isPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
+    if (turn === null) this.#tellOutside(entry, isPart, activity !== null);
     else if (turn.isShown) {
       // It goes on after an interrupt, or where the client has joined it.
       if (!this.#isInRun) {

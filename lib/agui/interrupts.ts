@@ -1,44 +1,35 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
-import { requestTitle } from '@/lib/projections/open-requests';
+import { requestItem } from '@/lib/projections/request-items';
 import { CUSTOM, type RequestOption } from '@/lib/protocol/ag-ui';
-import { answerBy } from '@/lib/protocol/answer-by';
 import type { AnswerQuestion, DecidePermission } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
-import { customName, customValue, pickId, pickText, pickTime } from '@/lib/protocol/event-fields';
+import { customName, customValue, pickId } from '@/lib/protocol/event-fields';
 import { fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import type { EventInput } from '@/lib/protocol/lifecycle/event-inputs';
+import { inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import { MAX_REASON_LENGTH } from '@/lib/protocol/limits';
-import type { Position } from '@/lib/protocol/position';
-import { requestOptions } from '@/lib/protocol/request-options';
+import type { RequestItem } from '@/lib/protocol/read-models';
 import type { Resume } from './run-input';
 import type { Interrupt } from './strict-event';
 
 /** A request of the agent that waits for a person. */
-export interface Asked {
-  id: string;
-  kind: 'permission' | 'question';
-  title: string;
-  toolName: string | null;
-  toolCallId: string | null;
-  input: unknown;
+export interface Asked
+  extends Pick<
+    RequestItem,
+    'id' | 'title' | 'toolName' | 'toolCallId' | 'input' | 'digest' | 'openedPosition' | 'expiresAt'
+  > {
+  kind: RequestItem['requestKind'];
   options: readonly RequestOption[];
-  digest: string | null;
-  openedPosition: Position | null;
-  /** Until when it can be answered, on the server's clock. */
-  expiresAt: number | null;
 }
 
 /** Most requests that a client is asked at once: further ones are asked once others are answered. */
 export const MOST_ASKED = 20;
+const MOST = { mostOpen: MOST_ASKED, mostEnded: 0 };
 
 /** The requests that the agent waits for, and which of them this client has answered. */
 export class Asks {
-  readonly #open = new Entities<'request', Asked & { isAnswered: boolean }>('request', {
-    mostOpen: MOST_ASKED,
-    mostEnded: 0,
-  });
+  readonly #open = new Entities<'request', Asked & { isAnswered: boolean }>('request', MOST);
 
   constructor(pending: readonly Asked[], answered: readonly string[]) {
     for (const asked of pending)
@@ -50,48 +41,42 @@ export class Asks {
   }
 
   /** @returns whether something is asked that was not before, or an answer could not be given */
-  take(entry: EventEntry, said: EventInput | undefined): boolean {
-    if (customName(entry.event) === CUSTOM.commandFailed) return this.#fail(entry);
+  take(entry: EventEntry): boolean {
+    const { event } = entry;
+    if (customName(event) === CUSTOM.commandFailed) {
+      const asked = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
+      return asked?.isAnswered === true && this.#put(asked, false);
+    }
+    const [said] = inputsOf(event);
     if (said?.kind !== 'request') return false;
     const { id, input } = said;
+    if (input !== 'ask') {
+      this.#open.take(id, input);
+      return false;
+    }
     const known = this.#open.about(id);
-    const { replaces } = interludeOf(entry.event);
+    const { replaces } = interludeOf(event);
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
-    if (input === 'ask' && known === undefined && this.#open.crowded !== null) return false;
-    const asked = askedIn(id, entry);
+    if (known === undefined && this.#open.crowded !== null) return false;
+    const asked = askedIn(requestItem(id, entry));
     // Asked again, it is the request that this client was told or has answered.
     const isAgain = known?.digest === asked.digest;
-    this.#open.take(id, input, { ...asked, isAnswered: isAgain && known?.isAnswered === true });
-    return input === 'ask' && !isAgain;
-  }
-
-  #fail({ event }: EventEntry): boolean {
-    const asked = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
-    if (!asked?.isAnswered) return false;
-    asked.isAnswered = false;
-    return true;
+    return this.#put(asked, isAgain && known?.isAnswered === true) && !isAgain;
   }
 
   /** What asked has ended. */
   cut(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }
+
+  #put(asked: Asked, isAnswered: boolean): true {
+    this.#open.take(asked.id, 'ask', { ...asked, isAnswered });
+    return true;
+  }
 }
 
-function askedIn(id: string, entry: EventEntry): Asked {
-  const value = customValue(entry.event);
-  return {
-    id,
-    kind: value.kind === 'question' ? 'question' : 'permission',
-    title: requestTitle(value),
-    toolName: pickText(value, 'tool_name', 'toolName'),
-    toolCallId: pickId(value, 'tool_use_id', 'toolUseId', 'toolCallId'),
-    input: value.input ?? null,
-    options: requestOptions(value.options),
-    digest: pickText(value, 'digest'),
-    openedPosition: pickText(value, 'opened_position'),
-    expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
-  };
+export function askedIn({ requestKind: kind, options = [], ...item }: RequestItem): Asked {
+  return { ...item, kind, options };
 }
 
 /** How much of the digest an interrupt's id carries. */

@@ -19,6 +19,8 @@ export interface NewRun {
   parentRunId?: string | null;
   at?: number;
   interlude?: ServedRun;
+  /** It holds what stands outside the agent's own runs. */
+  isOutside?: boolean;
 }
 
 /** Most steps, subagents and spans of one run that are open, and that are remembered. */
@@ -72,8 +74,13 @@ export class StrictStream {
   }
 
   /** A run that is open is ended before: one of the agent was broken in on. */
-  begin(run: NewRun): void {
-    this.#begin(run, false);
+  begin({ runId, parentRunId, at, interlude, isOutside = false }: NewRun): void {
+    this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
+    this.#runs.take(runId, 'begin', { isOutside });
+    this.#hasFailed = false;
+    const metadata = interlude === undefined ? undefined : { interlude };
+    const begun = { threadId: this.#threadId, runId, parentRunId: parentRunId ?? undefined, metadata };
+    this.#write({ type: 'RUN_STARTED', ...begun }, at);
   }
 
   finish(outcome: Outcome, at?: number, result?: unknown): void {
@@ -128,18 +135,22 @@ export class StrictStream {
       return;
     }
     const inputs = inputsOf(event);
-    if (this.#isRetold(event, inputs)) return;
-    for (const said of inputs) {
-      if (said.kind === 'bracket') this.#takeBracket(said, entry);
-      else if (isOfPart(said)) this.#takePart(said, entry);
+    const [said] = inputs;
+    if (said?.kind === 'bracket') this.#takeBracket(said, entry);
+    if (said === undefined || !isOfPart(said)) return;
+    const isOfSnapshot = interludeOf(event).ofSnapshot !== undefined;
+    // A snapshot that says otherwise what was told: nothing takes back a text.
+    if (isOfSnapshot && said.input !== 'result' && this.#parts.of[said.kind].about(said.id) !== undefined) return;
+    for (const one of inputs) if (isOfPart(one)) this.#takePart(one, entry);
+    if (!event.type.endsWith('_CHUNK')) return;
+    // A chunk goes on with its part; what its speaker told in chunks before is over.
+    const part = this.#parts.of[said.kind].about(said.id);
+    this.#endChunks(speaker, at, part);
+    if (part === undefined || isOfSnapshot) this.#close(said.kind, said.id, at);
+    else {
+      part.chunkedBy = speaker;
+      this.#chunks = withChunk(this.#chunks, { task: speaker, kind: streamedKind(event.type) ?? '', id: said.id });
     }
-    if (event.type.endsWith('_CHUNK')) this.#goOnInChunks(inputs, speaker, entry);
-  }
-
-  /** Whether it is a snapshot’s word on what the client has: nothing takes back a text. */
-  #isRetold(event: AgUiEvent, [said]: readonly EventInput[]): boolean {
-    if (interludeOf(event).ofSnapshot === undefined || said === undefined || !isOfPart(said)) return false;
-    return said.input !== 'result' && this.#parts.of[said.kind].about(said.id) !== undefined;
   }
 
   #takeBracket({ id, input }: EventInput<'bracket'>, { event, position, occurredAt: at }: EventEntry): void {
@@ -229,33 +240,10 @@ export class StrictStream {
     this.#writeInRun({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool' }, at, position);
   }
 
-  /** A chunk goes on with what it is about; what its speaker told in chunks before is over. */
-  #goOnInChunks([said]: readonly EventInput[], speaker: string | null, { event, occurredAt: at }: EventEntry): void {
-    const kind = streamedKind(event.type);
-    if (kind === null || said === undefined || !isOfPart(said)) return;
-    const part = this.#parts.of[said.kind].about(said.id);
-    this.#endChunks(speaker, at, part);
-    if (interludeOf(event).ofSnapshot !== undefined) {
-      this.#close(said.kind, said.id, at);
-      return;
-    }
-    if (part !== undefined) part.chunkedBy = speaker;
-    this.#chunks = withChunk(this.#chunks, { task: speaker, kind, id: said.id });
-  }
-
   #endChunks(speaker: string | null, at: number, but?: Part): void {
     for (const { kind, id, part } of this.#parts.open()) {
       if (part !== but && part.chunkedBy === speaker) this.#close(kind, id, at);
     }
-  }
-
-  #begin({ runId, parentRunId, at, interlude }: NewRun, isOutside: boolean): void {
-    this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
-    this.#runs.take(runId, 'begin', { isOutside });
-    this.#hasFailed = false;
-    const metadata = interlude === undefined ? undefined : { interlude };
-    const begun = { threadId: this.#threadId, runId, parentRunId: parentRunId ?? undefined, metadata };
-    this.#write({ type: 'RUN_STARTED', ...begun }, at);
   }
 
   /** Closes everything that is open. @returns the run in which it was; null without one */
@@ -271,7 +259,8 @@ export class StrictStream {
   }
 
   #needRun(position: string, at?: number): void {
-    if (this.runId === null) this.#begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' } }, true);
+    if (this.runId !== null) return;
+    this.begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' }, isOutside: true });
   }
 
   #writeInRun(event: StrictEvent, at?: number, position = '0'): void {
