@@ -32,8 +32,8 @@ export class ClientParts {
   };
 
   /** @param told the log's progress where it is read on from here; 0 if it is read from the beginning of the part */
-  know(kind: PartKind, id: string, has: number, told: number): void {
-    this.of[kind].take(id, 'start', { has, told });
+  know(kind: PartKind, id: string, has: number, told: number, owner?: null): void {
+    this.of[kind].take(id, 'start', { has, told, owner });
     this.of[kind].take(id, 'cut');
   }
 

@@ -5,28 +5,26 @@ import type { ServedPart } from '@/lib/protocol/served-event';
 import type { PartKind } from './client-parts';
 import type { StrictEvent } from './strict-event';
 
-/** The events of a message, thought or call, with the fields that strict clients know. */
 const NAMES = {
-  text: { id: 'messageId', start: 'TEXT_MESSAGE_START', content: 'TEXT_MESSAGE_CONTENT', end: 'TEXT_MESSAGE_END' },
-  thought: {
-    id: 'messageId',
-    start: 'REASONING_MESSAGE_START',
-    content: 'REASONING_MESSAGE_CONTENT',
-    end: 'REASONING_MESSAGE_END',
-  },
-  call: { id: 'toolCallId', start: 'TOOL_CALL_START', content: 'TOOL_CALL_ARGS', end: 'TOOL_CALL_END' },
+  text: { type: 'TEXT_MESSAGE', content: 'CONTENT', id: 'messageId' },
+  thought: { type: 'REASONING_MESSAGE', content: 'CONTENT', id: 'messageId' },
+  call: { type: 'TOOL_CALL', content: 'ARGS', id: 'toolCallId' },
 } as const;
 
 const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
 
-/** @param event the first of the part that is written, whatever its type */
+/**
+ * The beginning of a part, with the fields that strict clients know.
+ *
+ * @param event the first of the part that is written, whatever its type
+ */
 export function startOf(
   kind: PartKind,
   id: string,
   event: AgUiEvent,
   { subagentRunId, parentMessageId }: { subagentRunId?: string; parentMessageId?: string },
 ): StrictEvent {
-  const begun = { type: NAMES[kind].start, [NAMES[kind].id]: id, subagentRunId, metadata: metadataOf(event) };
+  const begun = { type: `${NAMES[kind].type}_START`, [NAMES[kind].id]: id, subagentRunId, metadata: metadataOf(event) };
   if (kind === 'thought') return { ...begun, role: 'reasoning' };
   if (kind === 'call') return { ...begun, toolCallName: textOf(event.toolCallName) ?? 'tool', parentMessageId };
   const role = ROLES.find((known) => known === event.role) ?? 'assistant';
@@ -34,12 +32,17 @@ export function startOf(
 }
 
 export function contentOf(kind: PartKind, id: string, delta: string): StrictEvent {
-  return { type: NAMES[kind].content, [NAMES[kind].id]: id, delta };
+  const { type, content, id: name } = NAMES[kind];
+  return { type: `${type}_${content}`, [name]: id, delta };
 }
 
 /** @param event its own end; null if it ends with something else */
 export function endOf(kind: PartKind, id: string, event: AgUiEvent | null): StrictEvent {
-  return { type: NAMES[kind].end, [NAMES[kind].id]: id, metadata: event === null ? undefined : metadataOf(event) };
+  return {
+    type: `${NAMES[kind].type}_END`,
+    [NAMES[kind].id]: id,
+    metadata: event === null ? undefined : metadataOf(event),
+  };
 }
 
 /** What stays on the client’s message; the rest is about the event, or is not for clients. */

@@ -171,18 +171,20 @@ export class StrictStream {
     this.#writeInRun(begins, at, position);
   }
 
-  #takePart({ kind, id, input }: EventInput<PartKind>, entry: EventEntry): void {
+  #takePart(said: EventInput<PartKind>, entry: EventEntry): void {
+    const { kind, id, input } = said;
     const { event, occurredAt: at } = entry;
     if (input === 'result') this.#takeResult(id, entry);
     else if (input === 'end') this.#close(kind, id, at, event);
     else {
+      // What begins, and arguments of a call that never began.
       const part = this.#parts.of[kind].about(id) ?? this.#open(kind, id, { has: 0, told: 0 }, entry);
       if (event.type.endsWith('_START')) part.told = 0;
-      if (input !== 'start') this.#grow(kind, id, part, entry);
+      if (input !== 'start') this.#grow(said, part, entry);
     }
   }
 
-  #grow(kind: PartKind, id: string, part: Part, entry: EventEntry): void {
+  #grow({ kind, id, input }: EventInput<PartKind>, part: Part, entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     const delta = textOf(event.delta) ?? '';
     const isWhole = interludeOf(event).whole === true;
@@ -191,8 +193,8 @@ export class StrictStream {
     part.has = Math.max(part.has, part.told);
     // A call that has its result is complete.
     if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
-    // What has ended opens again only for what is new in it.
-    if (!this.#parts.of[kind].isOpen(id)) this.#open(kind, id, part, entry);
+    // What is late opens again, for what is new in it.
+    if (this.#parts.of[kind].verdict(id, input) !== 'continues') this.#open(kind, id, part, entry);
     this.#write(contentOf(kind, id, rest), at);
   }
 
@@ -209,7 +211,7 @@ export class StrictStream {
     return part;
   }
 
-  /** A part is its first speaker’s, whoever goes on with it, and a thought that of its span’s. */
+  /** A part belongs to its first speaker, whoever goes on with it, and a thought to the speaker of its span. */
   #ownerOf(kind: PartKind, id: string, event: AgUiEvent): string | undefined {
     const owner = this.#parts.of[kind].about(id)?.owner;
     if (owner !== undefined) return owner ?? undefined;
@@ -235,7 +237,7 @@ export class StrictStream {
     this.#parts.knowResult(toolCallId);
     let messageId = idField(event, 'messageId') ?? `${toolCallId}:result`;
     while (this.#parts.hasId(messageId)) messageId = `${messageId}:result`;
-    this.#parts.know('text', messageId, 0, 0);
+    this.#parts.know('text', messageId, 0, 0, null);
     const content = contentText(pick(event, 'content', 'result'));
     this.#writeInRun({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool' }, at, position);
   }
