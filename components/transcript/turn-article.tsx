@@ -10,7 +10,7 @@ import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';
 import { TurnFooter } from './turn-footer';
-import { BetweenRunHeader } from './turn-header';
+import { TurnHeader } from './turn-header';
 import { turnTitle } from './turn-title';
 
 /** The line down the left of the transcript: plain where people asked, in the accent where the agent woke by itself. */
@@ -63,7 +63,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
           SPINE[turn.kind],
         )}
       >
-        {turn.kind === 'between-run' && <BetweenRunHeader turn={turn} />}
+        {(turn.kind === 'between-run' || turn.trigger?.kind === 'timer') && <TurnHeader turn={turn} />}
         {turn.kind === 'user' && <h2 className="sr-only">User turn</h2>}
         {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
         {turn.omitted !== undefined && turn.omitted > 0 && (

@@ -22,8 +22,11 @@ const REASON_CHARACTERS = 300;
 const SUMMARY_CHARACTERS = 1_000;
 const SUMMARY_SIGNS = 100;
 
-/** The head of a turn the agent started itself: what woke it, with a link to the card of each task. */
-export function BetweenRunHeader({ turn }: { turn: Turn }) {
+/**
+ * The head of a turn that something else than a person began: what woke the agent, with a link to the card of each task.
+ * A person's prompt may have joined a turn that a timer began.
+ */
+export function TurnHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
   if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
   if (cause.kind === 'timer') return <TimerHead reason={cause.reason} setAt={cause.setAt} />;

@@ -1,7 +1,7 @@
 import type { BatchState } from '@/lib/event-log/read-batch-state';
+import { DerivedRequests, type RequestMemory } from './derived-requests';
 import { NO_FAILURES } from './failure-tally';
 import type { FailureTally, SessionBatch } from './session-batch';
-import { type WireMemory, WireRequests } from './wire-requests';
 
 const NOTHING_NEW = {
   failures: NO_FAILURES,
@@ -41,13 +41,7 @@ export class BatchSessions {
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
-    const {
-      markedUpTo = 0,
-      statusKey = null,
-      listsKey = null,
-      end = before.hasEnded ? 'told' : null,
-      givenUp,
-    } = before.memory;
+    const { markedUpTo = 0, statusKey = null, listsKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
     return this.#remember({
       id,
       agentId,
@@ -59,7 +53,6 @@ export class BatchSessions {
       statusKey,
       listsKey,
       end,
-      givenUp: new Set(givenUp),
       overdue: [],
       undelivered: [],
       markedUpTo,
@@ -83,7 +76,6 @@ export class BatchSessions {
       statusKey: null,
       listsKey: null,
       end: null,
-      givenUp: new Set<string>(),
       overdue: [],
       undelivered: [],
       failures,
@@ -119,10 +111,10 @@ export class BatchSessions {
       .filter((session): session is SessionBatch => session?.agentId === agentId);
   }
 
-  #remember(told: Omit<SessionBatch, 'wireRequests'>): SessionBatch {
+  #remember(told: Omit<SessionBatch, 'requests'>): SessionBatch {
     const { memory, places = null } = told.before ?? {};
-    const wireRequests = new WireRequests(memory?.wireRequests as WireMemory | undefined, places);
-    const session = { ...told, wireRequests };
+    const requests = new DerivedRequests(memory?.wireRequests as RequestMemory | undefined, places, memory?.givenUp);
+    const session = { ...told, requests };
     this.#known.set(session.id, session);
     if (session.before === null) {
       const fresh = this.#fresh.get(session.agentId) ?? new Set();

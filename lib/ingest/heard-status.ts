@@ -1,6 +1,9 @@
 import { type StatusTold, statusTold } from '@/lib/projections/status-told';
+import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
+import type { ProcessExit } from '@/lib/protocol/agent-state';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
 import type { StatusRecord } from '@/lib/protocol/envelope';
+import { compact } from '@/lib/protocol/fields';
 
 const READ = new WeakMap<StatusRecord, StatusTold | null>();
 
@@ -11,4 +14,11 @@ export function heardStatus(record: StatusRecord): StatusTold | null {
   const told = statusTold(readAgentStatus(record.status), record.occurredAt);
   READ.set(record, told);
   return told;
+}
+
+/** The end of a session whose status record says that its process has ended: the same as its agent's `session:ended`. */
+export function endOf({ code, signal }: ProcessExit): AgUiEvent {
+  const reason = signal === null ? {} : { reason: `killed by ${signal}` };
+  const value = compact({ exitCode: code ?? undefined, signal: signal ?? undefined, ...reason });
+  return { type: 'CUSTOM', name: CUSTOM.sessionEnded, value, metadata: { interlude: { presumed: true } } };
 }

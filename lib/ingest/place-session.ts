@@ -5,8 +5,9 @@ import { aliasEvent, snapshotEvent } from '@/lib/projections/snapshot-parts';
 import { placeEvents } from '@/lib/projections/turns';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
-import { SaidBefore } from './said-before';
+import { KnownParts } from './known-parts';
 import type { SessionBatch, SessionEntry, Stored } from './session-batch';
+import { twinsOf } from './snapshot-twins';
 
 /** Most events that are placed before others get a turn. */
 const PLACED_AT_ONCE = 500;
@@ -24,7 +25,7 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
   const { removed } = session.before?.summary ?? {};
   const removedUpTo = removed === undefined ? 0 : positionToNumber(removed.upTo);
-  const before = hasSnapshots ? await SaidBefore.of(stored.said, stored.obligations, pace, removedUpTo) : null;
+  const known = hasSnapshots ? await KnownParts.of(stored.said, stored.obligations, pace, removedUpTo) : null;
   const placed: Placed = {
     places: session.before?.places ?? NO_PLACES,
     placements: [],
@@ -42,22 +43,22 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
       for (const entry of some) placed.entries.push(entry);
       for (const placement of next.placements) {
         placed.placements.push(placement);
-        before?.see(placement);
+        known?.see(placement);
       }
       await pace.rest();
     }
   };
   let from = 0;
   for (const [at, snapshot] of session.entries.entries()) {
-    if (snapshot.parts.length === 0 || before === null) continue;
+    if (snapshot.parts.length === 0 || known === null) continue;
     await place(session.entries.slice(from, at + 1));
     from = at + 1;
     const news: SessionEntry[] = [];
-    const first = removed === undefined ? 0 : before.firstLeft(snapshot.parts, removed.lastId);
-    await before.seeSnapshot(snapshot.parts, pace);
+    const first = removed === undefined ? 0 : known.firstLeft(snapshot.parts, removed.lastId);
+    const twins = await twinsOf(snapshot.parts, known, pace);
     await pace.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
-      const place = before.placeFor(part);
+      const place = known.placeFor(part, twins);
       if (place === undefined) return;
       const { turnId, sameAs, id = part.id } = place;
       const isAlias = sameAs !== undefined && turnId !== null;

@@ -1,8 +1,10 @@
 import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/event-log/batch-rows';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
+import { saidKey } from '@/lib/event-log/said-rows';
 import { heardLevel } from '@/lib/projections/log-level';
 import { isReportDue } from '@/lib/projections/session-summary';
+import { partsWithin } from '@/lib/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@/lib/projections/status-told';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { readAgentStatus } from '@/lib/protocol/agent-status';
@@ -16,30 +18,29 @@ import {
   SERVER_PRODUCER_ID,
   type StatusRecord,
 } from '@/lib/protocol/envelope';
-import { customName } from '@/lib/protocol/event-fields';
 import { timeSchema } from '@/lib/protocol/field-schemas';
 import { readInsight } from '@/lib/protocol/insight';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
-import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT } from '@/lib/protocol/limits';
+import { endsSession, startsSession } from '@/lib/protocol/lifecycle/event-inputs';
+import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT, MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
-import { withInterlude } from '@/lib/protocol/with-interlude';
+import { unmarked, withInterlude } from '@/lib/protocol/with-interlude';
+import type { DerivedRoom } from './derived-requests';
 import { EarlyRecords } from './early-records';
 import type { AgentFact } from './facts';
 import { FleetWriter } from './fleet-writer';
-import { heardStatus } from './heard-status';
+import { endOf, heardStatus } from './heard-status';
 import { insightRow, keptInsights } from './insight-row';
 import { type Judgement, rejection } from './judge-record';
-import { endOf, eventsOfLists, isGivenUp, startsProcess, stillGivenUp } from './listed-work';
+import { eventsOfLists, requestIdOf } from './listed-inputs';
 import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
 import { foldOf, isAtRest } from './project-session';
 import type { SessionBatch, SessionEntry } from './session-batch';
-import { SnapshotRoom, unmarked, withDerived } from './snapshot-room';
 import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
-import type { DerivedRoom } from './wire-requests';
 
 /** In how many places a batch tells of losses that name no session; beyond that only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
@@ -99,7 +100,8 @@ class BatchDraft {
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
   #lossesSaid = 0;
   readonly #events: EventRow[] = [];
-  readonly #snapshots: SnapshotRoom;
+  readonly #snapshotRoom = { left: MAX_SNAPSHOT_PARTS };
+  readonly #lookedUp: BatchState['lookedUp'];
   readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
   readonly #openings: BatchState['givenUp'];
   readonly #logs: LogTally;
@@ -118,7 +120,7 @@ class BatchDraft {
     this.#openings = state.givenUp;
     this.#logs = new LogTally(state.logs);
     this.#position = state.position;
-    this.#snapshots = new SnapshotRoom(state.lookedUp);
+    this.#lookedUp = state.lookedUp;
     this.tasks = new TaskRouter(this.#fleet.sessions, state.position, this.#isServer);
   }
 
@@ -213,7 +215,7 @@ class BatchDraft {
       ...rows,
       position: this.#position,
       producer: this.#producer,
-      events: withDerived(this.#events, derived).filter((row) => !foldedAway.has(row)),
+      events: inOrder(this.#events, derived).filter((row) => !foldedAway.has(row)),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
       insights: keptInsights(this.#insights),
@@ -229,16 +231,17 @@ class BatchDraft {
 
   /** Appends an event, and what follows from it. */
   #tell(to: SessionBatch, { seq, occurredAt }: Moment, told: AgUiEvent): void {
-    const isEnd = customName(told) === CUSTOM.sessionEnded;
+    const isEnd = endsSession(told);
     const isAgain = isEnd && to.end === 'presumed';
-    const event = isAgain ? withInterlude(told, { again: true }) : to.wireRequests.marked(told);
+    const event = isAgain ? withInterlude(told, { again: true }) : to.requests.marked(told);
     const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
     if (isEnd) to.end = interludeOf(event).presumed ? 'presumed' : 'told';
-    else if (startsProcess(event)) to.end = null;
+    else if (startsSession(event)) to.end = null;
     if (outdatesLists(event)) to.listsKey = null;
-    to.givenUp = stillGivenUp(to, event, this.#isServer);
-    for (const derived of to.wireRequests.take(entry, this.#derivedRoom)) this.#append(to, seq, occurredAt, derived);
+    const isGuess = interludeOf(event).presumed === true || (this.#isServer && to.before?.isAway === true);
+    const derived = to.requests.take(entry, this.#derivedRoom, isGuess);
+    for (const one of derived) this.#append(to, seq, occurredAt, one);
   }
 
   #append(session: SessionBatch, seq: number, occurredAt: number, event: AgUiEvent): SessionEntry {
@@ -247,7 +250,8 @@ class BatchDraft {
     const row = { position, sessionId, agentId, seq, occurredAt, entityId: null, turnId: null, event };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
-    const parts = this.#snapshots.partsOf(session.id, event);
+    const isTaken = (id: string) => this.#lookedUp.has(saidKey(sessionId, id));
+    const parts = partsWithin(this.#snapshotRoom, event, isTaken);
     const appended = { entry, row, parts };
     session.entries.push(appended);
     this.#position += parts.length;
@@ -296,15 +300,15 @@ class BatchDraft {
     moment: Moment,
     isUnreachable: boolean,
   ): void {
-    const openings = this.#openings.get(session.id) ?? [];
+    const passedIds = new Set(session.requests.passedIds);
+    const passed = (this.#openings.get(session.id) ?? []).filter(({ payload }) => passedIds.has(requestIdOf(payload)));
     // as the projection will have it: its tasks run again with its first word
     if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
     // What this batch itself has given up can be opened again with the next record only.
-    const isNewlyGivenUp = (id: string) =>
-      session.givenUp.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
-    if (lists.requestIds?.some(isNewlyGivenUp)) session.listsKey = null;
-    const open = { tasks: this.tasks.openOf(session), requestIds: session.wireRequests.toldIds };
-    for (const event of eventsOfLists(lists, open, openings.filter(isGivenUp(session)), isUnreachable)) {
+    const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
+    if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
+    const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };
+    for (const event of eventsOfLists(lists, open, passed, isUnreachable)) {
       if (this.#derivedRoom.left <= 0) {
         // the next record goes on with it
         session.listsKey = null;
@@ -364,6 +368,11 @@ type Moment = Pick<EventRecord, 'seq' | 'occurredAt'>;
 
 function isFact(record: IngestRecord | AgentFact): record is AgentFact {
   return !('seq' in record);
+}
+
+/** The rows of a batch with those derived from its snapshots, by position. */
+function inOrder(events: readonly EventRow[], derived: readonly EventRow[]): readonly EventRow[] {
+  return derived.length === 0 ? events : [...events, ...derived].sort((a, b) => a.position - b.position);
 }
 
 function sum(a: number, b: number): number {

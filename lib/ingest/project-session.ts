@@ -158,9 +158,9 @@ export async function projectSession(
       memory: {
         fold,
         obligations: owed.fold,
-        wireRequests: session.wireRequests.memory,
+        wireRequests: session.requests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
-        ...(session.givenUp.size > 0 ? { givenUp: [...session.givenUp] } : {}),
+        ...(session.requests.passedIds.length > 0 ? { givenUp: session.requests.passedIds } : {}),
         ...(hasEnded(after.summary) ? { end: session.end } : {}),
         ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
         ...(session.listsKey === null ? {} : { listsKey: session.listsKey }),

@@ -2,19 +2,20 @@ import { Pace } from '@/db/next-turn';
 import { BatchScope } from '@/lib/event-log/batch-scope';
 import { saidKey } from '@/lib/event-log/said-rows';
 import { obligationsTouchedBy } from '@/lib/projections/obligations';
+import { partsWithin } from '@/lib/projections/snapshot-parts';
 import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
 import type { EventRecord, LogRecord, ProducerRef, StatusRecord } from '@/lib/protocol/envelope';
 import { readInsight } from '@/lib/protocol/insight';
+import { MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
 import { isFailure } from '@/lib/protocol/signals';
 import { heardStatus } from './heard-status';
 import type { JudgedRecord } from './plan-batch';
-import { SnapshotRoom } from './snapshot-room';
 import { tasksSpokenOf } from './task-owners';
 
 /** What a batch may touch. Others get their turns meanwhile, however much it is. */
 export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
   const scope = new BatchScope(source.id);
-  const snapshots = new SnapshotRoom(null);
+  const snapshots = { left: MAX_SNAPSHOT_PARTS };
   await new Pace().each(records, ({ judgement }) => {
     const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
     const isLog = judgement.taken && judgement.record.kind === 'log';
@@ -80,8 +81,8 @@ function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
   else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionsOf.add(agentId);
 }
 
-function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord, snapshots: SnapshotRoom): void {
-  for (const { id, text } of snapshots.partsOf(sessionId, event)) {
+function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord, snapshots: { left: number }): void {
+  for (const { id, text } of partsWithin(snapshots, event)) {
     scope.addSaid(saidKey(sessionId, id), { sessionId, id, length: text.length });
   }
   const { messageIds, settles } = obligationsTouchedBy(event);

@@ -6,7 +6,7 @@ import type { StatusTold } from '@/lib/projections/status-told';
 import type { WakeRule } from '@/lib/protocol/commands';
 import type { Position } from '@/lib/protocol/position';
 import type { Arrangement, Obligation, Task } from '@/lib/protocol/read-models';
-import type { WireRequests } from './wire-requests';
+import type { DerivedRequests } from './derived-requests';
 
 /** How many failures there are, and how many of them are not hooks that died. */
 export interface FailureTally {
@@ -29,8 +29,8 @@ export interface SessionBatch {
   startedAt: number;
   /** Its events of this batch in position order, each with the row it becomes. */
   entries: SessionEntry[];
-  /** What its events ask of people without saying so. */
-  wireRequests: WireRequests;
+  /** Requests that its agent opened, and those that follow from its other events. */
+  requests: DerivedRequests;
   /** Failures around it that this batch tells. */
   failures: FailureTally;
   /** How many more of its records are in quarantine after this batch, those that were settled or removed taken off. */
@@ -42,8 +42,6 @@ export interface SessionBatch {
   /** What the last of them told, and what it listed; null if the same may say something new by now. */
   statusKey: string | null;
   listsKey: string | null;
-  /** Its requests that were given up while nothing was heard of it. */
-  givenUp: ReadonlySet<string>;
   /** Who told the end of its process that stands in its log: null if none does, or it is there again. */
   end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */

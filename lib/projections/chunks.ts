@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { idField } from '@/lib/protocol/event-fields';
 import type { Chunked } from '@/lib/protocol/turn-places';
 import type { EventEntry } from './event-entry';
 
@@ -34,6 +35,14 @@ export function namedChunk(chunks: Chunks, entry: EventEntry, task: string | nul
 /** Whether the event begins something else. A person's message may come between two chunks. */
 export function endsChunks(event: AgUiEvent): boolean {
   return /^RUN_|_START$/.test(event.type) && event.role !== 'user';
+}
+
+/** @returns the chunks behind an event that names what it is about; the same list if nothing changes */
+export function chunksAfter(chunks: Chunks, event: AgUiEvent, task: string | null): Chunks {
+  const left = endsChunks(event) ? withoutChunk(chunks, task) : chunks;
+  const chunked = Object.hasOwn(CHUNKED, event.type) ? CHUNKED[event.type] : undefined;
+  const id = chunked === undefined ? null : idField(event, chunked.field);
+  return chunked === undefined || id === null ? left : withChunk(left, { task, kind: chunked.kind, id });
 }
 
 /** @returns the same list if this chunk continues the last one */

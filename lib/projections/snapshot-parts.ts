@@ -24,6 +24,18 @@ export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
   return [...parts.values()];
 }
 
+/** Takes the newest parts of a snapshot that there is room for, and their room. @param isTaken filters them by their ids */
+export function partsWithin(
+  room: { left: number },
+  event: AgUiEvent,
+  isTaken: (id: string) => boolean = () => true,
+): readonly SnapshotPart[] {
+  const all = snapshotParts(event).filter(({ id }) => isTaken(id));
+  const parts = all.slice(Math.max(0, all.length - room.left));
+  room.left -= parts.length;
+  return parts;
+}
+
 /** @param turnId the turn that has it already; null if it is new */
 export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: string | null): AgUiEvent {
   const metadata = { interlude: { whole: true as const, ofSnapshot: { turnId } } };

@@ -264,6 +264,7 @@ export class TurnPlacer {
     places.userMessages = places.userMessages.filter(isKept);
     places.endedTasks = places.endedTasks.filter(isKept);
     if (places.finished !== undefined) places.finished = places.finished.filter(isKept);
+    if (places.tasksTold !== undefined) places.tasksTold = places.tasksTold.filter(isKept);
     for (const [key, home] of [...this.#changeHomes()]) {
       if (!isKept(home) && !home.turnId.startsWith('task:')) this.#changeHomes().delete(key);
     }
@@ -287,7 +288,8 @@ export class TurnPlacer {
     const isAgain = tasksTold.some((told) => told.task === task && told.phase === phase);
     if (!isAgain && !placement.isRetold) {
       const others = tasksTold.filter((told) => told.task !== task);
-      this.#change().tasksTold = [...others, { task, phase }].slice(-MAX_TASKS_TOLD);
+      const told = { task, phase, position: placement.entry.position };
+      this.#change().tasksTold = [...others, told].slice(-MAX_TASKS_TOLD);
     }
     return isAgain || placement.isRetold === true;
   }

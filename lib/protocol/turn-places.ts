@@ -89,7 +89,7 @@ export interface TurnPlaces {
   /** The finished run that is being repeated: its events stand in its turn. */
   retold?: string;
   /** The newest start or end of the newest tasks: a repetition shows on the task's card alone. */
-  tasksTold?: readonly { task: string; phase: string }[];
+  tasksTold?: readonly { task: string; phase: string; position: Position }[];
 }
 
 export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };

@@ -3,6 +3,8 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import type { Task } from '@/lib/protocol/read-models';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import type { Span, SpanLink } from './span';
@@ -161,33 +163,40 @@ function callSpanId(turnTraceId: string, callId: string): string {
 }
 
 function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']): Span[] {
-  const calls = new Map<string, Span>();
+  const calls = new Entities<'call', Span>('call', { mostOpen: MOST_CALLS, mostEnded: 3 * MOST_CALLS });
+  const spans: Span[] = [];
   for (const { type, entity_id, occurred_at, name, failed } of rows) {
     const id = String(entity_id);
-    const call = calls.get(id);
-    if (type === 'TOOL_CALL_START') {
-      calls.set(id, {
-        traceId: turn.traceId,
-        spanId: callSpanId(turn.traceId, id),
-        parentSpanId: turn.spanId,
-        name: `execute_tool ${name ?? 'unknown'}`,
-        kind: 'internal',
-        startedAt: Number(occurred_at),
-        // one that never ended was cut off with its turn
-        endedAt: turn.endedAt,
-        attributes: {
-          'gen_ai.operation.name': 'execute_tool',
-          'gen_ai.tool.name': name === null ? null : String(name),
-          'gen_ai.tool.call.id': id,
-          ...about,
-        },
-      });
-    } else if (call !== undefined) {
-      call.endedAt = Number(occurred_at);
-      if (type === 'TOOL_CALL_RESULT' && Number(failed) === 1) call.error = 'tool_error';
+    for (const { kind, input } of inputsOf({ type: String(type), toolCallId: id })) {
+      if (kind !== 'call') continue;
+      const span = calls.about(id) ?? callSpan(id, name, Number(occurred_at), turn, about);
+      const verdict = calls.take(id, input, span);
+      if (verdict === 'begins') spans.push(span);
+      if (verdict !== 'ends' && verdict !== 'continues') continue;
+      span.endedAt = Number(occurred_at);
+      if (input === 'result' && Number(failed) === 1) span.error = 'tool_error';
     }
   }
-  return [...calls.values()].slice(0, MOST_CALLS);
+  return spans.slice(0, MOST_CALLS);
+}
+
+function callSpan(id: string, name: unknown, startedAt: number, turn: Span, about: Span['attributes']): Span {
+  return {
+    traceId: turn.traceId,
+    spanId: callSpanId(turn.traceId, id),
+    parentSpanId: turn.spanId,
+    name: `execute_tool ${name ?? 'unknown'}`,
+    kind: 'internal',
+    startedAt,
+    // one that never ended was cut off with its turn
+    endedAt: turn.endedAt,
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': name === null ? null : String(name),
+      'gen_ai.tool.call.id': id,
+      ...about,
+    },
+  };
 }
 
 function taskSpan(task: Task): Span {

@@ -60,8 +60,10 @@ const byNpm = { npm_lifecycle_event: 'start', npm_package_json: join(root, 'pack
 test('the terminal names commands that work in the folder it was started in', async () => {
   const folder = await tempDir();
   const server = await startLiveServer({ env: { INIT_CWD: folder, ...byNpm } });
-  const commands = server.output.split('\n').flatMap((line) => /^ {4}(.+)$/.exec(line)?.[1] ?? []);
-  expect(commands).toHaveLength(6);
+  const named = () => server.output.split('\n').flatMap((line) => /^ {4}(.+)$/.exec(line)?.[1] ?? []);
+  // It answers before it has printed everything.
+  await expect.poll(named, { timeout: 10_000 }).toHaveLength(6);
+  const commands = named();
   const link = await runShell(commands.find((one) => one.includes('sign-in')) ?? '', {}, folder);
   // This server was given its token by the environment, so no file holds it.
   expect(link).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('INTERLUDE_TOKEN') });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventsOfLists } from '@/lib/ingest/listed-work';
+import { eventsOfLists } from '@/lib/ingest/listed-inputs';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { stateAt } from '@/lib/projections/resolve-state';
 import { newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';

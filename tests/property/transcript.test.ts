@@ -90,6 +90,12 @@ const OLDEST_MOVED_OUT: AgUiEvent[][] = [
   [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }],
 ];
 
+/** A task begins, its turn is removed, and its start is repeated to a client that came back in between. */
+const REPEATED_AFTER_REMOVAL: AgUiEvent[][] = [
+  [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }, { type: 'RAW' }],
+  [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }],
+];
+
 describe('the transcript', () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
@@ -124,7 +130,13 @@ describe('the transcript', () => {
         resume();
         expect(visible(client)).toEqual(visible(transcriptFromPage(log.page())));
       }),
-      { numRuns: 1000, examples: [[NAMED_TWICE, [], 2, 2]] },
+      {
+        numRuns: 1000,
+        examples: [
+          [NAMED_TWICE, [], 2, 2],
+          [REPEATED_AFTER_REMOVAL, [40], 0, 0],
+        ],
+      },
     );
   });
 

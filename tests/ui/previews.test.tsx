@@ -7,7 +7,7 @@ import { SessionRow } from '@/components/sessions/session-row';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { TaskSummary } from '@/components/tasks/task-summary';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { BetweenRunHeader } from '@/components/transcript/turn-header';
+import { TurnHeader } from '@/components/transcript/turn-header';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
@@ -35,7 +35,7 @@ function markup(page: React.ReactNode): string {
 function Woken({ turn, tasks }: { turn: Turn; tasks: Task[] }) {
   return (
     <TranscriptSlotsProvider value={useTaskSlots(tasks, [turn])}>
-      <BetweenRunHeader turn={turn} />
+      <TurnHeader turn={turn} />
     </TranscriptSlotsProvider>
   );
 }

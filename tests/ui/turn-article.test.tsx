@@ -131,6 +131,12 @@ describe('a turn', () => {
     expect(markup.replace(/<[^>]*>/g, '')).toMatch(/Woken by a timer: check .*the build\s*· set/);
   });
 
+  it('of a person says which timer began it before the person wrote', () => {
+    const markup = render([{ ...started, trigger: { kind: 'timer', taskIds: [], reason: 'check the build' } }]);
+    expect(names(markup, 'article')).toEqual(['User turn']);
+    expect(markup.replace(/<[^>]*>/g, '')).toContain('Woken by a timer: check the build');
+  });
+
   it('links to the card of what woke it, and the card links back', () => {
     const markup = render([started, woken], [ended]);
     expect(markup).toContain('href="#task-10"');

@@ -1,14 +1,13 @@
 import type { TurnTrigger } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { fittingText } from '../writer/long-text';
 import type { TurnEnd } from '../writer/session-writer';
 
 /** What the events of AG-UI servers say of runs, in any of their spellings. */
 
-/** Most tasks that a trigger names. */
-const MAX_TRIGGERS = 64;
 /** What the words of a failure may take as JSON. */
 const MAX_REASON = 64 * 1024;
 
@@ -26,11 +25,11 @@ export function threadOf(event: Fields): string | null {
   return textOf(event.threadId) ?? textOf(event.thread_id);
 }
 
-export function triggerIn(event: Fields): TurnTrigger | null {
-  const { kind, taskIds } = fieldsOf(fieldsOf(fieldsOf(event.metadata).interlude).trigger);
-  if (kind !== 'task' && kind !== 'timer' && kind !== 'goal' && kind !== 'agent') return null;
-  const ids = Array.isArray(taskIds) ? taskIds.filter((id): id is string => typeof id === 'string') : [];
-  return { kind, taskIds: ids.slice(0, MAX_TRIGGERS).map((id) => cutText(id, MAX_ID_LENGTH)) };
+/** The cause that a server names for a turn. Only Interlude itself says what it woke, and of which session. */
+export function triggerIn({ metadata }: Fields): TurnTrigger | null {
+  const said = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
+  const { wokenBy, ofSessionIds, ...trigger } = said.trigger ?? { kind: 'unknown' as const, taskIds: [] };
+  return trigger.kind === 'unknown' ? null : trigger;
 }
 
 export function endOf({ type, outcome, result, message, code }: Fields, isInterrupted: boolean): TurnEnd {

@@ -146,3 +146,8 @@ export function kindOf(type: string): Kind | null {
 export function endsSession(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
+
+/** Whether the event says that the agent's process is there, again or for the first time. */
+export function startsSession(event: AgUiEvent): boolean {
+  return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
+}

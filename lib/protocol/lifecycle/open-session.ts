@@ -1,10 +1,10 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '../ag-ui';
-import { customValue, pickText } from '../event-fields';
+import { contentText, customValue, pickText } from '../event-fields';
 import { compact, textOf } from '../fields';
 import { interludeOf } from '../interlude-metadata';
 import { Entities } from './entities';
 import { type EventInput, endsSession, inputsOf } from './event-inputs';
-import { GRAMMAR, type TurnState } from './grammar';
+import { GRAMMAR, type TurnState, type Verdict } from './grammar';
 
 /** A background task that runs. */
 export interface OpenTask {
@@ -27,14 +27,42 @@ export interface OpenCall {
   id: string;
   /** In the agent's words: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
   name: string;
-  /** JSON, as far as it has come. */
-  args: string;
+  /** JSON, as far as it has come; null beyond the bounds. */
+  args: string | null;
   /** The task whose subagent makes it; null: the agent itself. */
   by: string | null;
 }
 
-/** Most open things of each kind. Of calls the oldest goes first; a task or request beyond it is not followed. */
-const MOST = { calls: 128, tasks: 10_000, requests: 1_000 };
+/** Bounds of the calls that are followed. */
+export interface CallBounds {
+  most: number;
+  /** Calls that have ended and are remembered: one that begins again is late. */
+  mostEnded: number;
+  /** Most text of the arguments of one call, and of all of them, in UTF-16 code units. */
+  maxArgs: number;
+  maxAllArgs: number;
+  /** Calls that stay longest; of the others the oldest goes first. */
+  stays: (call: OpenCall) => boolean;
+}
+
+const FEW_CALLS: CallBounds = {
+  most: 128,
+  mostEnded: 0,
+  maxArgs: Number.POSITIVE_INFINITY,
+  maxAllArgs: Number.POSITIVE_INFINITY,
+  stays: () => false,
+};
+/** Most open tasks and requests: those beyond are not followed. */
+const MOST = { tasks: 10_000, requests: 1_000 };
+
+/** The step of an event for the turn that is open. @param openId null: none is open */
+export function turnStep(openId: string | null, { id, input }: EventInput<'turn'>): readonly [TurnState, Verdict] {
+  if (openId === null) return GRAMMAR.turn.none[input];
+  if (input === 'end' && id !== null && id !== openId) return GRAMMAR.turn.open['foreign-end'];
+  // Its start again.
+  if (input === 'begin' && id === openId) return GRAMMAR.turn.open.join;
+  return GRAMMAR.turn.open[input];
+}
 
 /**
  * The open things of one session, folded from its AG-UI events: its turn, calls, tasks and requests. Each moves by the
@@ -51,16 +79,18 @@ const MOST = { calls: 128, tasks: 10_000, requests: 1_000 };
 export class OpenSession {
   #work: OpenWork | null;
   #turn: OpenWork['turn'];
-  #state: TurnState;
-  readonly #calls = new Entities<'call', OpenCall>('call', { mostOpen: MOST.calls, mostEnded: 0 });
+  readonly #bounds: CallBounds;
+  readonly #calls: Entities<'call', OpenCall>;
   readonly #tasks = new Entities<'task', OpenTask>('task', { mostOpen: MOST.tasks, mostEnded: 0 });
   readonly #requests = new Entities('request', { mostOpen: MOST.requests, mostEnded: 0 });
 
-  /** @param work what was open before the first event */
-  constructor(work: OpenWork = NOTHING_OPEN) {
+  /** @param work what was open before the first event, with its calls */
+  constructor(work: OpenWork = NOTHING_OPEN, calls: readonly OpenCall[] = [], bounds = FEW_CALLS) {
     this.#work = work;
     this.#turn = work.turn;
-    this.#state = work.turn === null ? 'none' : 'open';
+    this.#bounds = bounds;
+    this.#calls = new Entities('call', { mostOpen: bounds.most, mostEnded: bounds.mostEnded });
+    for (const call of calls) this.#calls.take(call.id, 'start', call);
     for (const task of work.tasks) this.#tasks.take(keyOf(task), 'start', task);
     for (const id of work.requests) this.#requests.take(id, 'ask');
   }
@@ -80,9 +110,10 @@ export class OpenSession {
     return this.#calls.entries().map(([, call]) => call);
   }
 
-  take(event: AgUiEvent): void {
-    if (endsSession(event)) this.#cutAll();
-    for (const said of inputsOf(event)) {
+  /** @param inputs those of the event that are followed */
+  take(event: AgUiEvent, inputs: readonly EventInput[] = inputsOf(event)): void {
+    if (endsSession(event)) this.#cutAll(event);
+    for (const said of inputs) {
       if (said.kind === 'turn') this.#takeTurn(said, event);
       else if (said.kind === 'call') this.#takeCall(said, event);
       else if (said.kind === 'task') this.#takeTask(said, event);
@@ -90,25 +121,58 @@ export class OpenSession {
     }
   }
 
-  #takeTurn({ id, input }: EventInput<'turn'>, event: AgUiEvent): void {
-    const isForeign = input === 'end' && id !== null && this.#turn !== null && id !== this.#turn.runId;
-    const [next, verdict] = GRAMMAR.turn[this.#state][isForeign ? 'foreign-end' : input];
+  get endedCallIds(): string[] {
+    return this.#calls.ended;
+  }
+
+  /** Ends a call as if its result had come, even one that is still to begin. */
+  endCall(id: string): void {
+    if (this.#calls.stateOf(id) === 'new') this.#calls.take(id, 'start', { id, name: '', args: null, by: null });
+    this.#calls.take(id, 'result');
+  }
+
+  /** Forgets an open call, so that another may begin under its id. */
+  forgetCall(id: string): void {
+    if (this.#calls.isOpen(id)) this.#calls.forget(id);
+  }
+
+  #takeTurn(said: EventInput<'turn'>, event: AgUiEvent): void {
+    const [next, verdict] = turnStep(this.#turn?.runId ?? null, said);
     if (verdict === 'stray') return;
-    this.#cutCalls((by) => by === null);
-    if (this.#state === 'none' && next === 'none') return;
-    this.#state = next;
-    this.#turn = next === 'none' ? null : { runId: id ?? '', userMessageIds: interludeOf(event).userMessageIds ?? [] };
+    // The beginning of a turn cuts off nothing but the turn before.
+    if (said.input !== 'begin' || verdict === 'late') this.#cutCalls((by) => by === null);
+    if (this.#turn === null && next === 'none') return;
+    const { userMessageIds = [] } = interludeOf(event);
+    this.#turn = next === 'none' ? null : { runId: said.id ?? '', userMessageIds };
     this.#work = null;
   }
 
   #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
+    if (input === 'start') this.#startCall(id, event, by);
+    else if (this.#calls.take(id, input) === 'continues' && input === 'args') this.#addArgs(id, event);
+  }
+
+  /** A chunk goes on with its call; a start while the call is open begins its arguments again. */
+  #startCall(id: string, event: AgUiEvent, by: string | null): void {
+    const name = textOf(event.toolCallName);
+    const verdict = this.#calls.verdict(id, 'start');
+    if (name === null || verdict === 'late' || (verdict === 'repeats' && event.type === 'TOOL_CALL_CHUNK')) return;
+    const { crowded } = this.#calls;
+    if (verdict === 'begins' && crowded !== null) {
+      this.#calls.forget(this.calls.find((call) => !this.#bounds.stays(call))?.id ?? crowded);
+    }
+    this.#calls.take(id, 'start', { id, name, args: '', by });
+  }
+
+  #addArgs(id: string, event: AgUiEvent): void {
     const call = this.#calls.about(id);
-    if (input === 'start' && call === undefined && this.#calls.crowded !== null)
-      this.#calls.forget(this.#calls.crowded);
-    const verdict = this.#calls.take(id, input, call ?? { id, name: textOf(event.toolCallName) ?? '', args: '', by });
-    if (input !== 'args' || verdict !== 'continues' || call === undefined) return;
-    const before = interludeOf(event).whole === true ? '' : call.args;
-    this.#calls.take(id, 'args', { ...call, args: before + (textOf(event.delta) ?? '') });
+    if (call === undefined) return;
+    const delta = contentText(event.delta);
+    const args = interludeOf(event).whole === true ? delta : call.args === null ? null : call.args + delta;
+    const others = this.calls.reduce((sum, one) => (one.id === id ? sum : sum + (one.args?.length ?? 0)), 0);
+    const { maxArgs, maxAllArgs } = this.#bounds;
+    const isTooLong = args !== null && (args.length > maxArgs || args.length + others > maxAllArgs);
+    this.#calls.take(id, 'args', { ...call, args: isTooLong ? null : args });
   }
 
   /** A run that begins takes the place of one with the same name; an end without a run ends all of them. */
@@ -134,13 +198,13 @@ export class OpenSession {
     if (verdict === 'begins' || verdict === 'ends') this.#work = null;
   }
 
+  /** A later turn may use their ids for other calls. */
   #cutCalls(isCut: (by: string | null) => boolean): void {
-    for (const { id, by } of this.calls) if (isCut(by)) this.#calls.take(id, 'cut');
+    for (const { id, by } of this.calls) if (isCut(by)) this.#calls.forget(id);
   }
 
-  #cutAll(): void {
-    [this.#state] = GRAMMAR.turn[this.#state].gone;
-    this.#turn = null;
+  #cutAll(event: AgUiEvent): void {
+    this.#takeTurn({ kind: 'turn', id: null, input: 'gone', by: null, runId: null }, event);
     this.#cutCalls(() => true);
     for (const key of this.#tasks.open) this.#tasks.take(key, 'presume');
     for (const id of this.#requests.open) this.#requests.take(id, 'cut');

@@ -214,9 +214,9 @@ function isSameInput({ tool, input }: ToolCaller, call: OpenCall): boolean {
   return isDeepStrictEqual(parsed.data, given.data);
 }
 
-function jsonOf(args: string): unknown {
+function jsonOf(args: string | null): unknown {
   try {
-    return args.trim() === '' ? {} : JSON.parse(args);
+    return args?.trim() === '' ? {} : JSON.parse(args ?? 'null');
   } catch {
     return null;
   }

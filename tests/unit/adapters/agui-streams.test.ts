@@ -473,6 +473,15 @@ describe('what wakes the agent', () => {
     close();
     expect(triggers(told)).toEqual([undefined, ['t1'], undefined, ['t3']]);
   });
+
+  test('is named by the server with all it says of it, but not in Interlude’s name', () => {
+    const { between, told, close } = wire();
+    const timer = { kind: 'timer', taskIds: [], reason: 'the build', setAt: 1_000 };
+    const metadata = { interlude: { trigger: { ...timer, wokenBy: 'interlude', ofSessionIds: ['other'] } } };
+    between({ type: 'RUN_STARTED', threadId: 't', runId: 'a', metadata });
+    close();
+    expect(told.find(({ event }) => event.type === 'RUN_STARTED')?.event.metadata?.interlude?.trigger).toEqual(timer);
+  });
 });
 
 test('a file that a task names is looked for only where the server runs on this machine', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { GRAMMAR, type InputOf, type Kind, OPEN } from '@/lib/protocol/lifecycle/grammar';
+import { NOTHING_OPEN, OpenSession, turnStep } from '@/lib/protocol/lifecycle/open-session';
 
 /** Every state × input pair: `state input → next verdict`. A change of the grammar is a change here. */
 const PAIRS = {
@@ -115,5 +116,46 @@ describe('entities', () => {
     const known = calls();
     expect(known.verdict('a', 'start')).toBe('begins');
     expect(known.stateOf('a')).toBe('new');
+  });
+});
+
+describe('an open session', () => {
+  const turn = (input: 'begin' | 'end', id: string | null) =>
+    ({ kind: 'turn', id, input, by: null, runId: null }) as const;
+
+  test('tells a turn that breaks in, or ends elsewhere, from one whose start or end is repeated', () => {
+    expect([turnStep('a', turn('begin', 'b')), turnStep('a', turn('begin', 'a'))]).toEqual([
+      ['open', 'late'],
+      ['open', 'continues'],
+    ]);
+    expect([
+      turnStep('a', turn('end', 'b')),
+      turnStep('a', turn('end', null)),
+      turnStep(null, turn('end', 'a')),
+    ]).toEqual([
+      ['open', 'stray'],
+      ['none', 'ends'],
+      ['none', 'begins'],
+    ]);
+  });
+
+  test('keeps calls within its bounds: of those that may go the oldest goes first, and long arguments are dropped', () => {
+    const stays = ({ name }: { name: string }) => name === 'Ask';
+    const session = new OpenSession(NOTHING_OPEN, [], { most: 2, mostEnded: 1, maxArgs: 4, maxAllArgs: 6, stays });
+    for (const toolCallName of ['Ask', 'Bash', 'Read']) {
+      session.take({ type: 'TOOL_CALL_START', toolCallId: toolCallName, toolCallName });
+      session.take({ type: 'TOOL_CALL_ARGS', toolCallId: toolCallName, delta: '1234' });
+    }
+    expect(session.calls.map(({ id, args }) => [id, args])).toEqual([
+      ['Ask', '1234'],
+      ['Read', null],
+    ]);
+    session.take({ type: 'TOOL_CALL_START', toolCallId: 'Read', toolCallName: 'Read' });
+    session.take({ type: 'TOOL_CALL_ARGS', toolCallId: 'Read', delta: '12' });
+    expect(session.calls.at(-1)?.args).toBe('12');
+    session.endCall('Read');
+    session.take({ type: 'TOOL_CALL_START', toolCallId: 'Read', toolCallName: 'Read' });
+    session.take({ type: 'RUN_FINISHED', runId: 'a' });
+    expect([session.calls, session.endedCallIds]).toEqual([[], ['Read']]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { DerivedRequests, type RequestMemory } from '@/lib/ingest/derived-requests';
 import { interruptsOf, resumptionsOf } from '@/lib/ingest/interrupts';
-import { type WireMemory, WireRequests } from '@/lib/ingest/wire-requests';
 import { snapshotParts } from '@/lib/projections/snapshot-parts';
 import { placeEvents } from '@/lib/projections/turns';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
@@ -10,7 +10,7 @@ import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
 
 /** A session between two batches, each of which is one event: what is not remembered is lost. */
 class Told {
-  memory: WireMemory = {};
+  memory: RequestMemory = {};
   readonly derived: AgUiEvent[] = [];
   last: AgUiEvent | null = null;
   #places: TurnPlaces = NO_PLACES;
@@ -18,7 +18,7 @@ class Told {
 
   tell(...events: AgUiEvent[]): this {
     for (const event of events) {
-      const requests = new WireRequests(JSON.parse(JSON.stringify(this.memory)), this.#places);
+      const requests = new DerivedRequests(JSON.parse(JSON.stringify(this.memory)), this.#places);
       this.#position += 1;
       const entry = { position: String(this.#position), occurredAt: 1_000, receivedAt: 1_000, event };
       this.last = requests.marked(event);
@@ -306,7 +306,7 @@ describe('an interrupt', () => {
   });
 
   it('waits for the next request where this one derives too much', () => {
-    const requests = new WireRequests();
+    const requests = new DerivedRequests();
     const entryOf = (event: AgUiEvent) => ({
       entry: { position: '1', occurredAt: 1, receivedAt: 1, event },
       parts: [],
