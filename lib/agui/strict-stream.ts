@@ -1,7 +1,7 @@
-import { endsChunks, namedChunk, withChunk, withoutChunk } from '@/lib/projections/chunks';
+import { chunksAfter, endsChunks, namedChunk } from '@/lib/projections/chunks';
 import type { EventEntry } from '@/lib/projections/event-entry';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { contentText, idField, pick, streamedKind, subagentTaskId } from '@/lib/protocol/event-fields';
+import { contentText, idField, pick, subagentTaskId } from '@/lib/protocol/event-fields';
 import { textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
@@ -125,10 +125,9 @@ export class StrictStream {
     const speaker = subagentTaskId(taken.event);
     const entry = namedChunk(this.#chunks, taken, speaker);
     const { event, position, occurredAt: at } = entry;
-    if (endsChunks(event)) {
-      this.#chunks = withoutChunk(this.#chunks, speaker);
-      this.#endChunks(speaker, at);
-    }
+    const isOfSnapshot = interludeOf(event).ofSnapshot !== undefined;
+    if (!isOfSnapshot) this.#chunks = chunksAfter(this.#chunks, event, speaker);
+    if (endsChunks(event)) this.#endChunks(speaker, at);
     if (kindOf(event.type) === null) {
       const other = otherEvent(event);
       if (other !== null) this.#writeInRun(other, at, position);
@@ -138,7 +137,6 @@ export class StrictStream {
     const [said] = inputs;
     if (said?.kind === 'bracket') this.#takeBracket(said, entry);
     if (said === undefined || !isOfPart(said)) return;
-    const isOfSnapshot = interludeOf(event).ofSnapshot !== undefined;
     // A snapshot that says otherwise what was told: nothing takes back a text.
     if (isOfSnapshot && said.input !== 'result' && this.#parts.of[said.kind].about(said.id) !== undefined) return;
     for (const one of inputs) if (isOfPart(one)) this.#takePart(one, entry);
@@ -146,11 +144,8 @@ export class StrictStream {
     // A chunk goes on with its part; what its speaker told in chunks before is over.
     const part = this.#parts.of[said.kind].about(said.id);
     this.#endChunks(speaker, at, part);
-    if (part === undefined || isOfSnapshot) this.#close(said.kind, said.id, at);
-    else {
-      part.chunkedBy = speaker;
-      this.#chunks = withChunk(this.#chunks, { task: speaker, kind: streamedKind(event.type) ?? '', id: said.id });
-    }
+    if (isOfSnapshot) this.#close(said.kind, said.id, at);
+    else if (part !== undefined) part.chunkedBy = speaker;
   }
 
   #takeBracket({ id, input }: EventInput<'bracket'>, { event, position, occurredAt: at }: EventEntry): void {
