@@ -3,8 +3,8 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { customName, customValue, pickId, pickText } from '@/lib/protocol/event-fields';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
-import { Entities } from '@/lib/protocol/lifecycle/entities';
-import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { type EventInput, endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { turnStep } from '@/lib/protocol/lifecycle/open-session';
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
@@ -41,8 +41,9 @@ export class Course {
   readonly #stream: StrictStream;
   readonly #held: HeldBack;
   readonly #answer: AwaitedAnswer;
-  readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 0 });
   readonly #asks: Asks;
+  /** The one that is open in the log. It moves by the grammar. */
+  #turn: Turn | null;
   #isOwnRunTold = false;
   /** With which the last run ended. */
   #interruptIds: readonly string[] = [];
@@ -60,7 +61,7 @@ export class Course {
     this.#isAway = options.isAway;
     this.#asks = new Asks(options.pending, options.answered);
     const { openTurnId: open } = options;
-    if (open !== null) this.#open(open, this.#answer.isIn(open) ? 'yes' : 'no');
+    this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no');
   }
 
   get isOver(): boolean {
@@ -97,8 +98,7 @@ export class Course {
     const isNews = comparePositions(position, this.#options.asOf) > 0;
     const asks = isNews && this.#asks.take(entry);
     if (this.#endTurnBefore(event, asks) || this.#isOver) return;
-    if (said?.kind === 'turn' && said.input === 'begin') this.#beginTurn(entry);
-    else if (said?.kind === 'turn') this.#endTurn(said.id, entry);
+    if (said?.kind === 'turn') this.#moveTurn(said, entry);
     else if (endsSession(event)) this.#endSession(entry);
     else this.#tell(entry, isNews);
     if (asks && !this.#isOver) this.#interrupt(entry.occurredAt);
@@ -144,7 +144,7 @@ export class Course {
   reread(): void {
     this.#answer.expectIn(this.#rereads);
     this.#rereads = null;
-    for (const id of this.#turns.open) this.#turns.take(id, 'gone');
+    this.#turn = null;
     this.#isCaughtUp = false;
   }
 
@@ -152,24 +152,29 @@ export class Course {
     return this.#options.follows !== 'no' && !this.#isBounded;
   }
 
-  get #turn(): Turn | null {
-    return this.#turns.entries()[0]?.[1] ?? null;
+  #turnOf(id: string, answers: Answers, named: readonly string[] = []): Turn {
+    return { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
   }
 
-  #open(id: string, answers: Answers, named: readonly string[] = []): Turn {
-    const turn = { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
-    this.#turns.take(id, 'begin', turn);
-    return turn;
+  #moveTurn(said: EventInput<'turn'>, entry: EventEntry): void {
+    const turn = this.#turn;
+    const [, verdict] = turnStep(turn?.id ?? null, said);
+    // Its start is told again.
+    if (verdict === 'continues') return;
+    if (verdict === 'late' && turn !== null) this.#breakOff(turn, entry.occurredAt);
+    if (said.input === 'begin') this.#beginTurn(entry);
+    // What it asks for is told behind its end, in the same breath.
+    else if (verdict === 'ends' && turn?.isShown) turn.ending = entry;
+    else this.#endUnshown(said.id ?? turn?.id ?? null, entry.event);
   }
 
   #beginTurn({ event, position, occurredAt: at }: EventEntry): void {
     const begun = begunBy(event, position);
     const { id, kind, named, parentRunId } = begun;
-    if (this.#turns.isOpen(id)) return;
-    if (this.#turns.crowded !== null) this.#breakOff(at);
     if (this.#isOver) return;
     this.#isAway = false;
-    const turn = this.#open(id, this.#answer.judge(begun), named ?? []);
+    const turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
+    this.#turn = turn;
     if (!turn.isShown) return;
     const { trigger } = interludeOf(event);
     this.#beginShown(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
@@ -191,19 +196,10 @@ export class Course {
     for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);
   }
 
-  /** @param named null: the turn that is open */
-  #endTurn(named: string | null, entry: EventEntry): void {
-    const id = named ?? this.#turn?.id;
-    if (id === undefined) return;
-    const turn = this.#turns.about(id);
-    // What it asks for is told behind its end, in the same breath.
-    if (turn?.isShown) turn.ending = entry;
-    else this.#endUnshown(id, entry.event);
-  }
-
   /** Was it the answer after all? */
-  #endUnshown(turnId: string, event: AgUiEvent): void {
-    this.#turns.take(turnId, 'end');
+  #endUnshown(turnId: string | null, event: AgUiEvent): void {
+    if (turnId === null) return;
+    if (this.#turn?.id === turnId) this.#turn = null;
     const named = this.#answer.amongst(interludeOf(event).userMessageIds);
     if (named.length === 0) return;
     if (!this.#answer.isIn(turnId)) {
@@ -232,7 +228,7 @@ export class Course {
     const turn = this.#turn;
     if (!turn?.ending) return;
     const { event, occurredAt: at } = turn.ending;
-    this.#turns.take(turn.id, 'end');
+    this.#turn = null;
     const { userMessageIds = [] } = interludeOf(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
     // It may have ended before anything that is new to the client.
@@ -249,10 +245,8 @@ export class Course {
   }
 
   /** A run broke in on the open turn. */
-  #breakOff(at: number): void {
-    const turn = this.#turn;
-    if (turn === null) return;
-    this.#turns.take(turn.id, 'gone');
+  #breakOff(turn: Turn, at: number): void {
+    this.#turn = null;
     this.#asks.cut();
     if (!turn.isShown) return;
     // One that does not say whom it answers has not answered yet.
@@ -266,9 +260,8 @@ export class Course {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.take(entry);
     if (interludeOf(event).again === true) return;
-    const turn = this.#turn;
-    const isMissed = this.#answer.isPending || turn?.isShown === true;
-    if (turn !== null) this.#turns.take(turn.id, 'gone');
+    const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
+    this.#turn = null;
     this.#asks.cut();
     this.#answer.giveUp();
     const reason = pickText(customValue(event), 'reason');
@@ -322,10 +315,11 @@ export class Course {
       else this.#answer.answered(answers);
       this.#endRun(at);
       this.#concludeIfIdle();
-    } else if (this.#stream.runId !== null) this.#stream.take(entry);
-    else if (!this.#follows) return;
-    else if (isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress)) this.#stream.take(entry);
-    else this.#held.hold(entry);
+      return;
+    }
+    const isWorthARun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
+    if (this.#stream.runId !== null || (this.#follows && isWorthARun)) this.#stream.take(entry);
+    else if (this.#follows) this.#held.hold(entry);
   }
 
   #release(ids: readonly string[] | null): void {
