@@ -4,25 +4,25 @@ import type { Kind } from '@/lib/protocol/lifecycle/grammar';
 /** The things that become messages in the client's list. */
 export type PartKind = 'text' | 'thought' | 'call';
 
-/** The share of a message, thought or call that the client has. */
+/** Progress of a message, thought or call, in the client and in the log. */
 export interface Part {
-  /** In UTF-16 code units. */
+  /** Length of its text in the client, in UTF-16 code units. */
   has: number;
-  /** The log's progress in telling it: less than `has` while the log repeats what the client has. */
+  /** Length of its text in the log so far: less than `has` while the log repeats what the client has. */
   told: number;
   /** The subagent that spoke first, null for the agent itself; left out until something of it is written. */
   owner?: string | null;
-  /** The speaker of its chunks: no event says where they end. */
+  /** The speaker that streams it in chunks: no event ends those. */
   chunkedBy?: string | null;
 }
 
-/** Most parts of a kind that are open at once, and most that are remembered once they have ended. */
+/** Bounds per kind: beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
 const MOST = { mostOpen: 1_000, mostEnded: 5_000 };
 
 /**
- * The parts that the client has: from the messages it sent, and from the events written to it. By length, not by text,
- * because a text in the log only grows. A call is open to a client until its arguments end; its result is a message of its
- * own.
+ * The parts that the client has, from the messages it sent and the events written to it. Compared by length, not by text,
+ * because a text in the log only grows. To a client a call is open until its arguments end, and its result is another
+ * message: the end of a call is therefore its `cut`, after which only a result changes it.
  */
 export class ClientParts {
   readonly of: Readonly<Record<PartKind, Entities<PartKind, Part>>> = {
@@ -31,7 +31,10 @@ export class ClientParts {
     call: new Entities<PartKind, Part>('call', MOST),
   };
 
-  /** @param told the log's progress where it is read on from here; 0 if it is read from the beginning of the part */
+  /**
+   * @param told 0 if the log is read from the beginning of the part, else its length at the position read from
+   * @param owner null if the client has it as the agent's own
+   */
   know(kind: PartKind, id: string, has: number, told: number, owner?: null): void {
     this.of[kind].take(id, 'start', { has, told, owner });
     this.of[kind].take(id, 'cut');
@@ -52,7 +55,7 @@ export class ClientParts {
     return Object.values(this.of).some((parts) => parts.about(id) !== undefined);
   }
 
-  /** The open parts, those of a kind together. */
+  /** Open parts by kind, oldest first. */
   open(): { kind: PartKind; id: string; part: Part }[] {
     const kinds = ['text', 'thought', 'call'] as const;
     return kinds.flatMap((kind) => this.of[kind].entries().map(([id, part]) => ({ kind, id, part })));

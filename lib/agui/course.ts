@@ -15,15 +15,15 @@ import { Asks } from './interrupts';
 import type { StrictStream } from './strict-stream';
 import { TASK_ACTIVITY } from './task-activity';
 
-/** An open turn of the log, and what it is to the client. */
+/** An open turn of the log, and its part in the client's runs. */
 interface Turn {
   id: string;
   answers: Answers;
   isShown: boolean;
   named: readonly string[];
-  /** As how many runs it was told: an interrupt ends a run, not its turn. */
+  /** Count of its runs: an interrupt ends a run, not its turn. */
   runs: number;
-  /** Its end in the log, which waits for what the turn asks for behind it. */
+  /** Its end in the log, held until the request that may follow it. */
   ending: EventEntry | null;
 }
 
@@ -42,7 +42,7 @@ export class Course {
   readonly #held: HeldBack;
   readonly #answer: AwaitedAnswer;
   readonly #asks: Asks;
-  /** The one that is open in the log. It moves by the grammar. */
+  /** The turn that is open in the log. It moves by the grammar. */
   #turn: Turn | null;
   #isOwnRunTold = false;
   /** With which the last run ended. */
@@ -159,11 +159,11 @@ export class Course {
   #moveTurn(said: EventInput<'turn'>, entry: EventEntry): void {
     const turn = this.#turn;
     const [, verdict] = turnStep(turn?.id ?? null, said);
-    // Its start is told again.
+    // Its start, repeated.
     if (verdict === 'continues') return;
     if (verdict === 'late' && turn !== null) this.#breakOff(turn, entry.occurredAt);
     if (said.input === 'begin') this.#beginTurn(entry);
-    // What it asks for is told behind its end, in the same breath.
+    // A request that belongs to the turn may follow its end.
     else if (verdict === 'ends' && turn?.isShown) turn.ending = entry;
     else this.#endUnshown(said.id ?? turn?.id ?? null, entry.event);
   }

@@ -59,12 +59,12 @@ export class Asks {
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
     if (known === undefined && this.#open.crowded !== null) return false;
     const asked = askedIn(requestItem(id, entry));
-    // Asked again, it is the request that this client was told or has answered.
+    // A repeated request was shown to this client, or answered by it, before.
     const isAgain = known?.digest === asked.digest;
     return this.#put(asked, isAgain && known?.isAnswered === true) && !isAgain;
   }
 
-  /** What asked has ended. */
+  /** The turn or process that asked has ended. */
   cut(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }

@@ -4,8 +4,8 @@ import { isObject, textOf } from '@/lib/protocol/fields';
 import type { StrictEvent } from './strict-event';
 
 /**
- * An event that is no part of a message, with the fields that strict clients know; null if none of them may have it.
- * Events of a type that no client knows are written as RAW: to 0.0.59 an unknown type is a broken stream.
+ * An event that is not part of a message, with the fields that strict clients know; null if it is not for clients. An event
+ * of an unknown type becomes RAW, because 0.0.59 refuses a stream with unknown types.
  */
 export function otherEvent(event: AgUiEvent): StrictEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;

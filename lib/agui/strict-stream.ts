@@ -19,23 +19,22 @@ export interface NewRun {
   parentRunId?: string | null;
   at?: number;
   interlude?: ServedRun;
-  /** It holds what stands outside the agent's own runs. */
+  /** It holds events outside of the agent's own runs. */
   isOutside?: boolean;
 }
 
-/** Most steps, subagents and spans of one run that are open, and that are remembered. */
+/** Bounds per run: steps, subagents and spans beyond the open ones are left out. */
 const MOST_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
 
 /**
- * Writes what strict clients take, whatever it is given: the grammar of what is open decides what an event is to the
- * client, so a part without a beginning is begun, what is open ends before its run, and nothing is written outside of
- * runs. Pure.
+ * Writes a stream that strict clients accept from any events. The lifecycle's grammar decides what is open: a part without
+ * a start gets one, open parts and brackets end before their run, and events outside of runs get a run. Pure.
  *
- * What the client has already is not told again: of a text that comes whole, only the rest.
+ * Text that the client already has is not written again: of a text that arrives whole, only the rest.
  *
- * Ordering: events are written in the order in which they are taken; `drain` gives those since the last one.
- * Failure: what has no meaning here (a text without an id, the end of what never began) is left out; an event of an
- * unknown type is written as RAW.
+ * Ordering: events are written in the order in which they are taken; `drain` returns those since the last call.
+ * Failure: an event without meaning here (a text without an id, the end of a part that never began) is left out; an event
+ * of an unknown type is written as RAW.
  *
  * @see `@ag-ui/client` 0.0.59 and 1.0.0, `verifyEvents`
  */
@@ -44,7 +43,7 @@ export class StrictStream {
   readonly #dialect: Dialect;
   readonly #parts: ClientParts;
   readonly #runs = new Entities<'turn', { isOutside: boolean }>('turn', { mostOpen: 1, mostEnded: 0 });
-  /** By their ids, the events that began them. */
+  /** Steps, subagents and spans of the open run, each with the event that began it. */
   #brackets = new Entities<'bracket', StrictEvent>('bracket', MOST_BRACKETS);
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
@@ -137,11 +136,11 @@ export class StrictStream {
     const [said] = inputs;
     if (said?.kind === 'bracket') this.#takeBracket(said, entry);
     if (said === undefined || !isOfPart(said)) return;
-    // A snapshot that says otherwise what was told: nothing takes back a text.
+    // A snapshot does not change what the client has: text can't be taken back.
     if (isOfSnapshot && said.input !== 'result' && this.#parts.of[said.kind].about(said.id) !== undefined) return;
     for (const one of inputs) if (isOfPart(one)) this.#takePart(one, entry);
     if (!event.type.endsWith('_CHUNK')) return;
-    // A chunk goes on with its part; what its speaker told in chunks before is over.
+    // Chunks of another part end those before them, of the same speaker.
     const part = this.#parts.of[said.kind].about(said.id);
     this.#endChunks(speaker, at, part);
     if (isOfSnapshot) this.#close(said.kind, said.id, at);
@@ -155,7 +154,7 @@ export class StrictStream {
       this.#brackets.take(id, input);
       this.#write(bracketEnd(begun, event), at);
     }
-    // An id of a subagent is one invocation: to strict clients it begins once.
+    // Strict clients accept the id of a subagent once.
     if (verdict !== 'begins' || begun?.type === 'SUBAGENT_STARTED' || this.#brackets.crowded !== null) return;
     const begins: StrictEvent = { ...otherEvent(event), type: event.type };
     const { messageId, parentSubagentRunId: parent } = begins;
@@ -172,7 +171,7 @@ export class StrictStream {
     if (input === 'result') this.#takeResult(id, entry);
     else if (input === 'end') this.#close(kind, id, at, event);
     else {
-      // What begins, and arguments of a call that never began.
+      // Also for the arguments of a call that never began.
       const part = this.#parts.of[kind].about(id) ?? this.#open(kind, id, { has: 0, told: 0 }, entry);
       if (event.type.endsWith('_START')) part.told = 0;
       if (input !== 'start') this.#grow(said, part, entry);
@@ -186,9 +185,9 @@ export class StrictStream {
     const rest = delta.slice(isWhole ? part.has : part.has - part.told);
     part.told = isWhole ? delta.length : part.told + delta.length;
     part.has = Math.max(part.has, part.told);
-    // A call that has its result is complete.
+    // A call with a result is complete.
     if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
-    // What is late opens again, for what is new in it.
+    // A part that has ended opens again for the rest.
     if (this.#parts.of[kind].verdict(id, input) !== 'continues') this.#open(kind, id, part, entry);
     this.#write(contentOf(kind, id, rest), at);
   }
@@ -206,7 +205,7 @@ export class StrictStream {
     return part;
   }
 
-  /** A part belongs to its first speaker, whoever goes on with it, and a thought to the speaker of its span. */
+  /** A part belongs to its first speaker, even if another continues it, and a thought to the speaker of its span. */
   #ownerOf(kind: PartKind, id: string, event: AgUiEvent): string | undefined {
     const owner = this.#parts.of[kind].about(id)?.owner;
     if (owner !== undefined) return owner ?? undefined;
