@@ -45,7 +45,9 @@ export class Asks {
     const { event } = entry;
     if (customName(event) === CUSTOM.commandFailed) {
       const asked = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
-      return asked?.isAnswered === true && this.#put(asked, false);
+      if (asked?.isAnswered !== true) return false;
+      asked.isAnswered = false;
+      return true;
     }
     const [said] = inputsOf(event);
     if (said?.kind !== 'request') return false;
@@ -61,17 +63,13 @@ export class Asks {
     const asked = askedIn(requestItem(id, entry));
     // A repeated request was shown to this client, or answered by it, before.
     const isAgain = known?.digest === asked.digest;
-    return this.#put(asked, isAgain && known?.isAnswered === true) && !isAgain;
+    this.#open.take(id, 'ask', { ...asked, isAnswered: isAgain && known?.isAnswered === true });
+    return !isAgain;
   }
 
   /** The turn or process that asked has ended. */
   cut(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
-  }
-
-  #put(asked: Asked, isAnswered: boolean): true {
-    this.#open.take(asked.id, 'ask', { ...asked, isAnswered });
-    return true;
   }
 }
 

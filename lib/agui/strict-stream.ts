@@ -154,15 +154,17 @@ export class StrictStream {
       this.#brackets.take(id, input);
       this.#write(bracketEnd(begun, event), at);
     }
-    // Strict clients accept the id of a subagent once.
-    if (verdict !== 'begins' || begun?.type === 'SUBAGENT_STARTED' || this.#brackets.crowded !== null) return;
-    const begins: StrictEvent = { ...otherEvent(event), type: event.type };
-    const { messageId, parentSubagentRunId: parent } = begins;
-    if (typeof messageId === 'string') begins.subagentRunId = this.#ownerOf('thought', messageId, event);
+    // A step or a span may come again, but strict clients accept the id of a subagent once.
+    const begins = verdict === 'begins' || (verdict === 'late' && event.type !== 'SUBAGENT_STARTED');
+    if (!begins || this.#brackets.crowded !== null) return;
+    const start: StrictEvent = { ...otherEvent(event), type: event.type };
+    const { messageId, parentSubagentRunId: parent } = start;
+    if (typeof messageId === 'string') start.subagentRunId = this.#ownerOf('thought', messageId, event);
     const isParentKnown = this.#brackets.about(bracketId('subagent', String(parent))) !== undefined;
-    if (!isParentKnown) delete begins.parentSubagentRunId;
-    this.#brackets.take(id, input, begins);
-    this.#writeInRun(begins, at, position);
+    if (!isParentKnown) delete start.parentSubagentRunId;
+    this.#brackets.forget(id);
+    this.#brackets.take(id, 'start', start);
+    this.#writeInRun(start, at, position);
   }
 
   #takePart(said: EventInput<PartKind>, entry: EventEntry): void {

@@ -74,48 +74,32 @@ const callEnds = read('call', 'toolCallId', 'end');
 const callIsAnswered = read('call', 'toolCallId', 'end', 'result');
 const NOT_ANSWERED: Record<string, InputOf<'request'>> = { unknown: 'pass', cancelled: 'cut', expired: 'cut' };
 
-const BY_KIND: Readonly<Record<Exclude<Kind, 'task' | 'request'>, Readonly<Record<string, Read>>>> = {
-  turn: {
-    RUN_STARTED: read('turn', 'runId', 'begin'),
-    RUN_FINISHED: read('turn', 'runId', 'end'),
-    RUN_ERROR: read('turn', 'runId', 'end'),
-  },
-  text: {
-    TEXT_MESSAGE_START: read('text', 'messageId', 'start'),
-    TEXT_MESSAGE_CONTENT: delta('text'),
-    TEXT_MESSAGE_CHUNK: delta('text'),
-    TEXT_MESSAGE_END: read('text', 'messageId', 'end'),
-  },
-  thought: {
-    REASONING_MESSAGE_START: read('thought', 'messageId', 'start'),
-    REASONING_MESSAGE_CONTENT: delta('thought'),
-    REASONING_MESSAGE_CHUNK: delta('thought'),
-    REASONING_MESSAGE_END: read('thought', 'messageId', 'end'),
-  },
-  call: {
-    TOOL_CALL_START: read('call', 'toolCallId', 'start'),
-    TOOL_CALL_ARGS: read('call', 'toolCallId', 'args'),
-    TOOL_CALL_CHUNK: read('call', 'toolCallId', 'start', 'args'),
-    // Older AG-UI clients give the result with the end.
-    TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
-    TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
-  },
-  bracket: {
-    STEP_STARTED: bracket('step', 'stepName', 'start'),
-    STEP_FINISHED: bracket('step', 'stepName', 'end'),
-    SUBAGENT_STARTED: bracket('subagent', 'subagentRunId', 'start'),
-    SUBAGENT_FINISHED: bracket('subagent', 'subagentRunId', 'end'),
-    SUBAGENT_ERROR: bracket('subagent', 'subagentRunId', 'end'),
-    REASONING_START: bracket('span', 'messageId', 'start'),
-    REASONING_END: bracket('span', 'messageId', 'end'),
-  },
+const BY_TYPE: Readonly<Record<string, Read>> = {
+  RUN_STARTED: read('turn', 'runId', 'begin'),
+  RUN_FINISHED: read('turn', 'runId', 'end'),
+  RUN_ERROR: read('turn', 'runId', 'end'),
+  TEXT_MESSAGE_START: read('text', 'messageId', 'start'),
+  TEXT_MESSAGE_CONTENT: delta('text'),
+  TEXT_MESSAGE_CHUNK: delta('text'),
+  TEXT_MESSAGE_END: read('text', 'messageId', 'end'),
+  REASONING_MESSAGE_START: read('thought', 'messageId', 'start'),
+  REASONING_MESSAGE_CONTENT: delta('thought'),
+  REASONING_MESSAGE_CHUNK: delta('thought'),
+  REASONING_MESSAGE_END: read('thought', 'messageId', 'end'),
+  TOOL_CALL_START: read('call', 'toolCallId', 'start'),
+  TOOL_CALL_ARGS: read('call', 'toolCallId', 'args'),
+  TOOL_CALL_CHUNK: read('call', 'toolCallId', 'start', 'args'),
+  // Older AG-UI clients give the result with the end.
+  TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
+  TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
+  STEP_STARTED: bracket('step', 'stepName', 'start'),
+  STEP_FINISHED: bracket('step', 'stepName', 'end'),
+  SUBAGENT_STARTED: bracket('subagent', 'subagentRunId', 'start'),
+  SUBAGENT_FINISHED: bracket('subagent', 'subagentRunId', 'end'),
+  SUBAGENT_ERROR: bracket('subagent', 'subagentRunId', 'end'),
+  REASONING_START: bracket('span', 'messageId', 'start'),
+  REASONING_END: bracket('span', 'messageId', 'end'),
 };
-
-const TYPES = new Map(
-  Object.entries(BY_KIND).flatMap(([kind, reads]) =>
-    Object.entries(reads).map(([type, inputs]) => [type, { kind: kind as Kind, inputs }]),
-  ),
-);
 
 const BY_NAME: Readonly<Record<string, Read>> = {
   [CUSTOM.taskStarted]: task(() => 'start'),
@@ -133,13 +117,16 @@ const BY_NAME: Readonly<Record<string, Read>> = {
  */
 export function inputsOf(event: AgUiEvent): readonly EventInput[] {
   const name = customName(event);
-  const read = name === null ? TYPES.get(event.type)?.inputs : Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
-  return read?.(event) ?? NONE;
+  const [table, key] = name === null ? [BY_TYPE, event.type] : [BY_NAME, name];
+  return Object.hasOwn(table, key) ? (table[key]?.(event) ?? NONE) : NONE;
 }
+
+/** A name for every thing that an event may be about. */
+const NAMES = { runId: '-', messageId: '-', toolCallId: '-', stepName: '-', subagentRunId: '-' };
 
 /** The kind of thing that events of this type are about, whether or not they name it; null for other types. */
 export function kindOf(type: string): Kind | null {
-  return TYPES.get(type)?.kind ?? null;
+  return inputsOf({ type, ...NAMES })[0]?.kind ?? null;
 }
 
 /** Whether the event says that the agent's process is gone, and with it everything that was open. */

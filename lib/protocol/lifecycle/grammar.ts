@@ -87,7 +87,7 @@ const TURN: Table<TurnState, TurnInput> = {
   },
 };
 
-/** A text or a thought. */
+/** A text or a thought, or a bracket around others. */
 export type TextState = 'new' | 'open' | 'ended';
 /** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
 export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
@@ -241,29 +241,7 @@ const REQUEST: Table<RequestState, RequestInput> = {
   },
 };
 
-/** A step, the work of a subagent, or a span of reasoning: it holds other things together. */
-export type BracketState = 'new' | 'open' | 'ended';
-export type BracketInput = 'start' | 'end' | 'cut';
-
-const BRACKET: Table<BracketState, BracketInput> = {
-  new: {
-    start: ['open', 'begins'],
-    end: ['new', 'stray'],
-    cut: ['new', 'stray'],
-  },
-  open: {
-    start: ['open', 'repeats'],
-    end: ['ended', 'ends'],
-    cut: ['ended', 'ends'],
-  },
-  ended: {
-    // A step has a name, which the next one may have too.
-    start: ['open', 'begins'],
-    end: ['ended', 'repeats'],
-    cut: ['ended', 'repeats'],
-  },
-};
-
+/** `bracket`: a step, the work of a subagent, or a span of reasoning. */
 export const GRAMMAR = {
   turn: TURN,
   text: TEXT,
@@ -271,7 +249,7 @@ export const GRAMMAR = {
   call: CALL,
   task: TASK,
   request: REQUEST,
-  bracket: BRACKET,
+  bracket: TEXT,
 } as const;
 
 export type Kind = keyof typeof GRAMMAR;
@@ -283,7 +261,7 @@ export type InputOf<K extends Kind> = {
   call: CallInput;
   task: TaskInput;
   request: RequestInput;
-  bracket: BracketInput;
+  bracket: Exclude<TextInput, 'delta' | 'whole'>;
 }[K];
 
 /** States in which a thing is open: its end is still to come. One that ended by inference is not. */

@@ -43,13 +43,9 @@ const PAIRS = {
     new pass → new stray              open pass → passed ends           passed pass → passed repeats       resolved pass → resolved repeats
     new answer → new stray            open answer → resolved ends       passed answer → resolved corrects  resolved answer → resolved repeats
     new cut → new stray               open cut → resolved ends          passed cut → resolved repeats      resolved cut → resolved repeats`,
-  bracket: `
-    new start → open begins           open start → open repeats         ended start → open begins
-    new end → new stray               open end → ended ends             ended end → ended repeats
-    new cut → new stray               open cut → ended ends             ended cut → ended repeats`,
-} satisfies Record<Exclude<Kind, 'thought'>, string>;
+} satisfies Record<Exclude<Kind, 'thought' | 'bracket'>, string>;
 
-/** A thought is said as a text is. */
+/** A thought and a bracket move as a text does. */
 const KINDS = Object.keys(PAIRS) as (keyof typeof PAIRS)[];
 const found = (kind: keyof typeof PAIRS) =>
   [...PAIRS[kind].matchAll(/(\S+) (\S+) → (\S+) (\S+)/g)].map(([, state, input, next, verdict]) => ({
@@ -74,7 +70,7 @@ describe.each(KINDS)('the grammar of a %s', (kind) => {
   });
 
   test('leaves nothing open when what holds it ends', () => {
-    const cut = { turn: 'gone', text: 'cut', call: 'cut', task: 'presume', request: 'cut', bracket: 'cut' } as const;
+    const cut = { turn: 'gone', text: 'cut', call: 'cut', task: 'presume', request: 'cut' } as const;
     const table: Record<string, Record<string, readonly [string, string]>> = GRAMMAR[kind];
     const open: ReadonlySet<string> = OPEN[kind];
     for (const state of open) {
