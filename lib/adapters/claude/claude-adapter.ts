@@ -1,15 +1,16 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
-import { custom } from '../emit';
+import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import type { WireEnd } from '../wire';
+import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
-import { TaskEnds, type TaskRef } from './task-ends';
+import type { TaskRef } from './task-ends';
 import { Tasks } from './tasks';
-import { Turns } from './turns';
+import { TurnAttribution } from './turn-attribution';
 
 export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
@@ -19,18 +20,8 @@ export interface ClaudeAdapterOptions {
   saysWhatIsTold?: boolean;
 }
 
-/** How the agent's process ended. */
-export interface ProcessExit {
-  /** For people: `exited`, `terminated by signal SIGKILL`. */
-  reason?: string;
-  exitCode?: number | null;
-  /** `SIGKILL` */
-  signal?: string | null;
-  /** Somebody ended it on purpose: what it was doing has not failed. */
-  isAsked?: boolean;
-  /** The session goes on with another process: what follows, in a sentence. Without it, the session has ended. */
-  goesOn?: string;
-}
+/** How the agent's process ended; told once of each. */
+export type ProcessExit = Partial<WireEnd>;
 
 /**
  * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
@@ -43,40 +34,40 @@ export interface ProcessExit {
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
  */
 export class ClaudeAdapter {
-  readonly #turns: Turns;
+  readonly #writer: SessionWriter;
+  readonly #turns: TurnAttribution;
   readonly #tasks: Tasks;
-  readonly #ends: TaskEnds;
   readonly #lanes: Lanes;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
-  #out: TimedEvent[] = [];
-  #now = 0;
-  #ended = false;
   /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
-  /** When the open turn began, epoch milliseconds. */
-  #openedAt = 0;
 
-  constructor(options: ClaudeAdapterOptions) {
-    const emit = (event: AgUiEvent) => this.#emit(event);
-    const currentRun = () => this.#turns.runId;
-    this.#ends = new TaskEnds(options.saysWhatIsTold);
-    this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#lanes = new Lanes(emit, this.#tasks, currentRun);
-    this.#requests = new Requests(emit);
-    this.#turns = new Turns({
+  constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
+    this.#writer = new SessionWriter({
       ...options,
-      emit,
-      ends: this.#ends,
-      endOfRun: (taskRunId) => this.#tasks.endOfRun(taskRunId),
-      beforeClose: (outcome) => {
+      reusesTaskIds: true,
+      unfinished: UNFINISHED,
+      beforeTurnEnds: (end, about) => {
         this.#lanes.closeMain();
-        this.#requests.turnEnded(outcome.kind === 'cancelled');
+        return this.#turns.settle(end, about);
       },
     });
+    this.#tasks = new Tasks(this.#writer);
+    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
+    this.#lanes = new Lanes(
+      (event) => this.#emit(event),
+      this.#tasks,
+      () => this.#writer.turn?.runId ?? null,
+    );
+    this.#requests = new Requests(this.#writer);
+  }
+
+  get turn(): OpenTurn | null {
+    return this.#writer.turn;
   }
 
   /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
@@ -112,7 +103,7 @@ export class ClaudeAdapter {
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
-    this.#ends.told(ends, how);
+    this.#turns.ends.told(ends, how);
   }
 
   /**
@@ -143,12 +134,11 @@ export class ClaudeAdapter {
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
-      if (this.#turns.runId === null || this.#openedAt <= at) {
+      const { turn } = this.#writer;
+      if (turn === null || turn.startedAt <= at) {
         this.#flushThinking();
-        if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
-        this.#requests.processEnded();
-        this.#turns.exit(true);
-        this.#lanes.closeAll();
+        if (turn !== null) this.#writer.notice(REPLACED, 'warning');
+        this.#interrupt({ kind: 'cancelled' });
       }
       this.#tasks.processEnded(null, at);
     });
@@ -161,19 +151,13 @@ export class ClaudeAdapter {
 
   /** The process is gone. Closes what is open; told once per process. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
-    if (this.#ended) return [];
-    const out = this.#collect(now, () => {
+    if (this.#writer.isOver) return [];
+    return this.#collect(now, () => {
       this.#flushThinking();
-      this.#requests.processEnded();
-      this.#turns.exit(exit.isAsked === true);
+      this.#interrupt(exit.isAsked === true ? { kind: 'cancelled' } : EXITED);
       this.#processEnded(exit.reason ?? null);
-      const { reason = 'exited', exitCode, signal, goesOn } = exit;
-      const notice = { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' };
-      if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-      else this.#emit(custom(CUSTOM.notice, notice));
+      this.#writer.over({ reason: 'exited', ...exit }, 'The agent’s process ended');
     });
-    this.#ended = true;
-    return out;
   }
 
   readonly #readers = readersOf<void>({
@@ -188,10 +172,10 @@ export class ClaudeAdapter {
     task_notification: (message) => this.#notified(message),
     background_tasks_changed: (message) => {
       this.#tasks.listed(message);
-      this.#emit(custom('claude:background_tasks_changed', taskSet(message)));
+      this.#writer.custom('claude:background_tasks_changed', taskSet(message));
     },
     status: (message) => {
-      if (message.status === 'requesting') this.#turns.activity('request', message);
+      if (message.status === 'requesting') this.#turns.active('request', message);
       this.#carry(message);
     },
     session_state_changed: (message) => {
@@ -219,7 +203,7 @@ export class ClaudeAdapter {
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
-    this.#emit(custom('claude:init', about));
+    this.#writer.custom('claude:init', about);
   }
 
   #result(message: Fields): void {
@@ -227,7 +211,7 @@ export class ClaudeAdapter {
     const index = numberOf(message.result_index);
     if (index !== null) {
       const count = index - this.#nextResult;
-      if (count > 0) this.#emit(custom(CUSTOM.lost, { count, reason: 'agent-result-gap' }));
+      if (count > 0) this.#writer.custom(CUSTOM.lost, { count, reason: 'agent-result-gap' });
       this.#nextResult = index + 1;
     }
     for (const denial of listOf(message.permission_denials)) {
@@ -239,9 +223,9 @@ export class ClaudeAdapter {
   #assistant(message: Fields): void {
     this.#flushThinking();
     // A message that comes after the end of its turn opens no turn.
-    if (isMain(message) && message.late !== true) this.#turns.activity('content', message);
+    if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
-    if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
+    if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
@@ -253,7 +237,7 @@ export class ClaudeAdapter {
     const event = fieldsOf(message.event);
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
-      if (begins && event.type !== 'message_delta') this.#turns.activity('content', message);
+      if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
       if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
     }
     this.#lanes.stream(message);
@@ -263,9 +247,9 @@ export class ClaudeAdapter {
     const results = this.#lanes.toolResults(message);
     if (results.length > 0) {
       // The result of a call that was left running may come between turns: it opens no turn.
-      if (isMain(message) && this.#turns.runId !== null) {
-        this.#turns.activity('content', message);
-        this.#ends.boundary();
+      if (isMain(message) && this.#writer.turn !== null) {
+        this.#turns.active('content', message);
+        this.#turns.ends.boundary();
       }
       this.#heard(results);
       return;
@@ -275,7 +259,7 @@ export class ClaudeAdapter {
     const id = textOf(message.uuid);
     // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
     if (id !== null && (byPerson || !isMain(message))) this.#lanes.userMessage(message, id, textOf(name));
-    else this.#emit({ type: 'RAW', event: message, source: 'claude' });
+    else this.#writer.raw(message, 'claude');
   }
 
   #notified(message: Fields): void {
@@ -285,7 +269,7 @@ export class ClaudeAdapter {
       this.#carry(message);
       return;
     }
-    this.#ends.add(end);
+    this.#turns.ends.add(end);
     if (!isEvent) this.#lanes.taskEnded(end.taskId);
   }
 
@@ -294,6 +278,13 @@ export class ClaudeAdapter {
       this.#requests.toolResult(toolUseId, result);
       this.#tasks.launched(toolUseId, result.text);
     }
+  }
+
+  /** What waits for the process, or is being said by it, ends with it. */
+  #interrupt(end: TurnEnd): void {
+    this.#writer.interrupt(end);
+    this.#turns.ends.clear();
+    this.#lanes.closeAll();
   }
 
   #processEnded(how: string | null): void {
@@ -315,19 +306,26 @@ export class ClaudeAdapter {
   }
 
   #emit(event: AgUiEvent): void {
-    if (event.type === 'RUN_STARTED') this.#openedAt = this.#now;
-    this.#out.push({ occurredAt: this.#now, event });
+    this.#writer.pass(event);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
-    this.#out = [];
-    this.#now = now;
+    this.#writer.at(now);
     work();
-    if (this.#out.length > 0) this.#ended = false;
-    return this.#out;
+    return this.#writer.take().map(({ occurredAt, event }) => ({ occurredAt, event }));
   }
 }
 
+const UNFINISHED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent began its next turn without saying how this one ended.',
+  code: 'result_missing',
+};
+const EXITED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent’s process ended in the middle of this turn.',
+  code: 'agent_exited',
+};
 const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {
