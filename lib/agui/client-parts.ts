@@ -1,88 +1,67 @@
-import type { PartKind } from './strict-event';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { Kind } from '@/lib/protocol/lifecycle/grammar';
 
-/** A message, thought or call, as far as the client has it. */
+/** The things that become messages in the client's list. */
+export type PartKind = 'text' | 'thought' | 'call';
+
+/** Progress of a message, thought or call, in the client and in the log. */
 export interface Part {
-  readonly kind: PartKind;
-  readonly id: string;
-  readonly isOpen: boolean;
-  /** How much of its text the client has, in UTF-16 code units. */
+  /** Length of its text in the client, in UTF-16 code units. */
   has: number;
-  /** How far the log has come in telling it: less than `has` while it tells again what the client has. */
+  /** Length of its text in the log so far: less than `has` while the log repeats what the client has. */
   told: number;
-  /** Told in chunks, by the subagent of this id or by the agent itself: no event says where it ends. */
+  /** The subagent that spoke first, null for the agent itself; left out until something of it is written. */
+  owner?: string | null;
+  /** The speaker that streams it in chunks: no event ends those. */
   chunkedBy?: string | null;
 }
 
-/** How many parts are surely remembered once they have ended; what is told of older ones again may be shown again. */
-const REMEMBERED = 5_000;
+/** Bounds per kind: beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
+const MOST = { mostOpen: 1_000, mostEnded: 5_000 };
 
 /**
- * What the client has by now: of its own, from the messages it sent, and from what was written to it. By length, not by
- * text, because a text in the log only grows.
+ * The parts that the client has, from the messages it sent and the events written to it. Compared by length, not by text,
+ * because a text in the log only grows. To a client a call is open until its arguments end, and its result is another
+ * message: the end of a call is therefore its `cut`, after which only a result changes it.
  */
 export class ClientParts {
-  /** Two generations: what nobody asked for while one filled up is forgotten with it. */
-  #young = new Map<string, Part>();
-  #old = new Map<string, Part>();
-  readonly #open = new Set<Part>();
-  #results = new Set<string>();
-  #oldResults = new Set<string>();
+  readonly of: Readonly<Record<PartKind, Entities<PartKind, Part>>> = {
+    text: new Entities<PartKind, Part>('text', MOST),
+    thought: new Entities<PartKind, Part>('thought', MOST),
+    call: new Entities<PartKind, Part>('call', MOST),
+  };
 
-  /** @param told how far a log has come in telling it that goes on from here; 0 if it is told from its beginning */
-  know(kind: PartKind, id: string, has: number, told: number): Part {
-    const part: Part = { kind, id, isOpen: false, has, told };
-    this.#young.set(keyOf(kind, id), part);
-    if (this.#young.size > REMEMBERED + this.#open.size) this.#age();
-    return part;
-  }
-
-  find(kind: PartKind, id: string): Part | undefined {
-    const key = keyOf(kind, id);
-    return this.#young.get(key) ?? this.#old.get(key);
-  }
-
-  open(): Part[] {
-    return [...this.#open];
-  }
-
-  get openCount(): number {
-    return this.#open.size;
-  }
-
-  get oldestOpen(): Part | null {
-    for (const part of this.#open) return part;
-    return null;
-  }
-
-  setOpen(part: Part, isOpen: boolean): void {
-    Object.assign(part, { isOpen });
-    if (isOpen) this.#open.add(part);
-    else this.#open.delete(part);
+  /**
+   * @param told 0 if the log is read from the beginning of the part, else its length at the position read from
+   * @param owner null if the client has it as the agent's own
+   */
+  know(kind: PartKind, id: string, has: number, told: number, owner?: null): void {
+    this.of[kind].take(id, 'start', { has, told, owner });
+    this.of[kind].take(id, 'cut');
   }
 
   knowResult(toolCallId: string): void {
-    this.#results.add(toolCallId);
-    if (this.#results.size <= REMEMBERED) return;
-    this.#oldResults = this.#results;
-    this.#results = new Set();
+    const calls = this.of.call;
+    calls.take(toolCallId, 'start', calls.about(toolCallId) ?? { has: 0, told: 0 });
+    calls.take(toolCallId, 'result');
   }
 
-  hasResult(toolCallId: string): boolean {
-    return this.#results.has(toolCallId) || this.#oldResults.has(toolCallId);
+  isAnswered(toolCallId: string): boolean {
+    return this.of.call.verdict(toolCallId, 'result') === 'repeats';
   }
 
   /** Whether a message of the client has this id, of whatever kind. */
   hasId(id: string): boolean {
-    return (['text', 'reasoning', 'tool'] as const).some((kind) => this.find(kind, id) !== undefined);
+    return Object.values(this.of).some((parts) => parts.about(id) !== undefined);
   }
 
-  /** What is open is never forgotten. */
-  #age(): void {
-    this.#old = this.#young;
-    this.#young = new Map([...this.#open].map((part) => [keyOf(part.kind, part.id), part]));
+  /** Open parts by kind, oldest first. */
+  open(): { kind: PartKind; id: string; part: Part }[] {
+    const kinds = ['text', 'thought', 'call'] as const;
+    return kinds.flatMap((kind) => this.of[kind].entries().map(([id, part]) => ({ kind, id, part })));
   }
 }
 
-function keyOf(kind: PartKind, id: string): string {
-  return `${kind}:${id}`;
+export function isOfPart<Said extends { kind: Kind | null }>(said: Said): said is Extract<Said, { kind: PartKind }> {
+  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
 }

@@ -1,26 +1,29 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { customName, customValue, idField, pickId, pickText } from '@/lib/protocol/event-fields';
+import { customName, customValue, pickId, pickText } from '@/lib/protocol/event-fields';
 import { fieldsOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { type EventInput, endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { turnStep } from '@/lib/protocol/lifecycle/open-session';
 import { comparePositions } from '@/lib/protocol/position';
 import type { ServedRun } from '@/lib/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
+import { isOfPart } from './client-parts';
 import type { CourseOptions } from './course-options';
 import { HeldBack } from './held-back';
-import { OpenAsks } from './open-asks';
+import { Asks } from './interrupts';
 import type { StrictStream } from './strict-stream';
 import { TASK_ACTIVITY } from './task-activity';
 
-/** A turn of the log that is open, and what it is to the client. */
-interface OpenTurn {
+/** An open turn of the log, and its part in the client's runs. */
+interface Turn {
   id: string;
   answers: Answers;
   isShown: boolean;
   named: readonly string[];
-  /** As how many runs it was told: an interrupt ends a run, not its turn. */
+  /** Count of its runs: an interrupt ends a run, not its turn. */
   runs: number;
-  /** It has ended in the log; what it asks for may follow. */
+  /** Its end in the log, held until the request that may follow it. */
   ending: EventEntry | null;
 }
 
@@ -38,8 +41,9 @@ export class Course {
   readonly #stream: StrictStream;
   readonly #held: HeldBack;
   readonly #answer: AwaitedAnswer;
-  readonly #asks: OpenAsks;
-  #turn: OpenTurn | null;
+  readonly #asks: Asks;
+  /** The turn that is open in the log. It moves by the grammar. */
+  #turn: Turn | null;
   #isOwnRunTold = false;
   /** With which the last run ended. */
   #interruptIds: readonly string[] = [];
@@ -54,10 +58,10 @@ export class Course {
     this.#stream = options.stream;
     this.#held = new HeldBack(options.parts);
     this.#answer = new AwaitedAnswer(options);
-    this.#asks = new OpenAsks(options.pending, options.answered);
     this.#isAway = options.isAway;
+    this.#asks = new Asks(options.pending, options.answered);
     const { openTurnId: open } = options;
-    this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no', []);
+    this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no');
   }
 
   get isOver(): boolean {
@@ -90,12 +94,12 @@ export class Course {
   take(entry: EventEntry): void {
     if (this.#isOver) return;
     const { event, position } = entry;
+    const [said] = inputsOf(event);
     const isNews = comparePositions(position, this.#options.asOf) > 0;
     const asks = isNews && this.#asks.take(entry);
     if (this.#endTurnBefore(event, asks) || this.#isOver) return;
-    if (event.type === 'RUN_STARTED') this.#beginTurn(entry);
-    else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#endTurn(entry);
-    else if (customName(event) === CUSTOM.sessionEnded) this.#endSession(entry);
+    if (said?.kind === 'turn') this.#moveTurn(said, entry);
+    else if (endsSession(event)) this.#endSession(entry);
     else this.#tell(entry, isNews);
     if (asks && !this.#isOver) this.#interrupt(entry.occurredAt);
   }
@@ -111,7 +115,7 @@ export class Course {
 
   /** Nothing more is there at the moment. */
   settle(): void {
-    if (this.#turn?.ending) this.#endShown(this.#turn.ending);
+    this.#endShown();
     this.#stream.settle();
   }
 
@@ -148,27 +152,39 @@ export class Course {
     return this.#options.follows !== 'no' && !this.#isBounded;
   }
 
-  #turnOf(id: string, answers: Answers, named: readonly string[]): OpenTurn {
+  #turnOf(id: string, answers: Answers, named: readonly string[] = []): Turn {
     return { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
+  }
+
+  #moveTurn(said: EventInput<'turn'>, entry: EventEntry): void {
+    const turn = this.#turn;
+    const [, verdict] = turnStep(turn?.id ?? null, said);
+    // Its start, repeated.
+    if (verdict === 'continues') return;
+    if (verdict === 'late' && turn !== null) this.#breakOff(turn, entry.occurredAt);
+    if (said.input === 'begin') this.#beginTurn(entry);
+    // A request that belongs to the turn may follow its end.
+    else if (verdict === 'ends' && turn?.isShown) turn.ending = entry;
+    else this.#endUnshown(said.id ?? turn?.id ?? null, entry.event);
   }
 
   #beginTurn({ event, position, occurredAt: at }: EventEntry): void {
     const begun = begunBy(event, position);
-    const { id, kind, named } = begun;
-    if (this.#turn?.id === id) return;
-    this.#breakOff(at);
+    const { id, kind, named, parentRunId } = begun;
     if (this.#isOver) return;
     this.#isAway = false;
-    this.#turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
-    if (!this.#turn.isShown) return;
+    const turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
+    this.#turn = turn;
+    if (!turn.isShown) return;
     const { trigger } = interludeOf(event);
-    this.#beginShown(this.#turn, { turn: kind, turnId: id, trigger, userMessageIds: named ?? undefined }, begun, at);
+    this.#beginShown(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
     this.#release(named);
   }
 
   /** The client's own run, or one more. */
-  #beginShown(turn: OpenTurn, interlude: ServedRun, { parentRunId }: { parentRunId: string | null }, at: number): void {
+  #beginShown(turn: Turn, at: number, more: ServedRun, parentRunId: string | null = null): void {
     turn.runs += 1;
+    const interlude = { turnId: turn.id, ...more };
     const runId = turn.runs === 1 ? turn.id : `${turn.id}/${turn.runs}`;
     if (turn.answers !== 'no' && !this.#isOwnRunTold) this.#beginOwn(at, interlude, parentRunId);
     else this.#stream.begin({ runId, parentRunId, at, interlude });
@@ -180,18 +196,9 @@ export class Course {
     for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);
   }
 
-  #endTurn(entry: EventEntry): void {
-    const turn = this.#turn;
-    const runId = idField(entry.event, 'runId');
-    const isOpen = turn !== null && (runId === null || runId === turn.id);
-    // What it asks for is told behind its end, in the same breath.
-    if (isOpen && turn.isShown) turn.ending = entry;
-    else if (isOpen) this.#endUnshown(turn.id, entry.event);
-    else if (runId !== null) this.#endUnshown(runId, entry.event);
-  }
-
   /** Was it the answer after all? */
-  #endUnshown(turnId: string, event: AgUiEvent): void {
+  #endUnshown(turnId: string | null, event: AgUiEvent): void {
+    if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
     const named = this.#answer.amongst(interludeOf(event).userMessageIds);
     if (named.length === 0) return;
@@ -210,24 +217,25 @@ export class Course {
    */
   #endTurnBefore(event: AgUiEvent, asks: boolean): boolean {
     const turn = this.#turn;
-    if (turn === null || turn.ending === null) return false;
+    if (!turn?.ending) return false;
     const isItsRequest = asks && interludeOf(event).derived?.turnId === turn.id;
     if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
-    this.#endShown(turn.ending);
+    this.#endShown();
     return isItsRequest;
   }
 
-  #endShown({ event, occurredAt: at }: EventEntry): void {
+  #endShown(): void {
     const turn = this.#turn;
-    if (turn === null) return;
+    if (!turn?.ending) return;
+    const { event, occurredAt: at } = turn.ending;
     this.#turn = null;
     const { userMessageIds = [] } = interludeOf(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
     // It may have ended before anything that is new to the client.
-    if (!this.#isInRun) this.#beginShown(turn, { turnId: turn.id }, NO_PARENT, at);
+    if (!this.#isInRun) this.#beginShown(turn, at, {});
     this.#release(userMessageIds);
     const isCancelled = fieldsOf(event.outcome).type === 'cancelled';
-    if (event.type === 'RUN_ERROR' || isCancelled) this.#asks.clear();
+    if (event.type === 'RUN_ERROR' || isCancelled) this.#asks.cut();
     if (event.type === 'RUN_ERROR')
       this.#stream.fail(textOf(event.message) ?? 'The run failed.', textOf(event.code), at);
     else if (isCancelled) this.#stream.finish({ type: 'cancelled' }, at);
@@ -237,11 +245,9 @@ export class Course {
   }
 
   /** A run broke in on the open turn. */
-  #breakOff(at: number): void {
-    const turn = this.#turn;
-    if (turn === null) return;
+  #breakOff(turn: Turn, at: number): void {
     this.#turn = null;
-    this.#asks.clear();
+    this.#asks.cut();
     if (!turn.isShown) return;
     // One that does not say whom it answers has not answered yet.
     this.#answer.ended(turn.id, turn.answers === 'maybe' ? 'no' : turn.answers, turn.named);
@@ -256,7 +262,7 @@ export class Course {
     if (interludeOf(event).again === true) return;
     const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
     this.#turn = null;
-    this.#asks.clear();
+    this.#asks.cut();
     this.#answer.giveUp();
     const reason = pickText(customValue(event), 'reason');
     if (isMissed) {
@@ -277,22 +283,21 @@ export class Course {
     else if (isNews && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    const isPart = /^(TEXT_MESSAGE|TOOL_CALL|REASONING_MESSAGE)_/.test(event.type);
+    // By its type: a chunk need not name its part.
+    const isPart = isOfPart({ kind: kindOf(event.type) });
     if (!isPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
     if (turn === null) this.#tellOutside(entry, isPart, activity !== null);
-    else if (turn.isShown) this.#tellInTurn(turn, entry);
+    else if (turn.isShown) {
+      // It goes on after an interrupt, or where the client has joined it.
+      if (!this.#isInRun) {
+        this.#beginShown(turn, entry.occurredAt, { continues: true });
+        this.#release([]);
+      }
+      this.#stream.take(entry);
+    }
     if (activity !== null && this.#stream.runId !== null && name !== CUSTOM.taskOutput) {
       this.#stream.activity(activity.messageId, TASK_ACTIVITY, activity.content, entry.occurredAt);
     }
-  }
-
-  #tellInTurn(turn: OpenTurn, entry: EventEntry): void {
-    if (!this.#isInRun) {
-      // It goes on after an interrupt, or where the client has joined it.
-      this.#beginShown(turn, { turnId: turn.id, continues: true }, NO_PARENT, entry.occurredAt);
-      this.#release([]);
-    }
-    this.#stream.take(entry);
   }
 
   #tellOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
@@ -310,10 +315,11 @@ export class Course {
       else this.#answer.answered(answers);
       this.#endRun(at);
       this.#concludeIfIdle();
-    } else if (this.#stream.runId !== null) this.#stream.take(entry);
-    else if (!this.#follows) return;
-    else if (isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress)) this.#stream.take(entry);
-    else this.#held.hold(entry);
+      return;
+    }
+    const isWorthARun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
+    if (this.#stream.runId !== null || (this.#follows && isWorthARun)) this.#stream.take(entry);
+    else if (this.#follows) this.#held.hold(entry);
   }
 
   #release(ids: readonly string[] | null): void {
@@ -375,5 +381,3 @@ export class Course {
     this.#isOver = true;
   }
 }
-
-const NO_PARENT = { parentRunId: null };

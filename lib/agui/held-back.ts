@@ -1,7 +1,8 @@
 import type { EventEntry } from '@/lib/projections/event-entry';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { customName, customValue, idField, taskEventId } from '@/lib/protocol/event-fields';
+import { customName, customValue, taskEventId } from '@/lib/protocol/event-fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import type { ClientParts } from './client-parts';
 import { messageIdOf } from './run-input';
 
@@ -42,8 +43,9 @@ export class HeldBack {
    */
   takeMessage(entry: EventEntry, mayStand: boolean): boolean {
     const { event } = entry;
-    const id = event.type.startsWith('TEXT_MESSAGE_') ? idField(event, 'messageId') : null;
-    if (id === null) return false;
+    const [said] = inputsOf(event);
+    if (said?.kind !== 'text') return false;
+    const { id } = said;
     if (this.#untold.has(id)) return true;
     const held = this.#messages.get(id);
     const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';

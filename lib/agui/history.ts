@@ -50,13 +50,13 @@ function messagesOf(item: Item): Message[] {
 function know(item: Item, parts: ClientParts): void {
   if (item.kind === 'message') {
     const length = item.text.length + (item.cut ?? 0);
-    parts.know('text', messageIdOf(item.clientId) ?? item.id, length, length);
+    parts.know('text', messageIdOf(item.clientId) ?? item.id, length, length, null);
   } else if (item.kind === 'reasoning') {
     const length = item.text.length + (item.cut ?? 0);
-    parts.know('reasoning', item.id, length, length);
+    parts.know('thought', item.id, length, length, null);
   } else if (item.kind === 'tool-call') {
     const length = item.argsText.length + (item.cut ?? 0);
-    parts.know('tool', item.id, length, length);
+    parts.know('call', item.id, length, length, null);
     if (item.result !== null) parts.knowResult(item.id);
   }
 }

@@ -1,25 +1,80 @@
-import type { RequestOption } from '@/lib/protocol/ag-ui';
+import type { EventEntry } from '@/lib/projections/event-entry';
+import { requestItem } from '@/lib/projections/request-items';
+import { CUSTOM, type RequestOption } from '@/lib/protocol/ag-ui';
 import type { AnswerQuestion, DecidePermission } from '@/lib/protocol/commands';
 import { AppError } from '@/lib/protocol/errors';
+import { customName, customValue, pickId } from '@/lib/protocol/event-fields';
 import { fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
+import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
 import { MAX_REASON_LENGTH } from '@/lib/protocol/limits';
-import type { Position } from '@/lib/protocol/position';
+import type { RequestItem } from '@/lib/protocol/read-models';
 import type { Resume } from './run-input';
 import type { Interrupt } from './strict-event';
 
 /** A request of the agent that waits for a person. */
-export interface Asked {
-  id: string;
-  kind: 'permission' | 'question';
-  title: string;
-  toolName: string | null;
-  toolCallId: string | null;
-  input: unknown;
+export interface Asked
+  extends Pick<
+    RequestItem,
+    'id' | 'title' | 'toolName' | 'toolCallId' | 'input' | 'digest' | 'openedPosition' | 'expiresAt'
+  > {
+  kind: RequestItem['requestKind'];
   options: readonly RequestOption[];
-  digest: string | null;
-  openedPosition: Position | null;
-  /** Until when it can be answered, on the server's clock. */
-  expiresAt: number | null;
+}
+
+/** Most requests that a client is asked at once: further ones are asked once others are answered. */
+export const MOST_ASKED = 20;
+const MOST = { mostOpen: MOST_ASKED, mostEnded: 0 };
+
+/** The requests that the agent waits for, and which of them this client has answered. */
+export class Asks {
+  readonly #open = new Entities<'request', Asked & { isAnswered: boolean }>('request', MOST);
+
+  constructor(pending: readonly Asked[], answered: readonly string[]) {
+    for (const asked of pending)
+      this.#open.take(asked.id, 'ask', { ...asked, isAnswered: answered.includes(asked.id) });
+  }
+
+  interrupts(): Interrupt[] {
+    return this.#open.entries().flatMap(([, asked]) => (asked.isAnswered ? [] : [interruptOf(asked)]));
+  }
+
+  /** @returns whether something is asked that was not before, or an answer could not be given */
+  take(entry: EventEntry): boolean {
+    const { event } = entry;
+    if (customName(event) === CUSTOM.commandFailed) {
+      const asked = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
+      if (asked?.isAnswered !== true) return false;
+      asked.isAnswered = false;
+      return true;
+    }
+    const [said] = inputsOf(event);
+    if (said?.kind !== 'request') return false;
+    const { id, input } = said;
+    if (input !== 'ask') {
+      this.#open.take(id, input);
+      return false;
+    }
+    const known = this.#open.about(id);
+    const { replaces } = interludeOf(event);
+    if (replaces !== undefined) this.#open.take(replaces, 'cut');
+    if (known === undefined && this.#open.crowded !== null) return false;
+    const asked = askedIn(requestItem(id, entry));
+    // A repeated request was shown to this client, or answered by it, before.
+    const isAgain = known?.digest === asked.digest;
+    this.#open.take(id, 'ask', { ...asked, isAnswered: isAgain && known?.isAnswered === true });
+    return !isAgain;
+  }
+
+  /** The turn or process that asked has ended. */
+  cut(): void {
+    for (const id of this.#open.open) this.#open.take(id, 'cut');
+  }
+}
+
+export function askedIn({ requestKind: kind, options = [], ...item }: RequestItem): Asked {
+  return { ...item, kind, options };
 }
 
 /** How much of the digest an interrupt's id carries. */

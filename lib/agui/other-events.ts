@@ -4,8 +4,8 @@ import { isObject, textOf } from '@/lib/protocol/fields';
 import type { StrictEvent } from './strict-event';
 
 /**
- * What has neither beginning nor end, with the fields that strict clients know; null for what is not theirs to hear.
- * What no client knows by its type is written as RAW: to 0.0.59 an unknown type is a broken stream.
+ * An event that is not part of a message, with the fields that strict clients know; null if it is not for clients. An event
+ * of an unknown type becomes RAW, because 0.0.59 refuses a stream with unknown types.
  */
 export function otherEvent(event: AgUiEvent): StrictEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
@@ -13,15 +13,30 @@ export function otherEvent(event: AgUiEvent): StrictEvent | null {
   return { type: 'RAW', event, source: 'interlude' };
 }
 
-const untold = () => null;
+/** The end of a step, span or subagent. @param event the one that ends it; null where its run ends */
+export function bracketEnd(begun: StrictEvent, event: AgUiEvent | null): StrictEvent {
+  const { stepName, messageId, subagentRunId } = begun;
+  const end = { type: ENDS[begun.type] ?? '', stepName, messageId, subagentRunId };
+  if (event?.type !== 'SUBAGENT_ERROR') return end;
+  const message = textOf(event.message) ?? 'The subagent failed.';
+  return { ...end, type: event.type, message, code: textOf(event.code) ?? undefined };
+}
+
+const ENDS: Record<string, string | undefined> = {
+  STEP_STARTED: 'STEP_FINISHED',
+  REASONING_START: 'REASONING_END',
+  SUBAGENT_STARTED: 'SUBAGENT_FINISHED',
+};
 
 const OTHERS: Record<string, (event: AgUiEvent) => StrictEvent | null> = {
-  // Runs are begun and ended by who knows which is meant.
-  RUN_STARTED: untold,
-  RUN_FINISHED: untold,
-  RUN_ERROR: untold,
   // It would take the place of the client's own messages. What is new in it follows in the log, as chunks.
-  MESSAGES_SNAPSHOT: untold,
+  MESSAGES_SNAPSHOT: () => null,
+  STEP_STARTED: (event) => named(event, 'stepName', 'subagentRunId'),
+  REASONING_START: (event) => named(event, 'messageId', 'subagentRunId'),
+  SUBAGENT_STARTED: (event) => ({
+    ...named(event, 'subagentRunId', 'description', 'parentSubagentRunId', 'parentToolCallId', 'parentMessageId'),
+    name: textOf(event.name) ?? textOf(event.subagentRunId),
+  }),
   CUSTOM: (event) => {
     const name = textOf(event.name);
     // a task's output is read from its own route
@@ -49,6 +64,11 @@ const OTHERS: Record<string, (event: AgUiEvent) => StrictEvent | null> = {
     return { type: 'REASONING_ENCRYPTED_VALUE', subtype, entityId, encryptedValue };
   },
 };
+
+function named(event: AgUiEvent, ...fields: string[]): StrictEvent {
+  const texts = fields.map((field) => [field, textOf(event[field]) ?? undefined]);
+  return { ...Object.fromEntries(texts), type: event.type };
+}
 
 const NEEDS: Record<string, string> = {
   add: 'value',

@@ -130,12 +130,12 @@ function partsOf(messages: readonly Fields[]): ClientParts {
       const call = textOf(message.toolCallId);
       if (call !== null) parts.knowResult(call);
     } else if (message.role !== 'activity') {
-      parts.know(message.role === 'reasoning' ? 'reasoning' : 'text', id, contentText(message.content).length, 0);
+      parts.know(message.role === 'reasoning' ? 'thought' : 'text', id, contentText(message.content).length, 0);
     }
     for (const call of listOf(message.toolCalls).map(fieldsOf)) {
       const callId = textOf(call.id);
       const args = textOf(fieldsOf(call.function).arguments) ?? '';
-      if (callId !== null) parts.know('tool', callId, args.length, 0);
+      if (callId !== null) parts.know('call', callId, args.length, 0);
     }
   }
   return parts;

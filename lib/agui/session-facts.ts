@@ -13,8 +13,7 @@ import type { AgentSummary, RequestItem, SessionSummary, Task } from '@/lib/prot
 import type { TurnHeader } from '@/lib/protocol/turn-places';
 import { readRequest } from '@/lib/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/queries/read-together';
-import type { Asked } from './interrupts';
-import { MOST_ASKED } from './open-asks';
+import { type Asked, askedIn, MOST_ASKED } from './interrupts';
 
 /** How a session stands at a position. */
 export interface SessionFacts {
@@ -75,8 +74,7 @@ export async function readAsked(
 ): Promise<(Asked & Pick<RequestItem, 'outcome'>) | null> {
   const detail = await readRequest(sight, sessionId, requestId);
   if (detail === null) return null;
-  const { id, requestKind: kind, options = [], ...item } = detail.request;
-  return { ...item, id, kind, options };
+  return { ...askedIn(detail.request), outcome: detail.request.outcome };
 }
 
 /** Where a turn began; null if there is none. */

@@ -21,6 +21,3 @@ export type Outcome =
   | { type: 'success' }
   | { type: 'cancelled' }
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
-
-/** What becomes a message of the client's list, by the events that tell it. */
-export type PartKind = 'text' | 'reasoning' | 'tool';

@@ -165,7 +165,7 @@ export class DerivedRequests {
       if (said.kind === 'turn') this.#takeTurn(said, event, entry.position);
       else if (said.kind === 'call') this.#takeCall(said, event);
       else if (said.kind === 'request') this.#takeRequest(said, event, isGuess);
-      else if (said.kind !== 'task') this.#takeWords(said, event);
+      else if (said.kind === 'text' || said.kind === 'thought') this.#takeWords(said, event);
     }
     if (event.type === 'MESSAGES_SNAPSHOT') this.#takeSnapshot(parts);
     if (customName(event) === CUSTOM.messageDelivery) this.#takeDelivery(customValue(event));

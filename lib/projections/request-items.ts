@@ -23,9 +23,18 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   }
   const replaced = draft.find('request', interludeOf(entry.event).replaces ?? null);
   if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
+  const asked = requestItem(id, entry);
+  if (replaced === undefined) draft.put(asked);
+  else draft.replace(replaced, { ...asked, position: replaced.position, at: replaced.at });
+}
+
+/** A request as it is asked. */
+export function requestItem(id: string, entry: EventEntry): RequestItem {
+  const value = customValue(entry.event);
+  const digest = pickText(value, 'digest');
   const toolName = pickText(value, 'tool_name', 'toolName');
   const options = value.kind === 'question' ? [] : requestOptions(value.options);
-  const asked: RequestItem = {
+  return {
     id,
     position: entry.position,
     at: entry.occurredAt,
@@ -44,8 +53,6 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
     openedPosition: digest === null ? null : pickText(value, 'opened_position'),
     answer: null,
   };
-  if (replaced === undefined) draft.put(asked);
-  else draft.replace(replaced, { ...asked, position: replaced.position, at: replaced.at });
 }
 
 export function foldResolved(draft: ItemDraft, entry: EventEntry): void {

@@ -90,7 +90,7 @@ const asked: Asked = {
 
 function partsOf(has: readonly [string, number][]): ClientParts {
   const parts = new ClientParts();
-  for (const [name, length] of has) parts.know(name.startsWith('t') ? 'tool' : 'text', name, length, 0);
+  for (const [name, length] of has) parts.know(name.startsWith('t') ? 'call' : 'text', name, length, 0);
   return parts;
 }
 

@@ -54,6 +54,22 @@ function request(input: (outcome: string | null) => InputOf<'request'>): Read {
   };
 }
 
+type Bracket = 'step' | 'subagent' | 'span';
+
+/** Steps, subagents and spans of reasoning may have the same names, and so may the steps of two subagents. */
+export function bracketId(bracket: Bracket, name: string, by: string | null = null): string {
+  return JSON.stringify([bracket, name, by]);
+}
+
+function bracket(which: Bracket, field: string, input: InputOf<'bracket'>): Read {
+  return (event) => {
+    const name = idField(event, field);
+    if (name === null) return NONE;
+    const by = subagentTaskId(event);
+    return [{ kind: 'bracket', id: bracketId(which, name, which === 'step' ? by : null), input, by, runId: null }];
+  };
+}
+
 const callEnds = read('call', 'toolCallId', 'end');
 const callIsAnswered = read('call', 'toolCallId', 'end', 'result');
 const NOT_ANSWERED: Record<string, InputOf<'request'>> = { unknown: 'pass', cancelled: 'cut', expired: 'cut' };
@@ -76,6 +92,13 @@ const BY_TYPE: Readonly<Record<string, Read>> = {
   // Older AG-UI clients give the result with the end.
   TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
   TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
+  STEP_STARTED: bracket('step', 'stepName', 'start'),
+  STEP_FINISHED: bracket('step', 'stepName', 'end'),
+  SUBAGENT_STARTED: bracket('subagent', 'subagentRunId', 'start'),
+  SUBAGENT_FINISHED: bracket('subagent', 'subagentRunId', 'end'),
+  SUBAGENT_ERROR: bracket('subagent', 'subagentRunId', 'end'),
+  REASONING_START: bracket('span', 'messageId', 'start'),
+  REASONING_END: bracket('span', 'messageId', 'end'),
 };
 
 const BY_NAME: Readonly<Record<string, Read>> = {
@@ -96,6 +119,14 @@ export function inputsOf(event: AgUiEvent): readonly EventInput[] {
   const name = customName(event);
   const [table, key] = name === null ? [BY_TYPE, event.type] : [BY_NAME, name];
   return Object.hasOwn(table, key) ? (table[key]?.(event) ?? NONE) : NONE;
+}
+
+/** A name for every thing that an event may be about. */
+const NAMES = { runId: '-', messageId: '-', toolCallId: '-', stepName: '-', subagentRunId: '-' };
+
+/** The kind of thing that events of this type are about, whether or not they name it; null for other types. */
+export function kindOf(type: string): Kind | null {
+  return inputsOf({ type, ...NAMES })[0]?.kind ?? null;
 }
 
 /** Whether the event says that the agent's process is gone, and with it everything that was open. */

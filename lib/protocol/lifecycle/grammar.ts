@@ -1,5 +1,5 @@
 /**
- * The grammar of what is open in a session: turns, texts, calls, tasks and requests.
+ * The grammar of what is open in a session: turns, texts, calls, tasks, requests and brackets.
  *
  * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
  * type, so a new state or input does not compile until every pair is decided. The adapters, ingest, the AG-UI
@@ -87,7 +87,7 @@ const TURN: Table<TurnState, TurnInput> = {
   },
 };
 
-/** A text or a thought. */
+/** A text or a thought, or a bracket around others. */
 export type TextState = 'new' | 'open' | 'ended';
 /** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
 export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
@@ -241,7 +241,16 @@ const REQUEST: Table<RequestState, RequestInput> = {
   },
 };
 
-export const GRAMMAR = { turn: TURN, text: TEXT, thought: TEXT, call: CALL, task: TASK, request: REQUEST } as const;
+/** `bracket`: a step, the work of a subagent, or a span of reasoning. */
+export const GRAMMAR = {
+  turn: TURN,
+  text: TEXT,
+  thought: TEXT,
+  call: CALL,
+  task: TASK,
+  request: REQUEST,
+  bracket: TEXT,
+} as const;
 
 export type Kind = keyof typeof GRAMMAR;
 export type StateOf<K extends Kind> = keyof (typeof GRAMMAR)[K] & string;
@@ -252,6 +261,7 @@ export type InputOf<K extends Kind> = {
   call: CallInput;
   task: TaskInput;
   request: RequestInput;
+  bracket: Exclude<TextInput, 'delta' | 'whole'>;
 }[K];
 
 /** States in which a thing is open: its end is still to come. One that ended by inference is not. */
@@ -262,4 +272,5 @@ export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   call: new Set(['open', 'closed'] as const),
   task: new Set(['running'] as const),
   request: new Set(['open'] as const),
+  bracket: new Set(['open'] as const),
 };

@@ -28,14 +28,14 @@ describe('a history', () => {
         toolCalls: [{ id: 'c2', type: 'function', function: { name: 'Bash', arguments: '{}' } }],
       },
     ]);
-    expect(parts.find('text', 'm1')).toMatchObject({ has: 5, told: 5 });
-    expect([parts.hasId('u1'), parts.hasResult('c1'), parts.hasResult('c2')]).toEqual([true, true, false]);
+    expect(parts.of.text.about('m1')).toMatchObject({ has: 5, told: 5 });
+    expect([parts.hasId('u1'), parts.isAnswered('c1'), parts.isAnswered('c2')]).toEqual([true, true, false]);
   });
 
   test('goes on behind what was cut off of a long text', () => {
     const parts = new ClientParts();
     historyOf([turn(said('m1', 'Hello', { cut: 100 }))], parts);
-    expect(parts.find('text', 'm1')).toMatchObject({ has: 105, told: 105 });
+    expect(parts.of.text.about('m1')).toMatchObject({ has: 105, told: 105 });
   });
 
   test('is the newest that fits into a frame', () => {

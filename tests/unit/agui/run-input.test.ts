@@ -31,10 +31,14 @@ describe('an input', () => {
         message('y1', 'activity', {}),
       ],
     });
-    expect(parts.find('text', 'a1')).toMatchObject({ has: 5, told: 0, isOpen: false });
-    expect(parts.find('reasoning', 'g1')).toMatchObject({ has: 2 });
-    expect(parts.find('tool', 'c1')).toMatchObject({ has: 7 });
-    expect([parts.hasResult('c1'), parts.hasId('y1')]).toEqual([true, false]);
+    expect({ ...parts.of.text.about('a1'), isOpen: parts.of.text.isOpen('a1') }).toMatchObject({
+      has: 5,
+      told: 0,
+      isOpen: false,
+    });
+    expect(parts.of.thought.about('g1')).toMatchObject({ has: 2 });
+    expect(parts.of.call.about('c1')).toMatchObject({ has: 7 });
+    expect([parts.isAnswered('c1'), parts.hasId('y1')]).toEqual([true, false]);
   });
 
   test.each(['threadId', 'runId'])('with a %s that each run would repeat at length is refused', async (name) => {

@@ -164,6 +164,33 @@ describe('what is told', () => {
     ]);
   });
 
+  test('by a subagent under the id of a result is the agent’s, as the result is', () => {
+    const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', messageId: 'm1', content: 'ok' };
+    expect(written([result, says('a', { subagentRunId: 's1' })])).toEqual([
+      'TOOL_CALL_RESULT c1 tool ok',
+      'TEXT_MESSAGE_START m1 assistant',
+      'TEXT_MESSAGE_CONTENT m1 a',
+      'TEXT_MESSAGE_END m1',
+    ]);
+  });
+
+  test('of a thought and its span has one owner, and a span may come again', () => {
+    const span = (type: string, subagentRunId?: string): AgUiEvent => ({ type, messageId: 'g', subagentRunId });
+    expect(
+      written([
+        ...[span('REASONING_START', 's1'), span('REASONING_MESSAGE_START', 's2'), span('REASONING_END')],
+        ...[span('REASONING_START', 's2'), span('REASONING_START', 's1')],
+      ]),
+    ).toEqual([
+      'REASONING_START g s1',
+      'REASONING_MESSAGE_START g reasoning s1',
+      'REASONING_END g s1',
+      'REASONING_START g s1',
+      'REASONING_MESSAGE_END g',
+      'REASONING_END g s1',
+    ]);
+  });
+
   test('has of its agent’s metadata what is declared, in the form that is', () => {
     const interlude = { turn: 'none', whole: true, replyTo: ['u1', 7], from: 5, clientId: 'c', own: 1 };
     const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { endsSession, inputsOf } from '@/lib/protocol/lifecycle/event-inputs';
+import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
 
 /** `event → kind input id`, several by commas; an event with a slash is a CUSTOM one with that status or outcome. */
 const ROWS = `
@@ -20,6 +20,10 @@ const ROWS = `
   TOOL_CALL_CHUNK → call start c, call args c
   TOOL_CALL_END → call end c
   TOOL_CALL_RESULT → call result c
+  STEP_STARTED → bracket start ["step","p",null]
+  STEP_FINISHED → bracket end ["step","p",null]
+  REASONING_START → bracket start ["span","m",null]
+  REASONING_END → bracket end ["span","m",null]
   ${CUSTOM.taskStarted}/ → task start t
   ${CUSTOM.taskProgress}/ → task report t
   ${CUSTOM.taskUpdated}/running → task report t
@@ -35,7 +39,7 @@ const ROWS = `
   STATE_SNAPSHOT →
   RAW →`;
 
-const IDS = { runId: 'r', messageId: 'm', toolCallId: 'c' };
+const IDS = { runId: 'r', messageId: 'm', toolCallId: 'c', stepName: 'p' };
 const rows = ROWS.trim()
   .split('\n')
   .map((row) => row.split('→').map((part) => part.trim()) as [string, string]);
@@ -73,6 +77,21 @@ test('an input says whose it is, and which run it means', () => {
   expect(inputsOf({ type: 'CUSTOM', name: CUSTOM.taskStarted, value })[0]?.runId).toBe('a');
 });
 
+test('a subagent is a bracket, and its steps are its own', () => {
+  const subagentRunId = 's';
+  expect(
+    ['SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR', 'STEP_STARTED', 'REASONING_START'].flatMap((type) =>
+      said(eventOf(type, { subagentRunId })),
+    ),
+  ).toEqual([
+    'bracket start ["subagent","s",null]',
+    'bracket end ["subagent","s",null]',
+    'bracket end ["subagent","s",null]',
+    'bracket start ["step","p","s"]',
+    'bracket start ["span","m",null]',
+  ]);
+});
+
 test('without its id an event is about nothing, but the end of a turn is the open one’s', () => {
   for (const [named] of rows) {
     const event = named.includes('/') ? eventOf(named, { value: {} }) : { type: named };
@@ -80,6 +99,18 @@ test('without its id an event is about nothing, but the end of a turn is the ope
       named.startsWith('RUN_') ? `turn ${named === 'RUN_STARTED' ? 'begin' : 'end'} null` : '',
     );
   }
+});
+
+test('a type says what its events are about, named or not', () => {
+  const types = [
+    'RUN_ERROR',
+    'TEXT_MESSAGE_CHUNK',
+    'REASONING_MESSAGE_END',
+    'TOOL_CALL_RESULT',
+    'REASONING_END',
+    'RAW',
+  ];
+  expect(types.map(kindOf)).toEqual(['turn', 'text', 'thought', 'call', 'bracket', null]);
 });
 
 test('the end of the process is that of the session', () => {

@@ -43,9 +43,9 @@ const PAIRS = {
     new pass → new stray              open pass → passed ends           passed pass → passed repeats       resolved pass → resolved repeats
     new answer → new stray            open answer → resolved ends       passed answer → resolved corrects  resolved answer → resolved repeats
     new cut → new stray               open cut → resolved ends          passed cut → resolved repeats      resolved cut → resolved repeats`,
-} satisfies Record<Exclude<Kind, 'thought'>, string>;
+} satisfies Record<Exclude<Kind, 'thought' | 'bracket'>, string>;
 
-/** A thought is said as a text is. */
+/** A thought and a bracket move as a text does. */
 const KINDS = Object.keys(PAIRS) as (keyof typeof PAIRS)[];
 const found = (kind: keyof typeof PAIRS) =>
   [...PAIRS[kind].matchAll(/(\S+) (\S+) → (\S+) (\S+)/g)].map(([, state, input, next, verdict]) => ({
