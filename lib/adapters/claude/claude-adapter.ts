@@ -1,9 +1,10 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { custom } from '../emit';
+import { Speaker } from '../writer/speaker';
+import { ApiMessages, type SpeakingTask, type ToolResult } from './api-messages';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
-import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
@@ -46,7 +47,7 @@ export class ClaudeAdapter {
   readonly #turns: Turns;
   readonly #tasks: Tasks;
   readonly #ends: TaskEnds;
-  readonly #lanes: Lanes;
+  readonly #lanes: ApiMessages;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
   #out: TimedEvent[] = [];
@@ -65,7 +66,10 @@ export class ClaudeAdapter {
     const currentRun = () => this.#turns.runId;
     this.#ends = new TaskEnds(options.saysWhatIsTold);
     this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#lanes = new Lanes(emit, this.#tasks, currentRun);
+    this.#lanes = new ApiMessages(
+      (message) => this.#taskOf(message),
+      (task) => this.#newSpeaker(task),
+    );
     this.#requests = new Requests(emit);
     this.#turns = new Turns({
       ...options,
@@ -301,6 +305,23 @@ export class ClaudeAdapter {
     this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;
+  }
+
+  /** The subagent that speaks; null for the main thread. Whole messages name it, streams only name its tool call. */
+  #taskOf(message: Fields): SpeakingTask | null {
+    const agentId = textOf(message.agent_id);
+    const toolUseId = textOf(message.parent_tool_use_id);
+    if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
+    if (toolUseId === null) return null;
+    const task = this.#tasks.ofToolUse(toolUseId);
+    return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
+  }
+
+  #newSpeaker(task: SpeakingTask | null): Speaker {
+    const emit = (event: AgUiEvent) => this.#emit(event);
+    if (task === null) return new Speaker(emit, () => this.#turns.runId ?? 'no-run');
+    const { taskId, runId } = task;
+    return new Speaker(emit, () => (runId === null ? taskId : `${taskId}/${runId}`), taskId, runId);
   }
 
   /** One estimate per delta would double the stream, so only the last one of a block is passed on. */

@@ -1,7 +1,9 @@
 import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { Emit } from '../emit';
+import { remember } from '../remember';
 import { deltasOf, fittingText, jsonBytes } from './long-text';
 
 /** Most ended texts, and most calls, that are remembered for what is told of them later. */
@@ -10,6 +12,8 @@ const MAX_REMEMBERED = 512;
 const MAX_HELD = 64;
 /** Of a longer text only the length is known while it is said, and after its end nothing it says can change it. */
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
+/** Most calls under one id of the agent's that are told apart. */
+const MAX_ALIKE = 64;
 /** What all edits of one call may take as JSON. */
 const MAX_EDITS_BYTES = 128 * 1024;
 
@@ -20,6 +24,15 @@ export interface TextAbout {
   staysOpen?: true;
   /** The native message, where it holds more than its text. */
   rawEvent?: unknown;
+}
+
+export interface CallAbout {
+  /** By default the text that is being said. */
+  parentMessageId?: string;
+  /** The agent says that a call begins: one that has its result, or whose turn is over, is another one. */
+  isStart?: boolean;
+  /** All arguments: a call that runs with others is another one. */
+  args?: string | undefined;
 }
 
 export interface ResultAbout {
@@ -47,26 +60,44 @@ interface Stretch {
  * One voice of a session, the agent's own or a subagent's: it says one thing at a time. What begins ends what was being
  * said before, so an agent that tells no ends, or no message ids, is read right all the same. Only what `staysOpen` is
  * said beside the rest.
+ *
+ * Some agents use the id of a call again. Each call then has an id of its own in the log, and a result belongs to the
+ * oldest call without one, of this turn if there is one.
  */
 export class Speaker {
   readonly #emit: Emit;
   readonly #prefix: () => string;
-  readonly #mark: Partial<AgUiEvent>;
+  readonly #subagent: { taskId: string; runId: string | null } | null;
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
-  /** Calls, with their arguments so far. */
+  /** Calls by their ids in the log, with their arguments so far. */
   readonly #calls = new Entities<'call', string>('call', { mostOpen: MAX_REMEMBERED, mostEnded: MAX_REMEMBERED });
+  /** Ids that the agent used more than once, with those in the log, oldest first. */
+  readonly #alike = new Map<string, string[]>();
   /** The text or thought that goes on. */
   #open: Stretch | null = null;
   #named = 0;
 
   /**
    * @param prefix what ids begin with that the agent does not give: the run it says them in
-   * @param subagentRunId the task whose subagent this is
+   * @param taskId the task whose subagent this is, and its run if the agent names one
    */
-  constructor(emit: Emit, prefix: () => string, subagentRunId: string | null = null) {
+  constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
     this.#emit = emit;
     this.#prefix = prefix;
-    this.#mark = subagentRunId === null ? {} : { subagentRunId };
+    this.#subagent = taskId === null ? null : { taskId, runId };
+  }
+
+  /** The beginning of ids that the agent does not give. */
+  get prefix(): string {
+    return this.#prefix();
+  }
+
+  /** A message to the agent, or the prompt of a subagent. */
+  userMessage(messageId: string, text: string, { name, rawEvent }: { name?: string; rawEvent?: unknown } = {}): void {
+    this.#say({ type: 'TEXT_MESSAGE_START', messageId, role: 'user', ...compact({ name }) });
+    const raw = rawEvent === undefined ? {} : { rawEvent };
+    for (const delta of deltasOf(text)) this.#say({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta, ...raw });
+    this.#say({ type: 'TEXT_MESSAGE_END', messageId });
   }
 
   /** Takes over what another process began: its final text replaces what was shown. */
@@ -91,15 +122,18 @@ export class Speaker {
   sayWhole(kind: Stretch['kind'], name: string, whole: string, about: TextAbout = {}): void {
     if (whole === '') return;
     const key = keyOf({ kind, name });
-    const ended = this.#texts.about(key);
-    if (ended !== undefined && this.#texts.take(key, 'whole') === 'corrects') {
-      if (ended.shown === null || ended.shown === whole) return;
+    const ended = this.#texts.verdict(key, 'whole') === 'corrects' ? this.#texts.about(key) : undefined;
+    if (ended !== undefined && ended.shown !== null) {
+      if (ended.shown === whole) return;
       this.#replace(ended, whole);
       this.#emitEnd(ended);
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
+    if (ended !== undefined && whole.length <= ended.length) return;
     const stretch = this.#stretch(kind, name, about);
+    // The rest of a text that is too long to be replaced.
+    if (ended !== undefined) Object.assign(stretch, { shown: null, length: ended.length });
     const goesOn = stretch.shown === null ? whole.length >= stretch.length : whole.startsWith(stretch.shown);
     if (goesOn) this.#tell(stretch, whole.slice(stretch.length), about);
     else this.#replace(stretch, whole);
@@ -142,18 +176,48 @@ export class Speaker {
     if (this.#open !== null && !this.#open.staysOpen) this.#end(this.#open);
   }
 
-  /** Begins a call, unless it is known. @param parentMessageId by default the text that is being said */
-  call(id: string, name: string, parentMessageId?: string): void {
-    if (this.#calls.verdict(id, 'start') !== 'begins') return;
+  /** Begins a call, unless it is known. @returns its id in the log */
+  call(id: string, name: string, { parentMessageId, isStart = false, args }: CallAbout = {}): string {
+    const known = this.#newest(id);
+    const verdict = this.#calls.verdict(known, 'start');
+    const isAnother = (isStart && verdict === 'late') || (args !== undefined && this.#runsWithOther(known, args));
+    if (verdict !== 'begins' && !isAnother) return known;
+    const shown = verdict === 'begins' ? known : this.#another(id);
     const parent = parentMessageId ?? (this.#open?.kind === 'text' ? this.#open.id : null);
     this.#breakIn();
     const crowded = this.#calls.crowded;
-    if (crowded !== null) {
-      this.endCall(crowded);
-      this.#calls.forget(crowded);
-    }
-    this.#calls.take(id, 'start', '');
-    this.#say({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, ...compact({ parentMessageId: parent }) });
+    if (crowded !== null) this.#leave(crowded);
+    this.#calls.take(shown, 'start', '');
+    this.#say({
+      type: 'TOOL_CALL_START',
+      toolCallId: shown,
+      toolCallName: name,
+      ...compact({ parentMessageId: parent }),
+    });
+    return shown;
+  }
+
+  #runsWithOther(id: string, args: string): boolean {
+    const known = this.#calls.verdict(id, 'args') === 'late' ? this.argsOf(id) : '';
+    return known !== '' && known !== args;
+  }
+
+  #another(id: string): string {
+    const shown = `${id}~${this.#named++}`;
+    const waiting = (this.#alike.get(id) ?? [id]).filter((one) => this.#calls.stateOf(one) !== 'answered');
+    remember(this.#alike, id, [...waiting, shown].slice(-MAX_ALIKE), MAX_REMEMBERED);
+    return shown;
+  }
+
+  #newest(id: string): string {
+    return this.#alike.get(id)?.at(-1) ?? id;
+  }
+
+  /** The call that a result is about. */
+  #waiting(id: string): string {
+    const alike = this.#alike.get(id) ?? [id];
+    const left = () => alike.findLast((one) => this.#calls.stateOf(one) === 'left');
+    return alike.find((one) => this.#calls.isOpen(one)) ?? left() ?? this.#newest(id);
   }
 
   /** The shown part of a text; null if that is not known, or too long to keep. */
@@ -175,10 +239,16 @@ export class Speaker {
   }
 
   hasCall(id: string): boolean {
-    return this.#calls.stateOf(id) !== 'new';
+    return this.shownCall(id) !== null;
   }
 
-  /** Calls without a result. */
+  /** The id in the log of the newest call under an id of the agent's; null if there is none. */
+  shownCall(id: string): string | null {
+    const newest = this.#newest(id);
+    return this.#calls.stateOf(newest) === 'new' ? null : newest;
+  }
+
+  /** Calls of this turn without a result. */
   get openCalls(): string[] {
     return this.#calls.open;
   }
@@ -204,20 +274,25 @@ export class Speaker {
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** The call runs: its arguments are complete. */
-  endCall(id: string): void {
-    if (this.#calls.take(id, 'end', '') === 'ends') this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
+  /** The call runs: its arguments are complete. @param args what it runs with, by which another call is known */
+  endCall(id: string, args = ''): void {
+    if (this.#calls.verdict(id, 'end') !== 'ends') return;
+    this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
+    this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
   }
 
   /** What the call gave; the first word counts. */
   result(id: string, content: string, about: ResultAbout = {}): void {
-    this.endCall(id);
-    if (this.#calls.take(id, 'result') !== 'continues') return;
-    const { isError = false, edits = [], messageId = `${id}/result`, ...raw } = about;
+    const shown = this.#waiting(id);
+    this.endCall(shown);
+    // Made before this process listened: its start stands in the log, or nowhere.
+    if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', '');
+    if (this.#calls.take(shown, 'result') === 'repeats') return;
+    const { isError = false, edits = [], messageId = `${shown}/result`, ...raw } = about;
     this.#say({
       type: 'TOOL_CALL_RESULT',
       messageId,
-      toolCallId: id,
+      toolCallId: shown,
       content: fittingText(content),
       role: 'tool',
       ...(isError ? { isError } : {}),
@@ -226,10 +301,21 @@ export class Speaker {
     });
   }
 
-  /** Ends what is open; calls stay without a result. */
-  close(): void {
+  /** Ends texts and the arguments of calls: what comes next goes on with none of them. */
+  endAll(): void {
     this.endText();
     for (const id of this.#calls.open) this.endCall(id);
+  }
+
+  /** The turn, task or process has ended. Results of calls that are left may still come. */
+  close(): void {
+    this.endText();
+    for (const id of this.#calls.open) this.#leave(id);
+  }
+
+  #leave(callId: string): void {
+    this.endCall(callId);
+    this.#calls.take(callId, 'cut', '');
   }
 
   #stretch(kind: Stretch['kind'], name: string | null, about: TextAbout): Stretch {
@@ -286,7 +372,9 @@ export class Speaker {
   }
 
   #say(event: AgUiEvent): void {
-    this.#emit({ ...event, ...this.#mark });
+    const { taskId = null, runId = null } = this.#subagent ?? {};
+    const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
+    this.#emit(runId === null ? marked : withInterlude(marked, { taskRunId: runId }));
   }
 }
 
