@@ -20,10 +20,11 @@ export interface ToolResult extends CallResult {
   toolUseId: string;
 }
 
-type BlockKind = 'text' | 'thought' | 'tool';
+type TextKind = 'text' | 'thought';
+type BlockKind = TextKind | 'tool';
 
-interface Block {
-  kind: BlockKind;
+interface Block<K extends BlockKind = BlockKind> {
+  kind: K;
   /** Its name for the speaker: of a text or thought by the message's base, of a call its id in the log. */
   name: string;
   /** What is still to come: blocks are streamed, and each also comes as a whole message. */
@@ -48,14 +49,14 @@ interface ApiMessage {
 export class ApiMessages {
   readonly #taskOf: (message: Fields) => SpeakingTask | null;
   readonly #speakerOf: (task: SpeakingTask | null) => Speaker;
-  readonly #main: SpeakersMessages;
-  readonly #subagents = new Map<string, { taskId: string; messages: SpeakersMessages }>();
+  readonly #main: SpeakerBlocks;
+  readonly #subagents = new Map<string, { taskId: string; blocks: SpeakerBlocks }>();
 
   /** @param taskOf the task whose subagent says a message; null for the main thread */
   constructor(taskOf: (message: Fields) => SpeakingTask | null, speakerOf: (task: SpeakingTask | null) => Speaker) {
     this.#taskOf = taskOf;
     this.#speakerOf = speakerOf;
-    this.#main = new SpeakersMessages(speakerOf(null));
+    this.#main = new SpeakerBlocks(speakerOf(null));
   }
 
   stream(message: Fields): void {
@@ -64,12 +65,12 @@ export class ApiMessages {
 
   /** @returns the tool results among the blocks: those of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
-    const messages = this.#of(message);
+    const said = this.#of(message);
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(messages.speaker, message, fieldsOf(block));
-      if (result === null) messages.whole(textOf(id) ?? textOf(message.uuid), block);
+      const result = toolResult(said.speaker, message, fieldsOf(block));
+      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
     return results;
@@ -94,7 +95,7 @@ export class ApiMessages {
 
   /** The id under which a call of the model's is shown: another one where the model used it before. */
   shownCall(callId: string): string {
-    const all = [this.#main, ...[...this.#subagents.values()].map(({ messages }) => messages)];
+    const all = [this.#main, ...[...this.#subagents.values()].map(({ blocks }) => blocks)];
     return all.map(({ speaker }) => speaker.shownCall(callId)).find((id) => id !== null) ?? callId;
   }
 
@@ -112,33 +113,33 @@ export class ApiMessages {
     for (const [key, one] of this.#subagents) this.#forget(key, one);
   }
 
-  #of(message: Fields): SpeakersMessages {
+  #of(message: Fields): SpeakerBlocks {
     const task = this.#taskOf(message);
     if (task === null) return this.#main;
     const key = textOf(message.parent_tool_use_id) ?? task.taskId;
     const known = this.#subagents.get(key);
-    const one = known ?? { taskId: task.taskId, messages: new SpeakersMessages(this.#speakerOf(task)) };
+    const one = known ?? { taskId: task.taskId, blocks: new SpeakerBlocks(this.#speakerOf(task)) };
     this.#subagents.delete(key);
     this.#subagents.set(key, one);
     const [oldest] = this.#subagents;
     if (oldest !== undefined && this.#subagents.size > MAX_SUBAGENTS) this.#forget(...oldest);
-    return one.messages;
+    return one.blocks;
   }
 
-  #forget(key: string, { messages }: { messages: SpeakersMessages }): void {
-    messages.close();
+  #forget(key: string, { blocks }: { blocks: SpeakerBlocks }): void {
+    blocks.close();
     this.#subagents.delete(key);
   }
 }
 
 /**
- * The API messages of one speaker. Its stream brings one at a time, and each content block also comes as a whole
+ * The content blocks of one speaker. Its stream brings one message at a time, and each content block also comes as a whole
  * message; each block is said once, however the two are interleaved.
  *
  * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
  * that differs from the deltas can then still correct them.
  */
-class SpeakersMessages {
+class SpeakerBlocks {
   readonly speaker: Speaker;
   readonly #messages = new Map<string, ApiMessage>();
   /** The message that is being streamed. */
@@ -181,8 +182,9 @@ class SpeakersMessages {
     const kind = BLOCK_KINDS.get(fields.type);
     if (kind === 'tool') this.#wholeCall(message, fields);
     else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
-    else if (fields.type === 'redacted_thinking') this.#wholeText(message, 'thought', '[redacted]');
-    else this.#wholeText(message, 'text', standIn(content), rawIfSmall(content));
+    // Other blocks are not streamed.
+    else if (fields.type === 'redacted_thinking') this.#sayWhole(this.#add(message, 'thought', null), '[redacted]');
+    else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
   /** What comes next belongs to another run, where a model may use the same ids. */
@@ -204,8 +206,8 @@ class SpeakersMessages {
       return;
     }
     const said = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
-    const block = said ?? this.#add(message, kind, 'both');
     if (said !== undefined) said.awaits = null;
+    const block = said ?? this.#add(message, kind, 'both');
     message.streamed.set(index, block);
     this.#say(block, textOf(content[`${content.type}`]) ?? '');
   }
@@ -223,11 +225,15 @@ class SpeakersMessages {
     if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
   }
 
-  #wholeText(message: ApiMessage, kind: 'text' | 'thought', text: string, about: TextAbout = {}): void {
+  #wholeText(message: ApiMessage, kind: TextKind, text: string): void {
     const waiting = message.blocks.filter((one) => one.kind === kind && awaitsWhole(one));
     const streamed = matchWhole(waiting, text, ({ name }) => this.speaker.shownOf(kind, name) ?? '');
-    const { name } = streamed ?? this.#add(message, kind, 'stream');
     if (streamed !== undefined) streamed.awaits = null;
+    const { name } = streamed ?? this.#add(message, kind, 'stream');
+    this.#sayWhole({ kind, name }, text);
+  }
+
+  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextAbout = {}): void {
     this.speaker.sayWhole(kind, name, text, { ...about, staysOpen: true });
     this.speaker.endText(name, kind);
   }
@@ -270,7 +276,7 @@ class SpeakersMessages {
     else if (!this.speaker.hasEnded(kind, name)) this.speaker.say(kind, name, delta, { staysOpen: true });
   }
 
-  #add(message: ApiMessage, kind: BlockKind, awaits: Block['awaits']): Block {
+  #add<K extends TextKind>(message: ApiMessage, kind: K, awaits: Block['awaits']): Block<K> {
     const block = { kind, name: `${message.base}/${this.#named++}`, awaits };
     message.blocks.push(block);
     return block;
@@ -295,7 +301,7 @@ class SpeakersMessages {
   }
 }
 
-/** The kind of a content block; a type that is missing here gets a stand-in. */
+/** The kind of a content block that is streamed; a type that is missing here gets a stand-in. */
 const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
   ['text', 'text'],
   ['thinking', 'thought'],

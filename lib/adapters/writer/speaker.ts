@@ -276,9 +276,9 @@ export class Speaker {
 
   /** The call runs: its arguments are complete. @param args what it runs with, by which another call is known */
   endCall(id: string, args = ''): void {
-    if (this.#calls.verdict(id, 'end') !== 'ends') return;
-    this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
-    this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
+    const ends = this.#calls.verdict(id, 'end') === 'ends';
+    if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
+    if (ends) this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
   }
 
   /** What the call gave; the first word counts. */
