@@ -1,6 +1,7 @@
 import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { CallState } from '@/lib/protocol/lifecycle/grammar';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { Emit } from '../emit';
 import { remember } from '../remember';
@@ -246,6 +247,11 @@ export class Speaker {
   shownCall(id: string): string | null {
     const newest = this.#newest(id);
     return this.#calls.stateOf(newest) === 'new' ? null : newest;
+  }
+
+  /** @param id its id in the log */
+  callState(id: string): CallState {
+    return this.#calls.stateOf(id);
   }
 
   /** Calls of this turn without a result. */
