@@ -3,7 +3,8 @@ import { type Fields, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
-import type { Speaker, TextAbout } from '../writer/speaker';
+import type { Speaker } from '../writer/speaker';
+import type { TextAbout } from '../writer/speech-events';
 import type { Asks } from './asks';
 
 /** Most messages of other roles that are being told at once, and how long one may be. */

@@ -1,6 +1,7 @@
 import { type Fields, fieldsOf, isJson, listOf, numberOf, textOf } from '@/lib/protocol/fields';
 import { remember } from '../remember';
-import type { Speaker, TextAbout } from '../writer/speaker';
+import type { Speaker } from '../writer/speaker';
+import type { TextAbout } from '../writer/speech-events';
 import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
 
@@ -260,7 +261,9 @@ class SpeakerBlocks {
       known.awaits = null;
       return known.name;
     }
-    const text = message.blocks.findLast(({ kind, name }) => kind === 'text' && this.speaker.hasSaid('text', name));
+    const text = message.blocks.findLast(
+      ({ kind, name }) => kind === 'text' && this.speaker.textState(kind, name) !== 'new',
+    );
     const parentMessageId = text?.name ?? message.base;
     const isStart = known === undefined;
     const name = this.speaker.call(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
@@ -273,7 +276,7 @@ class SpeakerBlocks {
     const { kind, name } = block;
     if (!awaitsWhole(block)) return;
     if (kind === 'tool') this.speaker.addArgs(name, delta);
-    else if (!this.speaker.hasEnded(kind, name)) this.speaker.say(kind, name, delta, { staysOpen: true });
+    else if (this.speaker.textState(kind, name) !== 'ended') this.speaker.say(kind, name, delta, { staysOpen: true });
   }
 
   #add<K extends TextKind>(message: ApiMessage, kind: K, awaits: Block['awaits']): Block<K> {

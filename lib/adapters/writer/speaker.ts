@@ -1,11 +1,20 @@
-import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
-import type { CallState } from '@/lib/protocol/lifecycle/grammar';
+import type { CallState, TextState } from '@/lib/protocol/lifecycle/grammar';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { Emit } from '../emit';
 import { remember } from '../remember';
-import { deltasOf, fittingText, jsonBytes } from './long-text';
+import {
+  callArgs,
+  callResult,
+  type ResultAbout,
+  type TextAbout,
+  textContent,
+  textEnd,
+  textStart,
+  userMessage,
+} from './speech-events';
 
 /** Most ended texts, and most calls, that are remembered for what is told of them later. */
 const MAX_REMEMBERED = 512;
@@ -15,18 +24,6 @@ const MAX_HELD = 64;
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
 /** Most calls under one id of the agent's that are told apart. */
 const MAX_ALIKE = 64;
-/** What all edits of one call may take as JSON. */
-const MAX_EDITS_BYTES = 128 * 1024;
-
-export interface TextAbout {
-  /** The messages it answers. */
-  replyTo?: string[];
-  /** The agent names it with each delta: other texts and calls may come in between. It ends with its END or its turn. */
-  staysOpen?: true;
-  /** The native message, where it holds more than its text. */
-  rawEvent?: unknown;
-}
-
 export interface CallAbout {
   /** By default the text that is being said. */
   parentMessageId?: string;
@@ -34,14 +31,6 @@ export interface CallAbout {
   isStart?: boolean;
   /** All arguments: a call that runs with others is another one. */
   args?: string | undefined;
-}
-
-export interface ResultAbout {
-  isError?: boolean;
-  edits?: FileEdit[];
-  /** By default made of the call's id. */
-  messageId?: string;
-  rawEvent?: unknown;
 }
 
 interface Stretch {
@@ -95,10 +84,7 @@ export class Speaker {
 
   /** A message to the agent, or the prompt of a subagent. */
   userMessage(messageId: string, text: string, { name, rawEvent }: { name?: string; rawEvent?: unknown } = {}): void {
-    this.#say({ type: 'TEXT_MESSAGE_START', messageId, role: 'user', ...compact({ name }) });
-    const raw = rawEvent === undefined ? {} : { rawEvent };
-    for (const delta of deltasOf(text)) this.#say({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta, ...raw });
-    this.#say({ type: 'TEXT_MESSAGE_END', messageId });
+    this.#say(...userMessage(messageId, text, name, rawEvent === undefined ? {} : { rawEvent }));
   }
 
   /** Takes over what another process began: its final text replaces what was shown. */
@@ -127,7 +113,7 @@ export class Speaker {
     if (ended !== undefined && ended.shown !== null) {
       if (ended.shown === whole) return;
       this.#replace(ended, whole);
-      this.#emitEnd(ended);
+      this.#say(...textEnd(ended));
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
@@ -168,7 +154,7 @@ export class Speaker {
   #end(stretch: Stretch): void {
     if (this.#open === stretch) this.#open = null;
     if (this.#texts.take(keyOf(stretch), 'end') !== 'ends') return;
-    this.#emitEnd(stretch);
+    this.#say(...textEnd(stretch));
     keep(stretch, stretch.shown, MAX_COMPARED.ended);
   }
 
@@ -183,7 +169,8 @@ export class Speaker {
     const verdict = this.#calls.verdict(known, 'start');
     const isAnother = (isStart && verdict === 'late') || (args !== undefined && this.#runsWithOther(known, args));
     if (verdict !== 'begins' && !isAnother) return known;
-    const shown = verdict === 'begins' ? known : this.#another(id);
+    // An id of its own as well where the calls of before are not known any more.
+    const shown = isAnother || known !== id ? this.#another(id) : id;
     const parent = parentMessageId ?? (this.#open?.kind === 'text' ? this.#open.id : null);
     this.#breakIn();
     const crowded = this.#calls.crowded;
@@ -226,12 +213,8 @@ export class Speaker {
     return this.#texts.about(keyOf({ kind, name }))?.shown ?? null;
   }
 
-  hasSaid(kind: Stretch['kind'], name: string): boolean {
-    return this.#texts.stateOf(keyOf({ kind, name })) !== 'new';
-  }
-
-  hasEnded(kind: Stretch['kind'], name: string): boolean {
-    return this.#texts.stateOf(keyOf({ kind, name })) === 'ended';
+  textState(kind: Stretch['kind'], name: string): TextState {
+    return this.#texts.stateOf(keyOf({ kind, name }));
   }
 
   /** The arguments of a call so far. */
@@ -266,17 +249,14 @@ export class Speaker {
     const args = typeof value === 'string' ? value : JSON.stringify(value);
     if (args === before) return;
     const grows = before !== '' && args.startsWith(before);
-    for (const [at, delta] of deltasOf(grows ? args.slice(before.length) : args).entries()) {
-      const whole = at === 0 && !grows && before !== '' ? { metadata: { interlude: { whole: true as const } } } : {};
-      this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta, ...whole });
-    }
+    this.#say(...callArgs(id, grows ? args.slice(before.length) : args, !grows && before !== ''));
     this.#calls.take(id, 'args', args);
   }
 
   /** More of the arguments of a call, of an agent that gives them piece by piece. */
   addArgs(id: string, delta: string): void {
     if (this.#calls.verdict(id, 'args') !== 'continues') return;
-    for (const part of deltasOf(delta)) this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta: part });
+    this.#say(...callArgs(id, delta, false));
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
@@ -294,17 +274,7 @@ export class Speaker {
     // Made before this process listened: its start stands in the log, or nowhere.
     if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', '');
     if (this.#calls.take(shown, 'result') === 'repeats') return;
-    const { isError = false, edits = [], messageId = `${shown}/result`, ...raw } = about;
-    this.#say({
-      type: 'TOOL_CALL_RESULT',
-      messageId,
-      toolCallId: shown,
-      content: fittingText(content),
-      role: 'tool',
-      ...(isError ? { isError } : {}),
-      ...(edits.length > 0 ? { metadata: { interlude: { edits: fittingEdits(edits) } } } : {}),
-      ...raw,
-    });
+    this.#say(callResult(shown, content, about));
   }
 
   /** Ends texts and the arguments of calls: what comes next goes on with none of them. */
@@ -343,44 +313,28 @@ export class Speaker {
     this.#texts.forget(key);
     this.#texts.take(key, 'start', stretch);
     this.#open = stretch;
-    const reply = about.replyTo === undefined ? {} : { metadata: { interlude: { replyTo: about.replyTo } } };
-    if (kind === 'text') this.#say({ type: 'TEXT_MESSAGE_START', messageId: stretch.id, role: 'assistant', ...reply });
-    else {
-      this.#say({ type: 'REASONING_START', messageId: stretch.id });
-      this.#say({ type: 'REASONING_MESSAGE_START', messageId: stretch.id, role: 'reasoning' });
-    }
+    this.#say(...textStart(stretch, about));
     return stretch;
   }
 
   #tell(stretch: Stretch, text: string, { rawEvent }: TextAbout): void {
-    const raw = rawEvent === undefined ? {} : { rawEvent };
-    for (const delta of deltasOf(text))
-      this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...raw });
+    this.#say(...textContent(stretch, text, false, rawEvent === undefined ? {} : { rawEvent }));
     stretch.length += text.length;
     keep(stretch, stretch.shown === null ? null : stretch.shown + text, MAX_COMPARED.open);
   }
 
   #replace(stretch: Stretch, text: string): void {
-    for (const [at, delta] of deltasOf(text).entries()) {
-      const whole = at === 0 ? { metadata: { interlude: { whole: true as const } } } : {};
-      this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...whole });
-    }
+    this.#say(...textContent(stretch, text, true, {}));
     stretch.length = text.length;
     keep(stretch, text, MAX_COMPARED.open);
   }
 
-  #emitEnd({ kind, id }: Stretch): void {
-    if (kind === 'text') this.#say({ type: 'TEXT_MESSAGE_END', messageId: id });
-    else {
-      this.#say({ type: 'REASONING_MESSAGE_END', messageId: id });
-      this.#say({ type: 'REASONING_END', messageId: id });
-    }
-  }
-
-  #say(event: AgUiEvent): void {
+  #say(...events: readonly AgUiEvent[]): void {
     const { taskId = null, runId = null } = this.#subagent ?? {};
-    const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
-    this.#emit(runId === null ? marked : withInterlude(marked, { taskRunId: runId }));
+    for (const event of events) {
+      const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
+      this.#emit(runId === null ? marked : withInterlude(marked, { taskRunId: runId }));
+    }
   }
 }
 
@@ -388,19 +342,6 @@ function keyOf({ kind, name }: Pick<Stretch, 'kind' | 'name'>): string {
   return `${kind}:${name}`;
 }
 
-const CONTENT = { text: 'TEXT_MESSAGE_CONTENT', thought: 'REASONING_MESSAGE_CONTENT' } as const;
-
 function keep(stretch: Stretch, text: string | null, most: number): void {
   stretch.shown = text === null || text.length > most ? null : text;
-}
-
-/** As many as there is room for, the first of them in any case. */
-function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
-  let left = MAX_EDITS_BYTES;
-  return edits.flatMap(({ path, before, after }) => {
-    if (left <= 0) return [];
-    const edit = { path, before: fittingText(before, left / 2), after: fittingText(after, left / 2) };
-    left -= jsonBytes(path) + jsonBytes(edit.before) + jsonBytes(edit.after);
-    return [edit];
-  });
 }
