@@ -4,9 +4,8 @@ import type { Speaker } from '../writer/speaker';
 import type { TextAbout } from '../writer/speech-events';
 import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
+import type { Tasks } from './tasks';
 
-/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
-const MAX_SUBAGENTS = 64;
 /** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
 
@@ -48,16 +47,14 @@ interface ApiMessage {
  * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
  */
 export class ApiMessages {
-  readonly #taskOf: (message: Fields) => SpeakingTask | null;
-  readonly #speakerOf: (task: SpeakingTask | null) => Speaker;
-  readonly #main: SpeakerBlocks;
-  readonly #subagents = new Map<string, { taskId: string; blocks: SpeakerBlocks }>();
+  readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
+  readonly #speaker: (task: SpeakingTask | null) => Speaker;
+  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
 
-  /** @param taskOf the task whose subagent says a message; null for the main thread */
-  constructor(taskOf: (message: Fields) => SpeakingTask | null, speakerOf: (task: SpeakingTask | null) => Speaker) {
-    this.#taskOf = taskOf;
-    this.#speakerOf = speakerOf;
-    this.#main = new SpeakerBlocks(speakerOf(null));
+  /** @param speaker the speaker of a task's run, or of the main thread */
+  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask | null) => Speaker) {
+    this.#tasks = tasks;
+    this.#speaker = speaker;
   }
 
   stream(message: Fields): void {
@@ -66,12 +63,12 @@ export class ApiMessages {
 
   /** @returns the tool results among the blocks: those of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
-    const said = this.#of(message);
+    const blocks = this.#of(message);
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(said.speaker, message, fieldsOf(block));
-      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
+      const result = toolResult(blocks.speaker, message, fieldsOf(block));
+      if (result === null) blocks.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
     return results;
@@ -88,48 +85,39 @@ export class ApiMessages {
   userMessage(message: Fields, messageId: string, name: string | null): void {
     const { content } = fieldsOf(message.message);
     const raw = hasStandIns(content) ? rawIfSmall(content) : {};
-    this.#of(message).speaker.userMessage(messageId, contentText(content), {
+    this.#speakerOf(message).userMessage(messageId, contentText(content), {
       ...(name === null ? {} : { name }),
       ...raw,
     });
   }
 
-  /** The id under which a call of the model's is shown: another one where the model used it before. */
-  shownCall(callId: string): string {
-    const all = [this.#main, ...[...this.#subagents.values()].map(({ blocks }) => blocks)];
-    return all.map(({ speaker }) => speaker.shownCall(callId)).find((id) => id !== null) ?? callId;
+  /** The id in the log of a call. @param message says who makes it */
+  shownCall(callId: string, message: Fields): string {
+    return this.#speakerOf(message).shownCall(callId) ?? callId;
   }
 
-  /** The turn ends; subagents go on talking. */
-  closeMain(): void {
-    this.#main.close();
+  /** The turn ends: in the next one a model may use the same ids. Subagents go on talking. */
+  turnEnds(): void {
+    const main = this.#speaker(null);
+    main.close();
+    this.#blocks.get(main)?.forget();
   }
 
-  taskEnded(taskId: string): void {
-    for (const [key, one] of this.#subagents) if (one.taskId === taskId) this.#forget(key, one);
-  }
-
-  closeAll(): void {
-    this.#main.close();
-    for (const [key, one] of this.#subagents) this.#forget(key, one);
+  /** The main thread, or the subagent that whole messages name; streams only name its tool call. */
+  #speakerOf(message: Fields): Speaker {
+    const agentId = textOf(message.agent_id);
+    const toolUseId = textOf(message.parent_tool_use_id);
+    if (agentId !== null) return this.#speaker({ taskId: agentId, runId: this.#tasks.latestRun(agentId) });
+    if (toolUseId === null) return this.#speaker(null);
+    const task = this.#tasks.ofToolUse(toolUseId);
+    return this.#speaker({ taskId: task?.id ?? toolUseId, runId: task?.runId ?? null });
   }
 
   #of(message: Fields): SpeakerBlocks {
-    const task = this.#taskOf(message);
-    if (task === null) return this.#main;
-    const key = textOf(message.parent_tool_use_id) ?? task.taskId;
-    const known = this.#subagents.get(key);
-    const one = known ?? { taskId: task.taskId, blocks: new SpeakerBlocks(this.#speakerOf(task)) };
-    this.#subagents.delete(key);
-    this.#subagents.set(key, one);
-    const [oldest] = this.#subagents;
-    if (oldest !== undefined && this.#subagents.size > MAX_SUBAGENTS) this.#forget(...oldest);
-    return one.blocks;
-  }
-
-  #forget(key: string, { blocks }: { blocks: SpeakerBlocks }): void {
-    blocks.close();
-    this.#subagents.delete(key);
+    const speaker = this.#speakerOf(message);
+    const known = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
+    this.#blocks.set(speaker, known);
+    return known;
   }
 }
 
@@ -188,9 +176,7 @@ class SpeakerBlocks {
     else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
-  /** What comes next belongs to another run, where a model may use the same ids. */
-  close(): void {
-    this.speaker.close();
+  forget(): void {
     this.#current = null;
     this.#messages.clear();
   }
@@ -298,7 +284,7 @@ class SpeakerBlocks {
   #message(id: string): ApiMessage {
     const known = this.#messages.get(id);
     if (known !== undefined) return known;
-    const message: ApiMessage = { base: `${this.speaker.prefix}/${id}`, blocks: [], streamed: new Map() };
+    const message: ApiMessage = { base: `${this.speaker.prefix()}/${id}`, blocks: [], streamed: new Map() };
     remember(this.#messages, id, message, MAX_MESSAGES);
     return message;
   }

@@ -48,6 +48,9 @@ export class ClaudeAdapter {
   readonly #tasks: Tasks;
   readonly #ends: TaskEnds;
   readonly #lanes: ApiMessages;
+  readonly #main: Speaker;
+  /** By task and run, silent for longest first. */
+  readonly #subagents = new Map<string, { taskId: string; speaker: Speaker }>();
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
   #out: TimedEvent[] = [];
@@ -66,10 +69,8 @@ export class ClaudeAdapter {
     const currentRun = () => this.#turns.runId;
     this.#ends = new TaskEnds(options.saysWhatIsTold);
     this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#lanes = new ApiMessages(
-      (message) => this.#taskOf(message),
-      (task) => this.#newSpeaker(task),
-    );
+    this.#main = new Speaker(emit, () => this.#turns.runId ?? 'no-run');
+    this.#lanes = new ApiMessages(this.#tasks, (task) => (task === null ? this.#main : this.#subagent(task)));
     this.#requests = new Requests(emit);
     this.#turns = new Turns({
       ...options,
@@ -77,7 +78,7 @@ export class ClaudeAdapter {
       ends: this.#ends,
       endOfRun: (taskRunId) => this.#tasks.endOfRun(taskRunId),
       beforeClose: (outcome) => {
-        this.#lanes.closeMain();
+        this.#lanes.turnEnds();
         this.#requests.turnEnded(outcome.kind === 'cancelled');
       },
     });
@@ -126,7 +127,7 @@ export class ClaudeAdapter {
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
-    const shown = callId === null ? null : this.#lanes.shownCall(callId);
+    const shown = callId === null ? null : this.#lanes.shownCall(callId, { agent_id: fields.agentID });
     return this.#collect(now, () => this.#requests.asked(fields, shown));
   }
 
@@ -152,7 +153,7 @@ export class ClaudeAdapter {
         if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
         this.#requests.processEnded();
         this.#turns.exit(true);
-        this.#lanes.closeAll();
+        this.#closeAll();
       }
       this.#tasks.processEnded(null, at);
     });
@@ -290,7 +291,7 @@ export class ClaudeAdapter {
       return;
     }
     this.#ends.add(end);
-    if (!isEvent) this.#lanes.taskEnded(end.taskId);
+    if (!isEvent) this.#closeSubagent(end.taskId);
   }
 
   #heard(results: readonly ToolResult[]): void {
@@ -301,27 +302,34 @@ export class ClaudeAdapter {
   }
 
   #processEnded(how: string | null): void {
-    this.#lanes.closeAll();
+    this.#closeAll();
     this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;
   }
 
-  /** The subagent that speaks; null for the main thread. Whole messages name it, streams only name its tool call. */
-  #taskOf(message: Fields): SpeakingTask | null {
-    const agentId = textOf(message.agent_id);
-    const toolUseId = textOf(message.parent_tool_use_id);
-    if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
-    if (toolUseId === null) return null;
-    const task = this.#tasks.ofToolUse(toolUseId);
-    return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
+  #subagent({ taskId, runId }: SpeakingTask): Speaker {
+    const name = runId === null ? taskId : `${taskId}/${runId}`;
+    const emit = (event: AgUiEvent) => this.#emit(event);
+    const { speaker } = this.#subagents.get(name) ?? { speaker: new Speaker(emit, () => name, taskId, runId) };
+    this.#subagents.delete(name);
+    this.#subagents.set(name, { taskId, speaker });
+    const [oldest] = this.#subagents.values();
+    if (this.#subagents.size > MAX_SUBAGENTS && oldest !== undefined) this.#closeSubagent(oldest.taskId);
+    return speaker;
   }
 
-  #newSpeaker(task: SpeakingTask | null): Speaker {
-    const emit = (event: AgUiEvent) => this.#emit(event);
-    if (task === null) return new Speaker(emit, () => this.#turns.runId ?? 'no-run');
-    const { taskId, runId } = task;
-    return new Speaker(emit, () => (runId === null ? taskId : `${taskId}/${runId}`), taskId, runId);
+  #closeSubagent(taskId: string): void {
+    for (const [name, one] of this.#subagents) {
+      if (one.taskId !== taskId) continue;
+      one.speaker.close();
+      this.#subagents.delete(name);
+    }
+  }
+
+  #closeAll(): void {
+    this.#lanes.turnEnds();
+    for (const { taskId } of [...this.#subagents.values()]) this.#closeSubagent(taskId);
   }
 
   /** One estimate per delta would double the stream, so only the last one of a block is passed on. */
@@ -349,6 +357,8 @@ export class ClaudeAdapter {
   }
 }
 
+/** Most subagents that are followed at once. */
+const MAX_SUBAGENTS = 64;
 const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {

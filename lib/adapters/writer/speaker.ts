@@ -56,7 +56,7 @@ interface Stretch {
  */
 export class Speaker {
   readonly #emit: Emit;
-  readonly #prefix: () => string;
+  readonly prefix: () => string;
   readonly #subagent: { taskId: string; runId: string | null } | null;
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
   /** Calls by their ids in the log, with their arguments so far. */
@@ -73,13 +73,8 @@ export class Speaker {
    */
   constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
     this.#emit = emit;
-    this.#prefix = prefix;
+    this.prefix = prefix;
     this.#subagent = taskId === null ? null : { taskId, runId };
-  }
-
-  /** The beginning of ids that the agent does not give. */
-  get prefix(): string {
-    return this.#prefix();
   }
 
   /** A message to the agent, or the prompt of a subagent. */
@@ -298,7 +293,7 @@ export class Speaker {
     const open = this.#open;
     if (open !== null && open.kind === kind && (name === null || open.name === name)) return open;
     this.#breakIn();
-    const given = name ?? `${this.#prefix()}/${this.#named++}`;
+    const given = name ?? `${this.prefix()}/${this.#named++}`;
     const key = keyOf({ kind, name: given });
     const known = this.#texts.about(key);
     if (known !== undefined && this.#texts.isOpen(key)) {
