@@ -42,7 +42,7 @@ export function textStart({ kind, id: messageId }: Text, { replyTo }: TextAbout)
 /** @param isWhole it replaces what was said before */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
-  return deltasOf(text).map((delta, at) => ({ type, messageId, delta, ...(isWhole && at === 0 ? WHOLE : {}), ...raw }));
+  return partsOf({ type, messageId }, text, isWhole).map((part) => ({ ...part, ...raw }));
 }
 
 export function textEnd({ kind, id: messageId }: Text): AgUiEvent[] {
@@ -64,10 +64,7 @@ export function userMessage(messageId: string, text: string, name: string | unde
 
 /** @param isWhole they replace what was said before */
 export function callArgs(toolCallId: string, args: string, isWhole: boolean): AgUiEvent[] {
-  return deltasOf(args).map((delta, at) => ({
-    ...{ type: 'TOOL_CALL_ARGS', toolCallId, delta },
-    ...(isWhole && at === 0 ? WHOLE : {}),
-  }));
+  return partsOf({ type: 'TOOL_CALL_ARGS', toolCallId }, args, isWhole);
 }
 
 export function callResult(toolCallId: string, content: string, about: ResultAbout): AgUiEvent {
@@ -84,7 +81,10 @@ export function callResult(toolCallId: string, content: string, about: ResultAbo
   };
 }
 
-const WHOLE = { metadata: { interlude: { whole: true as const } } };
+function partsOf(event: AgUiEvent, text: string, isWhole: boolean): AgUiEvent[] {
+  const whole = { metadata: { interlude: { whole: true as const } } };
+  return deltasOf(text).map((delta, at) => ({ ...event, delta, ...(isWhole && at === 0 ? whole : {}) }));
+}
 
 /** As many as there is room for, the first of them in any case. */
 function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
