@@ -6,6 +6,8 @@ import { type CallResult, verdictIn } from './requests';
 import { contentText, hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
 import type { Tasks } from './tasks';
 
+/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
+const MAX_SUBAGENTS = 64;
 /** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
 
@@ -49,12 +51,15 @@ interface ApiMessage {
 export class ApiMessages {
   readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
   readonly #speaker: (task: SpeakingTask | null) => Speaker;
-  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
+  readonly #main: SpeakerBlocks;
+  /** By the call that a subagent works for, silent for longest first. */
+  readonly #subagents = new Map<string, SpeakerBlocks>();
 
-  /** @param speaker the speaker of a task's run, or of the main thread */
+  /** @param speaker the speaker of a task's run; null: of the main thread */
   constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask | null) => Speaker) {
     this.#tasks = tasks;
     this.#speaker = speaker;
+    this.#main = new SpeakerBlocks(speaker(null), null);
   }
 
   stream(message: Fields): void {
@@ -63,12 +68,12 @@ export class ApiMessages {
 
   /** @returns the tool results among the blocks: those of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
-    const blocks = this.#of(message);
+    const said = this.#of(message);
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(blocks.speaker, message, fieldsOf(block));
-      if (result === null) blocks.whole(textOf(id) ?? textOf(message.uuid), block);
+      const result = toolResult(said.speaker, message, fieldsOf(block));
+      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
     return results;
@@ -85,39 +90,58 @@ export class ApiMessages {
   userMessage(message: Fields, messageId: string, name: string | null): void {
     const { content } = fieldsOf(message.message);
     const raw = hasStandIns(content) ? rawIfSmall(content) : {};
-    this.#speakerOf(message).userMessage(messageId, contentText(content), {
-      ...(name === null ? {} : { name }),
-      ...raw,
-    });
+    const named = name === null ? {} : { name };
+    this.#of(message).speaker.userMessage(messageId, contentText(content), { ...named, ...raw });
   }
 
-  /** The id in the log of a call. @param message says who makes it */
-  shownCall(callId: string, message: Fields): string {
-    return this.#speakerOf(message).shownCall(callId) ?? callId;
+  /** The id in the log of a call of the model's. */
+  shownCall(callId: string): string {
+    for (const { speaker } of [this.#main, ...this.#subagents.values()]) {
+      const shown = speaker.shownCall(callId);
+      if (shown !== null) return shown;
+    }
+    return callId;
   }
 
-  /** The turn ends: in the next one a model may use the same ids. Subagents go on talking. */
-  turnEnds(): void {
-    const main = this.#speaker(null);
-    main.close();
-    this.#blocks.get(main)?.forget();
+  /** The turn ends; subagents go on talking. */
+  closeMain(): void {
+    this.#main.close();
   }
 
-  /** The main thread, or the subagent that whole messages name; streams only name its tool call. */
-  #speakerOf(message: Fields): Speaker {
-    const agentId = textOf(message.agent_id);
-    const toolUseId = textOf(message.parent_tool_use_id);
-    if (agentId !== null) return this.#speaker({ taskId: agentId, runId: this.#tasks.latestRun(agentId) });
-    if (toolUseId === null) return this.#speaker(null);
-    const task = this.#tasks.ofToolUse(toolUseId);
-    return this.#speaker({ taskId: task?.id ?? toolUseId, runId: task?.runId ?? null });
+  taskEnded(taskId: string): void {
+    for (const [key, one] of this.#subagents) if (one.taskId === taskId) this.#forget(key, one);
+  }
+
+  closeAll(): void {
+    this.#main.close();
+    for (const [key, one] of this.#subagents) this.#forget(key, one);
   }
 
   #of(message: Fields): SpeakerBlocks {
-    const speaker = this.#speakerOf(message);
-    const known = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
-    this.#blocks.set(speaker, known);
-    return known;
+    const task = this.#taskOf(message);
+    if (task === null) return this.#main;
+    const key = textOf(message.parent_tool_use_id) ?? task.taskId;
+    const one = this.#subagents.get(key) ?? new SpeakerBlocks(this.#speaker(task), task.taskId);
+    this.#subagents.delete(key);
+    this.#subagents.set(key, one);
+    const [oldest] = this.#subagents;
+    if (oldest !== undefined && this.#subagents.size > MAX_SUBAGENTS) this.#forget(...oldest);
+    return one;
+  }
+
+  /** The subagent that speaks; null for the main thread. Whole messages name it, streams only name its tool call. */
+  #taskOf(message: Fields): SpeakingTask | null {
+    const agentId = textOf(message.agent_id);
+    const toolUseId = textOf(message.parent_tool_use_id);
+    if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
+    if (toolUseId === null) return null;
+    const task = this.#tasks.ofToolUse(toolUseId);
+    return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
+  }
+
+  #forget(key: string, blocks: SpeakerBlocks): void {
+    blocks.close();
+    this.#subagents.delete(key);
   }
 }
 
@@ -130,14 +154,17 @@ export class ApiMessages {
  */
 class SpeakerBlocks {
   readonly speaker: Speaker;
+  readonly taskId: string | null;
   readonly #messages = new Map<string, ApiMessage>();
   /** The message that is being streamed. */
   #current: ApiMessage | null = null;
   /** Counts on through all turns, so that no name is used twice. */
   #named = 0;
 
-  constructor(speaker: Speaker) {
+  /** @param taskId the task whose subagent speaks; null: the main thread */
+  constructor(speaker: Speaker, taskId: string | null) {
     this.speaker = speaker;
+    this.taskId = taskId;
   }
 
   /** One `event` of a `stream_event`. */
@@ -176,7 +203,9 @@ class SpeakerBlocks {
     else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
-  forget(): void {
+  /** What comes next belongs to another run, where a model may use the same ids. */
+  close(): void {
+    this.speaker.close();
     this.#current = null;
     this.#messages.clear();
   }

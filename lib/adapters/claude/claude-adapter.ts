@@ -2,7 +2,7 @@ import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { custom } from '../emit';
 import { Speaker } from '../writer/speaker';
-import { ApiMessages, type SpeakingTask, type ToolResult } from './api-messages';
+import { ApiMessages, type ToolResult } from './api-messages';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { readersOf } from './readers';
@@ -48,9 +48,6 @@ export class ClaudeAdapter {
   readonly #tasks: Tasks;
   readonly #ends: TaskEnds;
   readonly #lanes: ApiMessages;
-  readonly #main: Speaker;
-  /** By task and run, silent for longest first. */
-  readonly #subagents = new Map<string, { taskId: string; speaker: Speaker }>();
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
   #out: TimedEvent[] = [];
@@ -69,8 +66,10 @@ export class ClaudeAdapter {
     const currentRun = () => this.#turns.runId;
     this.#ends = new TaskEnds(options.saysWhatIsTold);
     this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#main = new Speaker(emit, () => this.#turns.runId ?? 'no-run');
-    this.#lanes = new ApiMessages(this.#tasks, (task) => (task === null ? this.#main : this.#subagent(task)));
+    this.#lanes = new ApiMessages(this.#tasks, (task) => {
+      const name = task?.runId == null ? task?.taskId : `${task.taskId}/${task.runId}`;
+      return new Speaker(emit, () => name ?? currentRun() ?? 'no-run', task?.taskId, task?.runId);
+    });
     this.#requests = new Requests(emit);
     this.#turns = new Turns({
       ...options,
@@ -78,7 +77,7 @@ export class ClaudeAdapter {
       ends: this.#ends,
       endOfRun: (taskRunId) => this.#tasks.endOfRun(taskRunId),
       beforeClose: (outcome) => {
-        this.#lanes.turnEnds();
+        this.#lanes.closeMain();
         this.#requests.turnEnded(outcome.kind === 'cancelled');
       },
     });
@@ -127,7 +126,7 @@ export class ClaudeAdapter {
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
-    const shown = callId === null ? null : this.#lanes.shownCall(callId, { agent_id: fields.agentID });
+    const shown = callId === null ? null : this.#lanes.shownCall(callId);
     return this.#collect(now, () => this.#requests.asked(fields, shown));
   }
 
@@ -153,7 +152,7 @@ export class ClaudeAdapter {
         if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
         this.#requests.processEnded();
         this.#turns.exit(true);
-        this.#closeAll();
+        this.#lanes.closeAll();
       }
       this.#tasks.processEnded(null, at);
     });
@@ -291,7 +290,7 @@ export class ClaudeAdapter {
       return;
     }
     this.#ends.add(end);
-    if (!isEvent) this.#closeSubagent(end.taskId);
+    if (!isEvent) this.#lanes.taskEnded(end.taskId);
   }
 
   #heard(results: readonly ToolResult[]): void {
@@ -302,34 +301,10 @@ export class ClaudeAdapter {
   }
 
   #processEnded(how: string | null): void {
-    this.#closeAll();
+    this.#lanes.closeAll();
     this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;
-  }
-
-  #subagent({ taskId, runId }: SpeakingTask): Speaker {
-    const name = runId === null ? taskId : `${taskId}/${runId}`;
-    const emit = (event: AgUiEvent) => this.#emit(event);
-    const { speaker } = this.#subagents.get(name) ?? { speaker: new Speaker(emit, () => name, taskId, runId) };
-    this.#subagents.delete(name);
-    this.#subagents.set(name, { taskId, speaker });
-    const [oldest] = this.#subagents.values();
-    if (this.#subagents.size > MAX_SUBAGENTS && oldest !== undefined) this.#closeSubagent(oldest.taskId);
-    return speaker;
-  }
-
-  #closeSubagent(taskId: string): void {
-    for (const [name, one] of this.#subagents) {
-      if (one.taskId !== taskId) continue;
-      one.speaker.close();
-      this.#subagents.delete(name);
-    }
-  }
-
-  #closeAll(): void {
-    this.#lanes.turnEnds();
-    for (const { taskId } of [...this.#subagents.values()]) this.#closeSubagent(taskId);
   }
 
   /** One estimate per delta would double the stream, so only the last one of a block is passed on. */
@@ -357,8 +332,6 @@ export class ClaudeAdapter {
   }
 }
 
-/** Most subagents that are followed at once. */
-const MAX_SUBAGENTS = 64;
 const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {

@@ -498,6 +498,33 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Half'] });
   });
 
+  it('says a subagent’s text once though the start of its task was lost', () => {
+    const s = session();
+    const fields = { parent_tool_use_id: 'toolu-a' };
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }, fields));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Ha') }, fields));
+    s.feed(s.assistant('m1', [text('Half')], { ...fields, agent_id: 'a' }));
+    expect(Object.values(s.story().subagents)).toEqual([['Half']]);
+  });
+
+  it('replaces a text in its place when its whole message comes after the next one has begun', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('One') }));
+    s.feed(s.stream({ type: 'message_start', message: { id: 'm2' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Three') }));
+    s.feed(s.assistant('m1', [text('One two')]), s.assistant('m2', [text('Three')]), s.result());
+    expect(lastTurn(s)?.texts).toEqual(['One two', 'Three']);
+  });
+
+  it('keeps an image beside a text that is streamed', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Look') }));
+    s.feed(s.assistant('m1', [{ type: 'image' }]), s.assistant('m1', [text('Look')]), s.result());
+    expect(lastTurn(s)?.texts).toEqual(['Look', '[image]']);
+  });
+
   it('completes the arguments of a tool call whose deltas were lost', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
