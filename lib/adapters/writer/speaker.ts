@@ -105,20 +105,32 @@ export class Speaker {
     if (whole === '') return;
     const key = keyOf({ kind, name });
     const ended = this.#texts.verdict(key, 'whole') === 'corrects' ? this.#texts.about(key) : undefined;
-    if (ended !== undefined && ended.shown !== null) {
-      if (ended.shown === whole) return;
+    if (ended !== undefined) {
+      this.#correct(ended, whole, about);
+      return;
+    }
+    const stretch = this.#stretch(kind, name, about);
+    const goesOn = stretch.shown === null ? whole.length >= stretch.length : whole.startsWith(stretch.shown);
+    if (goesOn) this.#tell(stretch, whole.slice(stretch.length), about);
+    else this.#replace(stretch, whole);
+  }
+
+  /** The whole of a text that has ended: it replaces one that something else broke in on. */
+  #correct(ended: Stretch, whole: string, about: TextAbout): void {
+    const { shown } = ended;
+    if (shown === whole) return;
+    if (shown !== null && !ended.staysOpen) {
       this.#replace(ended, whole);
       this.#say(...textEnd(ended));
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
-    if (ended !== undefined && whole.length <= ended.length) return;
-    const stretch = this.#stretch(kind, name, about);
-    // The rest of a text that is too long to be replaced.
-    if (ended !== undefined) Object.assign(stretch, { shown: null, length: ended.length });
-    const goesOn = stretch.shown === null ? whole.length >= stretch.length : whole.startsWith(stretch.shown);
-    if (goesOn) this.#tell(stretch, whole.slice(stretch.length), about);
-    else this.#replace(stretch, whole);
+    // The rest becomes a text of its own: late, but not lost.
+    const length = shown === null || whole.startsWith(shown) ? ended.length : 0;
+    if (whole.length <= length) return;
+    const rest = this.#stretch(ended.kind, ended.name, about);
+    Object.assign(rest, { shown: null, length });
+    this.#tell(rest, whole.slice(length), about);
   }
 
   /**

@@ -507,14 +507,14 @@ describe('messages', () => {
     expect(Object.values(s.story().subagents)).toEqual([['Half']]);
   });
 
-  it('replaces a text in its place when its whole message comes after the next one has begun', () => {
+  it('says the rest of a text whose whole message comes after the next one has begun', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('One') }));
     s.feed(s.stream({ type: 'message_start', message: { id: 'm2' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Three') }));
     s.feed(s.assistant('m1', [text('One two')]), s.assistant('m2', [text('Three')]), s.result());
-    expect(lastTurn(s)?.texts).toEqual(['One two', 'Three']);
+    expect(lastTurn(s)?.texts).toEqual(['One', 'Three', ' two']);
   });
 
   it('keeps an image beside a text that is streamed', () => {
