@@ -3,7 +3,7 @@ import { remember } from '../remember';
 import type { Speaker } from '../writer/speaker';
 import type { TextAbout } from '../writer/speech-events';
 import { type CallResult, verdictIn } from './requests';
-import { contentText, hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
+import { hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
 import type { Tasks } from './tasks';
 
 /** Most subagents that are followed at once; the one that has been silent for longest goes first. */
@@ -11,9 +11,9 @@ const MAX_SUBAGENTS = 64;
 /** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
 
-/** The run of the task whose subagent speaks. */
-export interface SpeakingTask {
-  taskId: string;
+/** The run of the task whose subagent speaks; null for the main thread. */
+interface SpeakingTask {
+  taskId: string | null;
   runId: string | null;
 }
 
@@ -50,16 +50,15 @@ interface ApiMessage {
  */
 export class ApiMessages {
   readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
-  readonly #speaker: (task: SpeakingTask | null) => Speaker;
+  readonly #speaker: (task: SpeakingTask) => Speaker;
   readonly #main: SpeakerBlocks;
   /** By the call that a subagent works for, silent for longest first. */
   readonly #subagents = new Map<string, SpeakerBlocks>();
 
-  /** @param speaker the speaker of a task's run; null: of the main thread */
-  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask | null) => Speaker) {
+  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask) => Speaker) {
     this.#tasks = tasks;
     this.#speaker = speaker;
-    this.#main = new SpeakerBlocks(speaker(null), null);
+    this.#main = new SpeakerBlocks(speaker({ taskId: null, runId: null }));
   }
 
   stream(message: Fields): void {
@@ -86,14 +85,6 @@ export class ApiMessages {
       .filter((result) => result !== null);
   }
 
-  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
-  userMessage(message: Fields, messageId: string, name: string | null): void {
-    const { content } = fieldsOf(message.message);
-    const raw = hasStandIns(content) ? rawIfSmall(content) : {};
-    const named = name === null ? {} : { name };
-    this.#of(message).speaker.userMessage(messageId, contentText(content), { ...named, ...raw });
-  }
-
   /** The id in the log of a call of the model's. */
   shownCall(callId: string): string {
     for (const { speaker } of [this.#main, ...this.#subagents.values()]) {
@@ -109,7 +100,7 @@ export class ApiMessages {
   }
 
   taskEnded(taskId: string): void {
-    for (const [key, one] of this.#subagents) if (one.taskId === taskId) this.#forget(key, one);
+    for (const [key, one] of this.#subagents) if (one.speaker.taskId === taskId) this.#forget(key, one);
   }
 
   closeAll(): void {
@@ -118,10 +109,10 @@ export class ApiMessages {
   }
 
   #of(message: Fields): SpeakerBlocks {
-    const task = this.#taskOf(message);
-    if (task === null) return this.#main;
+    const task = this.taskOf(message);
+    if (task.taskId === null) return this.#main;
     const key = textOf(message.parent_tool_use_id) ?? task.taskId;
-    const one = this.#subagents.get(key) ?? new SpeakerBlocks(this.#speaker(task), task.taskId);
+    const one = this.#subagents.get(key) ?? new SpeakerBlocks(this.#speaker(task));
     this.#subagents.delete(key);
     this.#subagents.set(key, one);
     const [oldest] = this.#subagents;
@@ -129,12 +120,12 @@ export class ApiMessages {
     return one;
   }
 
-  /** The subagent that speaks; null for the main thread. Whole messages name it, streams only name its tool call. */
-  #taskOf(message: Fields): SpeakingTask | null {
+  /** Whole messages name a subagent, streams only name its tool call. */
+  taskOf(message: Fields): SpeakingTask {
     const agentId = textOf(message.agent_id);
     const toolUseId = textOf(message.parent_tool_use_id);
     if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
-    if (toolUseId === null) return null;
+    if (toolUseId === null) return { taskId: null, runId: null };
     const task = this.#tasks.ofToolUse(toolUseId);
     return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
   }
@@ -154,17 +145,14 @@ export class ApiMessages {
  */
 class SpeakerBlocks {
   readonly speaker: Speaker;
-  readonly taskId: string | null;
   readonly #messages = new Map<string, ApiMessage>();
   /** The message that is being streamed. */
   #current: ApiMessage | null = null;
   /** Counts on through all turns, so that no name is used twice. */
   #named = 0;
 
-  /** @param taskId the task whose subagent speaks; null: the main thread */
-  constructor(speaker: Speaker, taskId: string | null) {
+  constructor(speaker: Speaker) {
     this.speaker = speaker;
-    this.taskId = taskId;
   }
 
   /** One `event` of a `stream_event`. */

@@ -1,16 +1,17 @@
 import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
-import { custom } from '../emit';
-import { Speaker } from '../writer/speaker';
+import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
+import type { WireEnd } from '../wire';
+import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
 import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
-import { TaskEnds, type TaskRef } from './task-ends';
+import { contentText, hasStandIns, rawIfSmall } from './stand-in';
+import type { TaskRef } from './task-ends';
 import { Tasks } from './tasks';
-import { Turns } from './turns';
+import { TurnAttribution } from './turn-attribution';
 
 export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
@@ -20,18 +21,8 @@ export interface ClaudeAdapterOptions {
   saysWhatIsTold?: boolean;
 }
 
-/** How the agent's process ended. */
-export interface ProcessExit {
-  /** For people: `exited`, `terminated by signal SIGKILL`. */
-  reason?: string;
-  exitCode?: number | null;
-  /** `SIGKILL` */
-  signal?: string | null;
-  /** Somebody ended it on purpose: what it was doing has not failed. */
-  isAsked?: boolean;
-  /** The session goes on with another process: what follows, in a sentence. Without it, the session has ended. */
-  goesOn?: string;
-}
+/** How the agent's process ended; told once of each. */
+export type ProcessExit = Partial<WireEnd>;
 
 /**
  * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
@@ -44,43 +35,36 @@ export interface ProcessExit {
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
  */
 export class ClaudeAdapter {
-  readonly #turns: Turns;
+  readonly #writer: SessionWriter;
+  readonly #turns: TurnAttribution;
   readonly #tasks: Tasks;
-  readonly #ends: TaskEnds;
-  readonly #lanes: ApiMessages;
+  readonly #messages: ApiMessages;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
-  #out: TimedEvent[] = [];
-  #now = 0;
-  #ended = false;
   /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
-  /** When the open turn began, epoch milliseconds. */
-  #openedAt = 0;
 
-  constructor(options: ClaudeAdapterOptions) {
-    const emit = (event: AgUiEvent) => this.#emit(event);
-    const currentRun = () => this.#turns.runId;
-    this.#ends = new TaskEnds(options.saysWhatIsTold);
-    this.#tasks = new Tasks(emit, currentRun, () => this.#now);
-    this.#lanes = new ApiMessages(this.#tasks, (task) => {
-      const name = task?.runId == null ? task?.taskId : `${task.taskId}/${task.runId}`;
-      return new Speaker(emit, () => name ?? currentRun() ?? 'no-run', task?.taskId, task?.runId);
-    });
-    this.#requests = new Requests(emit);
-    this.#turns = new Turns({
+  constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
+    this.#writer = new SessionWriter({
       ...options,
-      emit,
-      ends: this.#ends,
-      endOfRun: (taskRunId) => this.#tasks.endOfRun(taskRunId),
-      beforeClose: (outcome) => {
-        this.#lanes.closeMain();
-        this.#requests.turnEnded(outcome.kind === 'cancelled');
+      reusesTaskIds: true,
+      unfinished: UNFINISHED,
+      beforeTurnEnds: (end, about) => {
+        this.#messages.closeMain();
+        return this.#turns.settle(end, about);
       },
     });
+    this.#tasks = new Tasks(this.#writer);
+    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
+    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.speaker(taskId, runId));
+    this.#requests = new Requests(this.#writer);
+  }
+
+  get turn(): OpenTurn | null {
+    return this.#writer.turn;
   }
 
   /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
@@ -102,7 +86,7 @@ export class ClaudeAdapter {
       const id = textOf(fields.uuid);
       if (id === null || this.#seen.has(fields)) return;
       this.#turns.sent(id);
-      this.#lanes.userMessage(fields, id, null);
+      this.#userMessage(fields, id, null);
     });
   }
 
@@ -116,7 +100,7 @@ export class ClaudeAdapter {
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
-    this.#ends.told(ends, how);
+    this.#turns.ends.told(ends, how);
   }
 
   /**
@@ -126,7 +110,7 @@ export class ClaudeAdapter {
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
-    const shown = callId === null ? null : this.#lanes.shownCall(callId);
+    const shown = callId === null ? null : this.#messages.shownCall(callId);
     return this.#collect(now, () => this.#requests.asked(fields, shown));
   }
 
@@ -147,12 +131,11 @@ export class ClaudeAdapter {
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
-      if (this.#turns.runId === null || this.#openedAt <= at) {
+      const { turn } = this.#writer;
+      if (turn === null || turn.startedAt <= at) {
         this.#flushThinking();
-        if (this.#turns.runId !== null) this.#emit(custom(CUSTOM.notice, { text: REPLACED, tone: 'warning' }));
-        this.#requests.processEnded();
-        this.#turns.exit(true);
-        this.#lanes.closeAll();
+        if (turn !== null) this.#writer.notice(REPLACED, 'warning');
+        this.#interrupt({ kind: 'cancelled' });
       }
       this.#tasks.processEnded(null, at);
     });
@@ -165,19 +148,13 @@ export class ClaudeAdapter {
 
   /** The process is gone. Closes what is open; told once per process. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
-    if (this.#ended) return [];
-    const out = this.#collect(now, () => {
+    if (this.#writer.isOver) return [];
+    return this.#collect(now, () => {
       this.#flushThinking();
-      this.#requests.processEnded();
-      this.#turns.exit(exit.isAsked === true);
+      this.#interrupt(exit.isAsked === true ? { kind: 'cancelled' } : EXITED);
       this.#processEnded(exit.reason ?? null);
-      const { reason = 'exited', exitCode, signal, goesOn } = exit;
-      const notice = { text: `The agent’s process ended (${reason}). ${goesOn}`, tone: 'warning' };
-      if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-      else this.#emit(custom(CUSTOM.notice, notice));
+      this.#writer.over({ reason: 'exited', ...exit }, 'The agent’s process ended');
     });
-    this.#ended = true;
-    return out;
   }
 
   readonly #readers = readersOf<void>({
@@ -192,10 +169,10 @@ export class ClaudeAdapter {
     task_notification: (message) => this.#notified(message),
     background_tasks_changed: (message) => {
       this.#tasks.listed(message);
-      this.#emit(custom('claude:background_tasks_changed', taskSet(message)));
+      this.#writer.custom('claude:background_tasks_changed', taskSet(message));
     },
     status: (message) => {
-      if (message.status === 'requesting') this.#turns.activity('request', message);
+      if (message.status === 'requesting') this.#turns.active('request', message);
       this.#carry(message);
     },
     session_state_changed: (message) => {
@@ -223,7 +200,7 @@ export class ClaudeAdapter {
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
-    this.#emit(custom('claude:init', about));
+    this.#writer.custom('claude:init', about);
   }
 
   #result(message: Fields): void {
@@ -231,7 +208,7 @@ export class ClaudeAdapter {
     const index = numberOf(message.result_index);
     if (index !== null) {
       const count = index - this.#nextResult;
-      if (count > 0) this.#emit(custom(CUSTOM.lost, { count, reason: 'agent-result-gap' }));
+      if (count > 0) this.#writer.custom(CUSTOM.lost, { count, reason: 'agent-result-gap' });
       this.#nextResult = index + 1;
     }
     for (const denial of listOf(message.permission_denials)) {
@@ -243,33 +220,33 @@ export class ClaudeAdapter {
   #assistant(message: Fields): void {
     this.#flushThinking();
     // A message that comes after the end of its turn opens no turn.
-    if (isMain(message) && message.late !== true) this.#turns.activity('content', message);
+    if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
-    if (replaced.length > 0) this.#emit(custom('claude:superseded', { message_uuids: replaced }));
+    if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
     if (isMain(message) && says) this.#turns.saidText();
-    this.#heard(this.#lanes.assistant(message));
+    this.#heard(this.#messages.assistant(message));
   }
 
   #stream(message: Fields): void {
     const event = fieldsOf(message.event);
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
-      if (begins && event.type !== 'message_delta') this.#turns.activity('content', message);
+      if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
       if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
     }
-    this.#lanes.stream(message);
+    this.#messages.stream(message);
   }
 
   #user(message: Fields): void {
-    const results = this.#lanes.toolResults(message);
+    const results = this.#messages.toolResults(message);
     if (results.length > 0) {
       // The result of a call that was left running may come between turns: it opens no turn.
-      if (isMain(message) && this.#turns.runId !== null) {
-        this.#turns.activity('content', message);
-        this.#ends.boundary();
+      if (isMain(message) && this.#writer.turn !== null) {
+        this.#turns.active('content', message);
+        this.#turns.ends.boundary();
       }
       this.#heard(results);
       return;
@@ -278,8 +255,16 @@ export class ClaudeAdapter {
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
     // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
-    if (id !== null && (byPerson || !isMain(message))) this.#lanes.userMessage(message, id, textOf(name));
-    else this.#emit({ type: 'RAW', event: message, source: 'claude' });
+    if (id !== null && (byPerson || !isMain(message))) this.#userMessage(message, id, textOf(name));
+    else this.#writer.raw(message, 'claude');
+  }
+
+  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
+  #userMessage(message: Fields, id: string, name: string | null): void {
+    const { content } = fieldsOf(message.message);
+    const raw = hasStandIns(content) ? rawIfSmall(content) : {};
+    const named = name === null ? {} : { name };
+    this.#writer.userMessage(id, contentText(content), { ...named, ...this.#messages.taskOf(message), ...raw });
   }
 
   #notified(message: Fields): void {
@@ -289,8 +274,8 @@ export class ClaudeAdapter {
       this.#carry(message);
       return;
     }
-    this.#ends.add(end);
-    if (!isEvent) this.#lanes.taskEnded(end.taskId);
+    this.#turns.ends.add(end);
+    if (!isEvent) this.#messages.taskEnded(end.taskId);
   }
 
   #heard(results: readonly ToolResult[]): void {
@@ -300,8 +285,15 @@ export class ClaudeAdapter {
     }
   }
 
+  /** What waits for the process, or is being said by it, ends with it. */
+  #interrupt(end: TurnEnd): void {
+    this.#writer.interrupt(end);
+    this.#turns.ends.clear();
+    this.#messages.closeAll();
+  }
+
   #processEnded(how: string | null): void {
-    this.#lanes.closeAll();
+    this.#messages.closeAll();
     this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;
@@ -319,19 +311,26 @@ export class ClaudeAdapter {
   }
 
   #emit(event: AgUiEvent): void {
-    if (event.type === 'RUN_STARTED') this.#openedAt = this.#now;
-    this.#out.push({ occurredAt: this.#now, event });
+    this.#writer.pass(event);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
-    this.#out = [];
-    this.#now = now;
+    this.#writer.at(now);
     work();
-    if (this.#out.length > 0) this.#ended = false;
-    return this.#out;
+    return this.#writer.take().map(({ occurredAt, event }) => ({ occurredAt, event }));
   }
 }
 
+const UNFINISHED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent began its next turn without saying how this one ended.',
+  code: 'result_missing',
+};
+const EXITED: TurnEnd = {
+  kind: 'failed',
+  message: 'The agent’s process ended in the middle of this turn.',
+  code: 'agent_exited',
+};
 const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
 
 function isMain(message: Fields): boolean {

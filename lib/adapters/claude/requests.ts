@@ -1,8 +1,7 @@
-import { CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@/lib/protocol/ag-ui';
+import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { Entities } from '@/lib/protocol/lifecycle/entities';
-import { custom, type Emit } from '../emit';
 import { remember } from '../remember';
+import type { SessionWriter } from '../writer/session-writer';
 
 type Outcome = RequestResolvedValue['outcome'];
 
@@ -29,32 +28,20 @@ const TITLES: ReadonlyMap<string, string> = new Map([
 
 /** Most results that are kept for a request that is reported later. */
 const MAX_RESULTS = 64;
-const MAX_OPEN = 1_000;
-
-interface OpenRequest {
-  id: string;
-  question: boolean;
-  /** A subagent asks: its request outlives the turn. */
-  subagent: boolean;
-  /** The error of its tool, if we don't know whether that ran: the turn's result may list it as denied. */
-  failedWith: string | null;
-}
 
 /**
- * Requests that wait for a person, by the id of the tool call that waits. The answer is what `canUseTool` returned or,
- * if that was not recorded, what the agent says about the tool call.
+ * Reads Claude's requests, by the id of the tool call that waits. The answer is what `canUseTool` returned or, if that was
+ * not recorded, what the agent says about the tool call.
  *
  * @see CanUseTool, Agent SDK 0.3.329; `tool_result_meta` (CLI 2.1.329) and `permission_denials` for the verdicts
  */
 export class Requests {
-  readonly #emit: Emit;
-  /** One that was passed stays known: the result of its tool says what the answer was. */
-  readonly #requests = new Entities<'request', OpenRequest>('request', { mostOpen: MAX_OPEN, mostEnded: MAX_RESULTS });
-  /** Results of calls for which no request is known. */
+  readonly #writer: SessionWriter;
+  /** Results of calls that have not answered a request: of none that is known, or with an error that says nothing. */
   readonly #results = new Map<string, CallResult>();
 
-  constructor(emit: Emit) {
-    this.#emit = emit;
+  constructor(writer: SessionWriter) {
+    this.#writer = writer;
   }
 
   /** A call begins: the result of an earlier one under its id does not answer a request about this one. */
@@ -65,12 +52,9 @@ export class Requests {
   /** @param callId the id under which the call is shown */
   asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#requests.verdict(id, 'ask') !== 'begins') return;
+    if (id === null || this.#awaits(id)) return;
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === QUESTION_TOOL;
-    const crowded = this.#requests.crowded;
-    if (crowded !== null) this.#resolve(this.#requests.about(crowded) as OpenRequest, 'unknown', null);
-    this.#requests.take(id, 'ask', { id, question, subagent: textOf(request.agentID) !== null, failedWith: null });
     const value: RequestOpenedValue = compact({
       request_id: id,
       kind: question ? ('question' as const) : ('permission' as const),
@@ -80,84 +64,63 @@ export class Requests {
       input: request.input,
       expires_at: numberOf(request.expiresAt) ?? undefined,
     });
-    this.#emit(custom(CUSTOM.requestOpened, value));
+    this.#writer.requested(value, textOf(request.agentID) !== null);
     const result = this.#results.get(id);
     if (result !== undefined) this.toolResult(id, result);
   }
 
   /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if nobody answered */
-  answered(id: string | null, answer: Fields): void {
-    const request = id === null ? this.#only() : this.#find(id);
-    if (request === undefined) return;
-    const allowed = answer.behavior === 'allow';
+  answered(toolUseId: string | null, answer: Fields): void {
+    const id = toolUseId ?? this.#only();
+    if (id === null) return;
     const unanswered = answer.outcome === 'expired' || answer.outcome === 'cancelled' ? answer.outcome : null;
-    const outcome = unanswered ?? (!allowed ? 'denied' : request.question ? 'answered' : 'allowed');
-    this.#resolve(request, outcome, textOf(answer.message));
+    const outcome = unanswered ?? (answer.behavior === 'allow' ? this.#allowed(id) : 'denied');
+    this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
   /** The state went from `requires_action` back to `running`. If several are open, only their tool results tell which. */
   running(): void {
-    const request = this.#only();
-    if (request !== undefined) this.#goOn(request);
+    const id = this.#only();
+    if (id !== null) this.#writer.passed(id);
   }
 
   /**
    * The tool that waited has a result. A tool that succeeded was allowed; an error does not say whether the tool ran:
-   * only the verdict does.
+   * only the verdict does, or the turn's result, which may list it as denied.
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
-    const request = this.#find(toolUseId);
-    if (request === undefined) {
-      remember(this.#results, toolUseId, result, MAX_RESULTS);
+    const isAwaited = this.#awaits(toolUseId);
+    const saysNothing = verdict === null && isError;
+    if (isAwaited && !saysNothing) {
+      const outcome = verdict === null || verdict === 'allowed' ? this.#allowed(toolUseId) : verdict;
+      this.#writer.resolved(toolUseId, outcome, outcome === 'denied' ? text : null);
+      this.#results.delete(toolUseId);
       return;
     }
-    this.#results.delete(toolUseId);
-    if (verdict === null && isError) {
-      request.failedWith = text;
-      this.#goOn(request);
-      return;
-    }
-    const allowed = request.question ? 'answered' : 'allowed';
-    const outcome = verdict === null || verdict === 'allowed' ? allowed : verdict;
-    this.#resolve(request, outcome, outcome === 'denied' ? text : null);
+    remember(this.#results, toolUseId, result, MAX_RESULTS);
+    if (isAwaited) this.#writer.passed(toolUseId);
   }
 
   /** The agent says that the tool was not run. */
-  denied(toolUseId: string | null, message: string | null): void {
-    const request = toolUseId === null ? undefined : this.#find(toolUseId);
-    if (request !== undefined) this.#resolve(request, 'denied', message ?? request.failedWith);
+  denied(id: string | null, message: string | null): void {
+    if (id !== null) this.#writer.resolved(id, 'denied', message ?? this.#results.get(id)?.text);
   }
 
-  turnEnded(cancelled: boolean): void {
-    for (const [, request] of this.#requests.entries())
-      if (!request.subagent) this.#resolve(request, cancelled ? 'cancelled' : 'unknown', null);
+  #allowed(id: string): 'answered' | 'allowed' {
+    return this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
   }
 
-  processEnded(): void {
-    for (const [, request] of this.#requests.entries()) this.#resolve(request, 'cancelled', null);
-  }
-
-  /** The agent went on before an answer was seen. */
-  #goOn({ id }: OpenRequest): void {
-    if (this.#requests.take(id, 'pass') === 'ends')
-      this.#emit(custom(CUSTOM.requestResolved, { request_id: id, outcome: 'unknown' }));
-  }
-
-  #resolve({ id }: OpenRequest, outcome: Outcome, message: string | null): void {
-    const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
-    if (this.#requests.take(id, isAnswer ? 'answer' : 'cut') === 'repeats') return;
-    this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
-  }
-
-  #find(id: string): OpenRequest | undefined {
-    return this.#requests.stateOf(id) === 'resolved' ? undefined : this.#requests.about(id);
+  /** Whether an answer to the request would be new. */
+  #awaits(id: string): boolean {
+    const state = this.#writer.requests.stateOf(id);
+    return state === 'open' || state === 'passed';
   }
 
   /** The request, if only one waits. */
-  #only(): OpenRequest | undefined {
-    const waiting = this.#requests.entries().filter(([, { failedWith }]) => failedWith === null);
-    return waiting.length === 1 ? waiting[0]?.[1] : undefined;
+  #only(): string | null {
+    const [only = null, ...others] = this.#writer.requests.open;
+    return others.length === 0 ? only : null;
   }
 }
 

@@ -4,7 +4,7 @@ import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
 import type { Notification } from './notifications-in';
 import { contentText } from './stand-in';
 import type { TaskRef } from './task-ends';
-import { STATUSES } from './task-run';
+import { STATUSES } from './task-fields';
 
 /** Most tool calls whose input is remembered until their result says that they go on as a task. */
 const MAX_CALLS = 512;

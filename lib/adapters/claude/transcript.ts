@@ -62,8 +62,8 @@ export class TranscriptAdapter {
   #isBehind = false;
   /** The prompt for the turn that the line opens. */
   #prompt: { promptId: string | null } | undefined;
-  #openRunId: string | null = null;
-  #openedAt = 0;
+  /** The run that was told of last. */
+  #newestRunId: string | null = null;
   /** Outputs that have been through `#tell`: a line may give its outputs in steps. */
   readonly #isTold = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
@@ -74,12 +74,12 @@ export class TranscriptAdapter {
   }
 
   get openRunId(): string | null {
-    return this.#openRunId;
+    return this.#adapter.turn?.runId ?? null;
   }
 
   /** The agent or the model API has ended the turn: only its stop hook is still to come. */
   get hasSaidLastWord(): boolean {
-    return this.#openRunId !== null && this.#saidLastWord;
+    return this.openRunId !== null && this.#saidLastWord;
   }
 
   /** The stop hook has the agent's last words, and no line has said them yet. */
@@ -155,14 +155,14 @@ export class TranscriptAdapter {
    * @param at epoch milliseconds
    */
   replaced(at: number, now: number): TimedEvent[] {
-    const wasOpen = this.#openRunId;
+    const before = this.#adapter.turn;
     const isOver = this.#saidLastWord || this.stops.ownAt(at) !== null;
-    const last = wasOpen !== null && isOver && this.#openedAt <= at ? this.stopped(now) : [];
+    const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
     this.#tasks.processReplaced(at);
     // By now the hook of a turn that was over has had its say.
     this.stops.clearBefore(at);
     const told = [...last, ...this.#tell(this.#adapter.replaced(at, now))];
-    if (wasOpen !== null && this.#openRunId === null) {
+    if (before !== null && this.#adapter.turn === null) {
       this.#asks.sessionEnded();
       // A line that the old process made opens no turn when it comes.
       if (last.length === 0) this.#lastWords.leaves(at, null);
@@ -230,7 +230,7 @@ export class TranscriptAdapter {
 
   /** The turn's last hook has run, and the transcript has nothing more to say about the turn. */
   stopped(now: number): TimedEvent[] {
-    if (this.#openRunId === null) return [];
+    if (this.openRunId === null) return [];
     return this.#tell(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
@@ -331,7 +331,7 @@ export class TranscriptAdapter {
 
   /** A turn is open, and nothing says that it is over. */
   #isAtWork(at: number): boolean {
-    return this.#openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
+    return this.openRunId !== null && !this.#saidLastWord && this.stops.ownAt(at) === null;
   }
 
   /**
@@ -379,7 +379,7 @@ export class TranscriptAdapter {
     const { stop_reason } = fieldsOf(line.message);
     // text before a tool call is not the last, though the same text may be said again after it
     const isLast = stop_reason !== 'tool_use' && !callsTool;
-    if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.#openRunId !== null))) {
+    if (isMain && (this.#isBehind || this.#lastWords.isLate(line, this.openRunId !== null))) {
       return this.#tellLate(this.#lastWords.late(line, isLast), at);
     }
     if (isMain) {
@@ -435,7 +435,7 @@ export class TranscriptAdapter {
     const byPerson = line.isMeta !== true && isMeta !== true && (kind === undefined || PERSONS.has(kind));
     if (textOf(line.agentId) !== null || text === '' || !byPerson) return [];
     const id = textOf(source_uuid) ?? this.#key;
-    if (this.#openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
+    if (this.openRunId === null) return this.#asked({ ...line, message: { role: 'user', content: prompt } }, id, at);
     this.#answers.push(id);
     return this.#adapter.sent({ type: 'user', uuid: id, message: { role: 'user', content: prompt } }, at);
   }
@@ -463,7 +463,7 @@ export class TranscriptAdapter {
 
   #woken(line: Fields, text: string, at: number): TimedEvent[] {
     const notifications = notificationsIn(text);
-    const joins = this.#openRunId !== null && !this.#hasActed;
+    const joins = this.openRunId !== null && !this.#hasActed;
     // Drained together with what opened the turn, or without a turn of its own: one turn answers it all.
     if (joins || line.queueTranscriptOnly === true) {
       const more = this.#notified(notifications, at);
@@ -476,7 +476,7 @@ export class TranscriptAdapter {
 
   /** A wake-up that the agent scheduled has fired. */
   #scheduled(line: Fields, text: string, at: number): TimedEvent[] {
-    if (this.#openRunId !== null && !this.#hasActed) return [];
+    if (this.openRunId !== null && !this.#hasActed) return [];
     const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
     const origin = { kind: 'system', subkind: 'scheduled-trigger', reason: reason ?? cutText(text, MAX_REASON), setAt };
     return this.#begins(line, origin, at);
@@ -542,12 +542,12 @@ export class TranscriptAdapter {
     if (this.#saidLastWord || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // It was broken off: messages that it did not answer, the next turn does not answer either.
-    if (this.#openRunId === null || this.#hasActed) this.#answers = [];
+    if (this.openRunId === null || this.#hasActed) this.#answers = [];
     return [];
   }
 
   #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
-    if (this.#openRunId === null) return [];
+    if (this.openRunId === null) return [];
     const stop = byHook ? this.stops.own : this.stops.ownAt(at);
     const text = this.#lastWords.missingOf(stop?.text);
     const last = text === null ? [] : this.#sayLast(text, at);
@@ -571,7 +571,7 @@ export class TranscriptAdapter {
 
   /** Says what the stop hook told and no line has said. The line that says it later is known by its text. */
   #sayLast(text: string, at: number): TimedEvent[] {
-    const id = `${this.#openRunId}/last-words`;
+    const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
     return this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
   }
@@ -587,18 +587,14 @@ export class TranscriptAdapter {
       const { event } = output;
       if (this.#isTold.has(output)) return output;
       this.#isTold.add(output);
-      if (event.type === 'RUN_STARTED' && event.runId === this.#openRunId) {
+      if (event.type === 'RUN_STARTED' && event.runId === this.#newestRunId) {
         this.stops.named(this.#prompt?.promptId ?? null);
       } else if (event.type === 'RUN_STARTED') {
-        this.#openRunId = textOf(event.runId);
-        this.#openedAt = output.occurredAt;
+        this.#newestRunId = textOf(event.runId);
         this.stops.opened(output.occurredAt, this.#prompt);
         this.#lastWords.opened(output.occurredAt);
       }
-      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-        this.#openRunId = null;
-        this.#replyTo = [];
-      }
+      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#replyTo = [];
       const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
       if (!replies || event.subagentRunId !== undefined) return output;
       const replying = { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };

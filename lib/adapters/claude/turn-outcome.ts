@@ -1,9 +1,5 @@
 import { compact, type Fields, fieldsOf, listOf, numberOf, parseJson, textOf, textsOf } from '@/lib/protocol/fields';
-
-export type TurnOutcome =
-  | { kind: 'success' }
-  | { kind: 'cancelled' }
-  | { kind: 'failed'; message: string; code: string; unanswered: boolean };
+import type { TurnEnd } from '../writer/session-writer';
 
 /** Sentences for result subtypes and terminal reasons whose own text says less. */
 const SAYINGS: ReadonlyMap<string, string> = new Map([
@@ -23,14 +19,14 @@ const SAYINGS: ReadonlyMap<string, string> = new Map([
  *
  * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
  */
-export function outcomeOf(result: Fields): TurnOutcome {
+export function outcomeOf(result: Fields): TurnEnd {
   const subtype = textOf(result.subtype) ?? '';
   const reason = textOf(result.terminal_reason) ?? '';
   if (reason.startsWith('aborted_')) return { kind: 'cancelled' };
   if (result.is_error !== true && !subtype.startsWith('error_')) return { kind: 'success' };
   const apiRefused = reason === 'api_error' || numberOf(result.api_error_status) !== null;
   const code = apiRefused ? 'api_error' : subtype.startsWith('error_') ? subtype : reason || 'error';
-  return { kind: 'failed', message: errorText(result, apiRefused), code, unanswered: apiRefused };
+  return { kind: 'failed', message: errorText(result, apiRefused), code };
 }
 
 /** What is kept of a result with its turn. Times in milliseconds; cost in US dollars, summed over the process. */

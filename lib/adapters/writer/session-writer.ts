@@ -9,12 +9,16 @@ import {
 } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { TurnInput, Verdict } from '@/lib/protocol/lifecycle/grammar';
+import type { TaskEnd } from '@/lib/protocol/read-models';
 import { custom } from '../emit';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
 import { fittingEvent } from './fitting-event';
-import { deltasOf, fittingText } from './long-text';
+import { fittingText } from './long-text';
 import { Speaker } from './speaker';
+import { ofTask, type UserMessageAbout, userMessage } from './speech-events';
+import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
   | { kind: 'user'; userMessageIds: readonly string[] }
@@ -27,6 +31,22 @@ export interface OpenTurn {
   readonly kind: TurnCause['kind'];
   /** It has said or done something. */
   readonly spoke: boolean;
+  /** Ids of the user messages that it answers. */
+  readonly answers: ReadonlySet<string>;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+/** What is known about a turn when it ends. */
+export interface TurnAbout {
+  /** The agent did not say that it ended. */
+  isInferred?: boolean;
+  /** What is kept with the turn. */
+  result?: object | undefined;
+  /** What woke it, where that is known better than at its beginning. */
+  trigger?: TurnTrigger;
+  /** Tasks whose ends it answered, though they did not wake it. */
+  foldedTaskIds?: string[];
 }
 
 /** What was told, and not ended, by a process that was killed; its agent has gone on. */
@@ -44,16 +64,30 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
+  /** The agent gives a task's id to further runs, named or not, also while an earlier one goes on. */
+  reusesTaskIds?: boolean;
+  /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
+  unfinished?: TurnEnd;
+  /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
+  beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
 
-interface TaskRun {
-  id: string;
-  runId: string | null;
-  startedIn: string | null;
+interface RequestAbout {
+  outlivesTurn: boolean;
+  kind: RequestOpenedValue['kind'];
+}
+
+interface Turn {
+  runId: string;
+  cause: TurnCause;
+  answers: Set<string>;
+  spoke: boolean;
+  startedAt: number;
 }
 
 /** Most subagents whose words are told apart, and most open tasks and requests that are known. */
 const MAX_KNOWN = 1_000;
+const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
  * What happens in one session, as AG-UI events in their order: the part that is the same for every kind of agent. The
@@ -64,28 +98,23 @@ const MAX_KNOWN = 1_000;
  */
 export class SessionWriter {
   readonly sessionId: string;
-  readonly #newRunId: () => string;
-  readonly #isReplay: boolean;
+  readonly #options: SessionWriterOptions;
   readonly #speakers = new Map<string, Speaker>();
-  /** Background tasks, by id and run. */
-  readonly #tasks = new Entities<'task', TaskRun>('task', { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN });
-  /** The newest run of each task, by the task's id. */
-  readonly #runs = new Map<string, string | null>();
-  readonly #requests = new Entities<'request', { outlivesTurn: boolean }>('request', {
-    mostOpen: MAX_KNOWN,
-    mostEnded: MAX_KNOWN,
-  });
+  readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
+  readonly #tasks = new TaskRuns(MAX);
+  readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
+  /** The state of tasks and requests, to be asked: only the methods of the writer move it. */
+  readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
+  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'stateOf' | 'about'> = this.#requests;
   /** Messages that were given, each once. */
   readonly #told = new Map<string, true>();
-  #turn: { runId: string; cause: TurnCause; answers: Set<string>; spoke: boolean } | null = null;
   #now = 0;
   #out: ToldEvent[] = [];
-  #ended = false;
+  #isOver = false;
 
-  constructor({ sessionId, newRunId, isReplay = false }: SessionWriterOptions) {
-    this.sessionId = sessionId;
-    this.#newRunId = newRunId;
-    this.#isReplay = isReplay;
+  constructor(options: SessionWriterOptions) {
+    this.sessionId = options.sessionId;
+    this.#options = options;
   }
 
   /** The time of what is told from here on, epoch milliseconds. */
@@ -101,37 +130,77 @@ export class SessionWriter {
   }
 
   get turn(): OpenTurn | null {
-    if (this.#turn === null) return null;
-    const { runId, cause, spoke } = this.#turn;
-    return { runId, kind: cause.kind, spoke };
+    const turn = this.#turn;
+    return turn === null ? null : { ...turn, kind: turn.cause.kind };
+  }
+
+  get #turn(): Turn | null {
+    return this.#turns.stateOf(TURN) === 'open' ? (this.#turns.about(TURN) ?? null) : null;
   }
 
   /** Goes on where the process before this one stood: nothing of that is told again, and its ends are told here. */
   takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
-    if (turn !== null) {
-      const { runId, cause } = turn;
-      this.#turn = { runId, cause, answers: new Set(cause.kind === 'user' ? cause.userMessageIds : []), spoke: false };
-    }
-    for (const { id, runId } of tasks) this.#begins(id, runId, null);
-    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null });
+    if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
+    for (const { id, runId } of tasks)
+      this.#tasks.begin({ task_id: id, run_id: runId ?? undefined }, 'start', {
+        startedIn: null,
+        startedAt: this.#now,
+      });
+    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null, kind: 'permission' });
     this.speaker().takeUp(said);
   }
 
   /** Begins a turn. One that is open ends first: nobody said how. */
-  begin(cause: TurnCause, runId = this.#newRunId()): void {
-    if (this.#turn !== null) this.finish({ kind: 'success' }, { isInferred: true });
+  begin(cause: TurnCause, runId?: string): void {
+    this.sign('begin', () => cause, runId);
+  }
+
+  /**
+   * A sign of a turn. It begins one with its cause, unless the sign is of one that is open. An `end` begins only what
+   * nobody saw begin: `finish` ends it.
+   */
+  sign(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
+    if (this.#turns.verdict(TURN, input) === 'late') {
+      const { unfinished = { kind: 'success' } } = this.#options;
+      this.finish(unfinished, unfinished.kind === 'success' ? { isInferred: true } : {});
+    }
+    const verdict = this.#turns.verdict(TURN, input);
+    if (verdict === 'begins') this.#begin(cause(), runId ?? this.#options.newRunId());
+    else if (input !== 'end') this.#turns.take(TURN, input);
+    if (input === 'content' && this.#turn !== null) this.#turn.spoke = true;
+    return verdict;
+  }
+
+  /** The open turn answers these messages as well as what woke it: it is told again, as a user turn. */
+  join(userMessageIds: readonly string[]): void {
+    const cause = { kind: 'user', userMessageIds } as const;
+    const verdict = this.sign('join', () => cause);
+    const turn = this.#turn;
+    if (turn === null || verdict !== 'continues') return;
+    Object.assign(turn, { cause, startedAt: this.#now });
+    this.answers(userMessageIds);
+    this.#tellTurn(turn);
+  }
+
+  #begin(cause: TurnCause, runId: string): void {
+    const turn = this.#newTurn(cause, runId);
+    this.#turns.take(TURN, 'begin', turn);
+    this.#tellTurn(turn);
+  }
+
+  #newTurn(cause: TurnCause, runId: string): Turn {
     const answers = new Set(cause.kind === 'user' ? cause.userMessageIds : []);
-    this.#turn = { runId, cause, answers, spoke: false };
+    return { runId, cause, answers, spoke: false, startedAt: this.#now };
+  }
+
+  #tellTurn({ runId, cause, answers }: Turn): void {
     const { trigger = undefined, parentRunId = null } = cause.kind === 'user' ? {} : cause;
-    const parent =
-      parentRunId ??
-      trigger?.taskIds.map((id) => (this.runs(id) ? this.#latest(id)?.startedIn : null)).find(Boolean) ??
-      null;
+    const starter = (id: string) => (this.runs(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
       runId,
-      ...compact({ parentRunId: parent }),
+      ...compact({ parentRunId: parentRunId ?? trigger?.taskIds.map(starter).find(Boolean) ?? null }),
       metadata: {
         interlude: { turn: cause.kind, ...(trigger === undefined ? {} : { trigger }), userMessageIds: [...answers] },
       },
@@ -145,32 +214,33 @@ export class SessionWriter {
 
   /** What woke the open turn, as it is known by now. */
   wokenBy(trigger: TurnTrigger): void {
-    if (this.#turn?.cause.kind === 'between-run') this.#turn.cause = { ...this.#turn.cause, trigger };
+    const turn = this.#turn;
+    if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
   }
 
-  /**
-   * Ends the open turn and what is open in it.
-   * @param about `isInferred`: the agent did not say that it ended; `result`: what is kept of it with the turn
-   */
-  finish(end: TurnEnd, about: { isInferred?: boolean; result?: object } = {}): void {
+  /** Ends the open turn and what is open in it. */
+  finish(end: TurnEnd, about: TurnAbout = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
+    const known = this.#options.beforeTurnEnds?.(end, about) ?? about;
+    const { isInferred = false, result, foldedTaskIds = [] } = known;
     for (const [name, speaker] of this.#speakers) {
       if (name === MAIN) speaker.close();
       else speaker.endText();
     }
+    const wentOn = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())
-      if (!outlivesTurn) this.resolved(id, end.kind === 'success' ? 'unknown' : 'cancelled');
+      if (!outlivesTurn) this.resolved(id, wentOn ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
-    const { isInferred = false, result } = about;
     const common = {
       threadId: this.sessionId,
       runId,
       ...(result === undefined ? {} : { result }),
       metadata: {
         interlude: {
-          ...(cause.kind === 'user' ? {} : { trigger: cause.trigger }),
+          ...(cause.kind === 'user' ? {} : { trigger: known.trigger ?? cause.trigger }),
           userMessageIds: [...answers],
+          ...(foldedTaskIds.length > 0 ? { foldedTaskIds } : {}),
           ...(isInferred ? { inferred: true as const } : {}),
         },
       },
@@ -178,24 +248,24 @@ export class SessionWriter {
     if (end.kind === 'failed') {
       this.#emit({ ...common, type: 'RUN_ERROR', message: end.message, ...compact({ code: end.code }) });
     } else this.#emit({ ...common, type: 'RUN_FINISHED', outcome: { type: end.kind } });
-    this.#turn = null;
+    this.#turns.take(TURN, 'end');
   }
 
   /**
    * Who speaks: the agent, or the subagent of a task.
    * @param taskId null: the agent itself
+   * @param runId the run of the task, if the agent names it with what the subagent says
    */
-  speaker(taskId: string | null = null): Speaker {
-    const name = taskId ?? MAIN;
+  speaker(taskId: string | null = null, runId: string | null = null): Speaker {
+    const name = runId === null ? (taskId ?? MAIN) : `${taskId}/${runId}`;
     const known = this.#speakers.get(name);
     if (known !== undefined) return known;
-    const prefix = () => taskId ?? this.#turn?.runId ?? this.sessionId;
-    const isMain = taskId === null;
+    const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
-      if (isMain && this.#turn !== null) this.#turn.spoke = true;
+      if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
       this.#emit(event);
     };
-    const speaker = new Speaker(emit, prefix, taskId);
+    const speaker = new Speaker(emit, prefix, taskId, runId);
     if (this.#speakers.size >= MAX_KNOWN) {
       const [oldest] = [...this.#speakers].find(([one]) => one !== MAIN) ?? [];
       if (oldest !== undefined) this.#speakers.get(oldest)?.close();
@@ -206,75 +276,100 @@ export class SessionWriter {
   }
 
   /** A message that somebody sent, other than through the dashboard. Told once. */
-  userMessage(id: string, text: string, about: { name?: string; taskId?: string } = {}): void {
+  userMessage(
+    id: string,
+    text: string,
+    {
+      taskId = null,
+      runId = null,
+      ...about
+    }: UserMessageAbout & { taskId?: string | null; runId?: string | null } = {},
+  ): void {
     if (this.#told.has(id) || text === '') return;
     remember(this.#told, id, true, MAX_KNOWN);
-    const { name, taskId } = about;
-    const mark = taskId === undefined ? {} : { subagentRunId: taskId };
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', ...compact({ name }), ...mark });
-    for (const delta of deltasOf(text)) {
-      this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta, ...mark });
-    }
-    this.#emit({ type: 'TEXT_MESSAGE_END', messageId: id, ...mark });
+    for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
   /** A message of the dashboard. The log has it already, so it is not told again; that of a replay has nothing yet. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
-    if (this.#isReplay) this.userMessage(id, text, about);
+    if (this.#options.isReplay === true) this.userMessage(id, text, about);
     remember(this.#told, id, true, MAX_KNOWN);
   }
 
-  /** The start of a task, told once: an agent that uses an id again names the run. */
-  taskStarted(value: TaskEventValue): void {
-    const { task_id: id, run_id: runId = null } = value;
-    // A start after a presumed end adds nothing: only a reported end corrects that.
-    if (this.#tasks.verdict(keyOf(id, runId), 'start') !== 'begins') return;
-    const before = this.#latest(id);
-    if (before !== undefined && this.#tasks.isOpen(keyOf(id, before.runId)))
-      this.taskCompleted({ task_id: id, ...compact({ run_id: before.runId }), status: 'lost', error: BEGUN_ANEW });
-    const crowded = this.#tasks.crowded;
-    if (crowded !== null) this.#lose(this.#tasks.about(crowded) as TaskRun, TOO_MANY);
-    this.#begins(id, runId, this.#turn?.runId ?? null);
-    this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
+  /**
+   * The start of a task, told once: an agent that uses an id again names the run.
+   *
+   * @param input `hide`: its call shows it, until it starts
+   * @returns whether the task is shown
+   */
+  taskStarted(value: TaskEventValue, input: 'start' | 'hide' = 'start'): boolean {
+    const { reusesTaskIds = false } = this.#options;
+    const known = this.#tasks.find(value);
+    const isSame = known !== undefined && known.runId === (value.run_id ?? null);
+    if (isSame && !(reusesTaskIds && known.runId === null && this.#tasks.hasEnded(known))) {
+      // A start after a presumed end adds nothing: only a reported end corrects that.
+      if (this.#tasks.verdict(known.key, input) !== 'begins') return this.#tasks.stateOf(known.key) !== 'hidden';
+      this.#tasks.take(known.key, input);
+    } else {
+      const before = this.#tasks.find({ task_id: value.task_id });
+      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, BEGUN_ANEW);
+      const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
+      if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
+      this.#beginRun(value, input);
+    }
+    if (input === 'start') this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
+    return input === 'start';
+  }
+
+  #beginRun(value: TaskEventValue, input: 'start' | 'hide'): TaskRun {
+    return this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
   /** Whether a task was started here and has not ended. */
   runs(taskId: string): boolean {
-    const runId = this.#runs.get(taskId);
-    return runId !== undefined && this.#tasks.isOpen(keyOf(taskId, runId));
+    const run = this.#tasks.find({ task_id: taskId });
+    return run !== undefined && this.#tasks.isOpen(run.key);
   }
 
   get openTasks(): string[] {
-    return this.#tasks.entries().map(([, { id }]) => id);
+    return this.#tasks.running.map(({ id }) => id);
   }
 
-  taskProgress(value: TaskEventValue): void {
+  /** @returns false for a task that has ended or is hidden; one that is not known may have begun before this process */
+  taskProgress(value: TaskEventValue): boolean {
+    const run = this.#tasks.find(value);
+    if (run !== undefined && this.#tasks.take(run.key, 'report') !== 'continues') return false;
     this.#emit(custom(CUSTOM.taskProgress, compact(value)));
+    return true;
   }
 
   taskUpdated(value: TaskEventValue): void {
     this.#emit(custom(CUSTOM.taskUpdated, compact(value)));
   }
 
-  /** The end of a task, told once. */
-  taskCompleted(value: TaskEventValue & { status: 'completed' | 'failed' | 'stopped' | 'lost' }): void {
-    const { task_id: id } = value;
-    const runId = value.run_id ?? this.#runs.get(id) ?? null;
-    const key = keyOf(id, runId);
-    // A loss is a guess, also of a task whose start was not seen: what is reported later counts.
-    const isGuess = value.status === 'lost';
-    const run = this.#tasks.about(key) ?? { id, runId, startedIn: null };
-    if (isGuess && this.#tasks.stateOf(key) === 'new') this.#tasks.take(key, 'start', run);
-    if (this.#tasks.take(key, isGuess ? 'presume' : 'end', run) === 'repeats') return;
-    this.#speakers.get(value.task_id)?.close();
-    this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: runId })));
+  /**
+   * The end of a task, told once.
+   * @param isGuess nobody reported it: what is reported later counts
+   * @returns whether it is new
+   */
+  taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
+    // The start of one that is not known was lost.
+    const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
+    if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
+    for (const speaker of this.#speakers.values()) if (speaker.taskId === value.task_id) speaker.close();
+    this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
+    return true;
+  }
+
+  #lose({ id, runId }: TaskRun, error: string): void {
+    this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
   /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
-    this.#requests.take(value.request_id, 'ask', { outlivesTurn });
+    this.#requests.take(value.request_id, 'ask', { outlivesTurn, kind: value.kind });
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
@@ -282,9 +377,18 @@ export class SessionWriter {
     return this.#requests.isOpen(id);
   }
 
-  /** How a request ended; nothing for one that is not open. */
+  /** The agent went on before an answer was seen, which may still be reported. */
+  passed(id: string): void {
+    if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
+  }
+
+  /** How a request ended; nothing for one that is neither open nor passed. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
-    if (this.#requests.take(id, 'answer') !== 'ends') return;
+    const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
+    if (ENDS.has(this.#requests.take(id, isAnswer ? 'answer' : 'cut'))) this.#resolve(id, outcome, message);
+  }
+
+  #resolve(id: string, outcome: RequestResolvedValue['outcome'], message: string | null): void {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
@@ -313,50 +417,48 @@ export class SessionWriter {
     this.#emit({ type: 'RAW', event, source });
   }
 
+  /** Whether the session was told to have ended, and nothing has come since. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /**
    * The process or connection is gone: closes the turn and all requests; tasks are lost.
    * @param keepsTasks what ran in the background is not the agent's child, and may go on
    */
-  end({ reason, exitCode, signal, isAsked = false, goesOn }: WireEnd, keepsTasks = false): void {
-    if (this.#ended) return;
+  end(end: WireEnd, keepsTasks = false): void {
+    if (this.#isOver) return;
+    const message = `The agent ended in the middle of this turn: ${end.reason}.`;
+    this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
+    const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
+    if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
+    this.over(end, 'The agent has gone');
+  }
+
+  /** What waits for the agent's process, or is being said by it, ends with it. @param end how the open turn ends */
+  interrupt(end: TurnEnd): void {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
-    this.finish(
-      isAsked
-        ? { kind: 'cancelled' }
-        : { kind: 'failed', message: `The agent ended in the middle of this turn: ${reason}.`, code: 'agent_exited' },
-    );
+    this.finish(end);
+    this.#turns.take(TURN, 'gone');
     for (const speaker of this.#speakers.values()) speaker.close();
-    const error = `The agent has gone (${reason}), and nothing told how this ended.`;
-    if (!keepsTasks) for (const [, run] of this.#tasks.entries()) this.#lose(run, error);
+  }
+
+  /** The last word about a process whose open work has ended. @param what happened, if the session goes on */
+  over({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-    else this.notice(`The agent has gone (${reason}). ${goesOn}`, 'warning');
-    this.#ended = true;
-  }
-
-  #begins(id: string, runId: string | null, startedIn: string | null): void {
-    this.#tasks.take(keyOf(id, runId), 'start', { id, runId, startedIn });
-    remember(this.#runs, id, runId, 2 * MAX_KNOWN);
-  }
-
-  #latest(id: string): TaskRun | undefined {
-    const runId = this.#runs.get(id);
-    return runId === undefined ? undefined : this.#tasks.about(keyOf(id, runId));
-  }
-
-  #lose({ id, runId }: TaskRun, error: string): void {
-    this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
+    else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
+    this.#isOver = true;
   }
 
   #emit(event: AgUiEvent): void {
-    this.#ended = false;
+    this.#isOver = false;
     this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: fittingEvent(event) });
   }
 }
 
 const MAIN = '';
+/** The id of the one turn that is open at a time. */
+const TURN = '';
+const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
 const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
 const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
-
-function keyOf(taskId: string, runId: string | null): string {
-  return JSON.stringify([taskId, runId]);
-}

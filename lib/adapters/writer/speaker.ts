@@ -2,18 +2,17 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 import type { CallState, TextState } from '@/lib/protocol/lifecycle/grammar';
-import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { Emit } from '../emit';
 import { remember } from '../remember';
 import {
   callArgs,
   callResult,
+  ofTask,
   type ResultAbout,
   type TextAbout,
   textContent,
   textEnd,
   textStart,
-  userMessage,
 } from './speech-events';
 
 /** Most ended texts, and most calls, that are remembered for what is told of them later. */
@@ -57,7 +56,8 @@ interface Stretch {
 export class Speaker {
   readonly #emit: Emit;
   readonly prefix: () => string;
-  readonly #subagent: { taskId: string; runId: string | null } | null;
+  readonly taskId: string | null;
+  readonly #runId: string | null;
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
   /** Calls by their ids in the log, with their arguments so far. */
   readonly #calls = new Entities<'call', string>('call', { mostOpen: MAX_REMEMBERED, mostEnded: MAX_REMEMBERED });
@@ -74,12 +74,8 @@ export class Speaker {
   constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
     this.#emit = emit;
     this.prefix = prefix;
-    this.#subagent = taskId === null ? null : { taskId, runId };
-  }
-
-  /** A message to the agent, or the prompt of a subagent. */
-  userMessage(messageId: string, text: string, { name, rawEvent }: { name?: string; rawEvent?: unknown } = {}): void {
-    this.#say(...userMessage(messageId, text, name, rawEvent === undefined ? {} : { rawEvent }));
+    this.taskId = taskId;
+    this.#runId = runId;
   }
 
   /** Takes over what another process began: its final text replaces what was shown. */
@@ -337,11 +333,7 @@ export class Speaker {
   }
 
   #say(...events: readonly AgUiEvent[]): void {
-    const { taskId = null, runId = null } = this.#subagent ?? {};
-    for (const event of events) {
-      const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
-      this.#emit(runId === null ? marked : withInterlude(marked, { taskRunId: runId }));
-    }
+    for (const event of events) this.#emit(ofTask(event, this.taskId, this.#runId));
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import { deltasOf, fittingText, jsonBytes } from './long-text';
 
 /** What all edits of one call may take as JSON. */
@@ -22,6 +23,13 @@ export interface ResultAbout {
   rawEvent?: unknown;
 }
 
+export interface UserMessageAbout {
+  /** Who sent it. */
+  name?: string;
+  /** The native message, where it holds more than its text. */
+  rawEvent?: unknown;
+}
+
 interface Text {
   kind: 'text' | 'thought';
   /** What it is called in the log. */
@@ -39,6 +47,12 @@ export function textStart({ kind, id: messageId }: Text, { replyTo }: TextAbout)
   return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...reply }];
 }
 
+/** What a subagent says, or is told, names its task, and the run of it that the agent names. */
+export function ofTask(event: AgUiEvent, taskId: string | null, runId: string | null): AgUiEvent {
+  const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
+  return runId === null ? marked : withInterlude(marked, { taskRunId: runId });
+}
+
 /** @param isWhole it replaces what was said before */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
@@ -54,7 +68,7 @@ export function textEnd({ kind, id: messageId }: Text): AgUiEvent[] {
 }
 
 /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
-export function userMessage(messageId: string, text: string, name: string | undefined, raw: object): AgUiEvent[] {
+export function userMessage(messageId: string, text: string, { name, ...raw }: UserMessageAbout): AgUiEvent[] {
   return [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', ...compact({ name }) },
     ...deltasOf(text).map((delta) => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta, ...raw })),

@@ -42,6 +42,11 @@ export class Entities<K extends Kind, About = undefined> {
     return [...this.#open].map(([id, { about }]) => [id, about]);
   }
 
+  /** What is kept about all that is known, open or ended. */
+  *values(): Generator<About> {
+    for (const known of [this.#open, this.#ended]) for (const { about } of known.values()) yield about;
+  }
+
   /** The open thing that has to end before another one can begin; null while there is room. */
   get crowded(): string | null {
     return this.#open.size < this.#most.open ? null : (this.#open.keys().next().value ?? null);

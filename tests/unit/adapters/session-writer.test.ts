@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ToldEvent } from '@/lib/adapters/wire';
-import { SessionWriter } from '@/lib/adapters/writer/session-writer';
+import { SessionWriter, type SessionWriterOptions } from '@/lib/adapters/writer/session-writer';
 import { expectSound } from '../../support/recorded';
 
-function newWriter() {
+function newWriter(options: Partial<SessionWriterOptions> = {}) {
   let runs = 0;
-  const writer = new SessionWriter({ sessionId: 's1', newRunId: () => `r${++runs}` });
+  const writer = new SessionWriter({ sessionId: 's1', newRunId: () => `r${++runs}`, ...options });
   writer.at(1);
   return writer;
 }
@@ -72,6 +72,43 @@ describe('a turn', () => {
     writer.finish({ kind: 'cancelled' });
     const order = types(writer.take()).slice(-4);
     expect(order).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'request:resolved', 'RUN_FINISHED']);
+  });
+
+  test('that is announced is told with its first sign, and not at all without one', () => {
+    const writer = newWriter();
+    writer.sign('announce', () => user('m1'));
+    expect([writer.take(), writer.turn]).toEqual([[], null]);
+    writer.sign('request', () => user('m1'));
+    writer.finish({ kind: 'success' });
+    writer.sign('announce', () => user('m2'));
+    writer.end({ reason: 'exited' });
+    writer.sign('request', () => user('m3'));
+    expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
+  });
+
+  test('that a message joins is told again, as a user turn', () => {
+    const writer = newWriter();
+    writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
+    writer.join(['m1']);
+    writer.finish({ kind: 'success' });
+    const told = writer.take().map(({ event: { type, runId, metadata } }) => [type, runId, metadata?.interlude]);
+    expect(told.slice(1)).toEqual([
+      ['RUN_STARTED', 'r1', { turn: 'user', userMessageIds: ['m1'] }],
+      ['RUN_FINISHED', 'r1', { userMessageIds: ['m1'] }],
+    ]);
+  });
+
+  test('ends with what its adapter knows by then, whatever ends it', () => {
+    const unfinished = { kind: 'failed', message: 'No result', code: 'result_missing' } as const;
+    const writer = newWriter({ unfinished, beforeTurnEnds: () => ({ foldedTaskIds: ['t1'] }) });
+    writer.begin(user('m1'));
+    writer.begin(user('m2'));
+    writer.end({ reason: 'exited' });
+    const ends = writer.take().filter(({ event }) => event.type === 'RUN_ERROR');
+    expect(ends.map(({ event: { code, metadata } }) => [code, metadata?.interlude])).toEqual([
+      ['result_missing', { userMessageIds: ['m1'], foldedTaskIds: ['t1'] }],
+      ['agent_exited', { userMessageIds: ['m2'], foldedTaskIds: ['t1'] }],
+    ]);
   });
 
   test('leaves open what a person is asked by a subagent, or between turns', () => {
@@ -274,6 +311,57 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:completed']);
   });
 
+  test('that its call shows is told once it goes to the background', () => {
+    const writer = newWriter();
+    writer.taskStarted({ task_id: 't1' }, 'hide');
+    writer.taskProgress({ task_id: 't1', summary: 'half' });
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect(writer.take()).toEqual([]);
+    writer.taskStarted({ task_id: 't1' });
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
+  });
+
+  test('makes no progress behind its end; one that began before this process does', () => {
+    const writer = newWriter();
+    const progresses = (task_id: string) => writer.taskProgress({ task_id, summary: 'half' });
+    writer.taskStarted({ task_id: 't1' });
+    const meanwhile = progresses('t1');
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect([meanwhile, progresses('t1'), progresses('t2')]).toEqual([true, false, true]);
+  });
+
+  test('whose run is named later keeps that name', () => {
+    const writer = newWriter();
+    writer.taskStarted({ task_id: 't1' });
+    writer.taskStarted({ task_id: 't1', run_id: 'run' });
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    const told = writer.take();
+    expect(types(told)).toEqual(['task:started', 'task:completed']);
+    expect(told.at(-1)?.event.value).toMatchObject({ run_id: 'run' });
+  });
+
+  test.each([
+    { reusesTaskIds: false, ends: ['one lost', 'two completed', 'one completed'] },
+    { reusesTaskIds: true, ends: ['two completed', 'one completed'] },
+  ])('has one run at a time, unless its agent reuses ids ($reusesTaskIds)', ({ reusesTaskIds, ends }) => {
+    const writer = newWriter({ reusesTaskIds });
+    for (const run_id of ['one', 'two']) writer.taskStarted({ task_id: 't1', run_id });
+    for (const run_id of ['two', 'one']) writer.taskCompleted({ task_id: 't1', run_id, status: 'completed' });
+    const completed = writer.take().filter(({ event }) => event.name === 'task:completed');
+    const values = completed.map(({ event }) => event.value as { run_id: string; status: string });
+    expect(values.map(({ run_id, status }) => `${run_id} ${status}`)).toEqual(ends);
+  });
+
+  test('that has no run and has ended begins anew if its agent reuses ids', () => {
+    const writer = newWriter({ reusesTaskIds: true });
+    for (let count = 0; count < 2; count += 1) {
+      writer.taskStarted({ task_id: 't1' });
+      writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    }
+    expect(types(writer.take()).filter((type) => type === 'task:started')).toHaveLength(2);
+  });
+
   test('is lost with the process that ran it, and stays where that is not the agent’s child', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
@@ -284,6 +372,17 @@ describe('a task', () => {
     other.end({ reason: 'exited' });
     expect(types(other.take())).toEqual(['task:started', 'task:completed', 'session:ended']);
   });
+});
+
+test('a request that the agent passed takes the answer that is reported later, once', () => {
+  const writer = newWriter();
+  writer.requested({ request_id: 'q1', kind: 'permission' });
+  writer.passed('q1');
+  writer.passed('q1');
+  writer.resolved('q1', 'denied');
+  writer.resolved('q1', 'allowed');
+  const told = writer.take().slice(1);
+  expect(told.map(({ event }) => (event.value as { outcome: string }).outcome)).toEqual(['unknown', 'denied']);
 });
 
 test('of more tasks and requests than are followed, the oldest end: none is open for ever', () => {
@@ -380,6 +479,19 @@ test('whatever is told in whatever order is sound once its process has ended', (
       ([who, call, text]): Step =>
         (writer) => {
           writer.speaker(who).result(`${who}${call}`, text);
+        },
+    ),
+    fc.tuple(id, fc.constantFrom('announce', 'request', 'content', 'foreign-end', 'end')).map(
+      ([one, input]): Step =>
+        (writer) => {
+          writer.sign(input, () => user(one));
+        },
+    ),
+    id.map(
+      (one): Step =>
+        (writer) => {
+          writer.taskStarted({ task_id: `hidden-${one}` }, 'hide');
+          writer.taskCompleted({ task_id: `hidden-${one}`, status: 'completed' });
         },
     ),
     id.map(
