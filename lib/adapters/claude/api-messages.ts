@@ -51,6 +51,7 @@ interface ApiMessage {
 export class ApiMessages {
   readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
   readonly #speaker: (task: SpeakingTask) => Speaker;
+  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
   readonly #main: SpeakerBlocks;
   /** By the call that a subagent works for, silent for longest first. */
   readonly #subagents = new Map<string, SpeakerBlocks>();
@@ -58,7 +59,7 @@ export class ApiMessages {
   constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask) => Speaker) {
     this.#tasks = tasks;
     this.#speaker = speaker;
-    this.#main = new SpeakerBlocks(speaker({ taskId: null, runId: null }));
+    this.#main = this.#blocksOf({ taskId: null, runId: null });
   }
 
   stream(message: Fields): void {
@@ -112,12 +113,19 @@ export class ApiMessages {
     const task = this.taskOf(message);
     if (task.taskId === null) return this.#main;
     const key = textOf(message.parent_tool_use_id) ?? task.taskId;
-    const one = this.#subagents.get(key) ?? new SpeakerBlocks(this.#speaker(task));
+    const one = this.#subagents.get(key) ?? this.#blocksOf(task);
     this.#subagents.delete(key);
     this.#subagents.set(key, one);
     const [oldest] = this.#subagents;
     if (oldest !== undefined && this.#subagents.size > MAX_SUBAGENTS) this.#forget(...oldest);
     return one;
+  }
+
+  #blocksOf(task: SpeakingTask): SpeakerBlocks {
+    const speaker = this.#speaker(task);
+    const blocks = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
+    this.#blocks.set(speaker, blocks);
+    return blocks;
   }
 
   /** Whole messages name a subagent, streams only name its tool call. */

@@ -507,6 +507,16 @@ describe('messages', () => {
     expect(Object.values(s.story().subagents)).toEqual([['Half']]);
   });
 
+  it('says what a subagent streams after the end of its task, though the start of its message was lost', () => {
+    const s = session();
+    const fields = { parent_tool_use_id: 'toolu-a' };
+    const start = () => s.stream({ type: 'content_block_start', index: 0, content_block: text('Hi') }, fields);
+    s.feed(s.init(['u1']), s.taskStarted('a', { task_type: 'local_agent' }), start(), s.taskEnded('a'), start());
+    s.feed(s.result());
+    s.ended();
+    expect(s.story().subagents).toEqual({ a: ['Hi', 'Hi'] });
+  });
+
   it('says the rest of a text whose whole message comes after the next one has begun', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
