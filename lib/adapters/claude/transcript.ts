@@ -62,7 +62,7 @@ export class TranscriptAdapter {
   #isBehind = false;
   /** The prompt for the turn that the line opens. */
   #prompt: { promptId: string | null } | undefined;
-  /** The run that was told of last. */
+  /** Run of the newest RUN_STARTED: the same again means that a prompt has joined it. */
   #newestRunId: string | null = null;
   /** Outputs that have been through `#tell`: a line may give its outputs in steps. */
   readonly #isTold = new WeakSet<TimedEvent>();

@@ -60,7 +60,7 @@ export class TaskRuns extends Entities<'task', TaskRun> {
   /** The newest run that fits, open or ended. */
   newest(fits: (run: TaskRun) => boolean): TaskRun | undefined {
     let newest: TaskRun | undefined;
-    for (const run of this.values())
+    for (const run of this.all())
       if (fits(run) && (newest === undefined || Number(run.key) > Number(newest.key))) newest = run;
     return newest;
   }

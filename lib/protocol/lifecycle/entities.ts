@@ -42,9 +42,10 @@ export class Entities<K extends Kind, About = undefined> {
     return [...this.#open].map(([id, { about }]) => [id, about]);
   }
 
-  /** What is kept about all that is known, open or ended. */
-  *values(): Generator<About> {
-    for (const known of [this.#open, this.#ended]) for (const { about } of known.values()) yield about;
+  /** What is kept about all known things, those that have ended too. */
+  *all(): Generator<About> {
+    for (const { about } of this.#open.values()) yield about;
+    for (const { about } of this.#ended.values()) yield about;
   }
 
   /** The open thing that has to end before another one can begin; null while there is room. */
