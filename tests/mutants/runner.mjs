@@ -189,9 +189,9 @@ export const RUNNER = [
   },
   {
     name: 'takes a call whose id an earlier turn used for the earlier call',
-    file: 'lib/adapters/claude/lane.ts',
-    find: 'last?.isOfEarlierTurn === true ||',
-    replace: 'false ||',
+    file: 'lib/adapters/writer/speaker.ts',
+    find: "(isStart && verdict === 'late')",
+    replace: 'false',
     test: 'tests/unit/adapters/transcript-oddities.test.ts',
   },
   {

@@ -58,7 +58,7 @@ export class AcpSession {
     this.#answerWithinMs = options.answerWithinMs;
     this.#writer = new SessionWriter(options);
     this.#newId = options.newRunId;
-    this.#calls = new Calls(this.#writer, options.newRunId);
+    this.#calls = new Calls(this.#writer);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
     this.#announcements = new Announcements(this.#writer);
@@ -276,7 +276,7 @@ export class AcpSession {
   }
 
   ended(end: WireEnd): void {
-    this.#calls.leaveOpen();
+    this.#calls.endRefused();
     this.#writer.end(end);
     this.#asked.clear();
     this.#turns.forget();
@@ -339,7 +339,7 @@ export class AcpSession {
     const call = this.#calls.get(id);
     if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
     if (end === null) return;
-    const wasLeft = end.call.state === 'left';
+    const wasLeft = this.#calls.isLeft(end.call);
     this.#calls.end(end);
     this.#tasks.callEnded(end, wasLeft);
   }
@@ -371,7 +371,7 @@ export class AcpSession {
   /** What is open in a turn, before it ends. */
   #turnEnds(end: TurnEnd): void {
     this.#tasks.turnEnds(end, this.#turns.isAwaited);
-    this.#calls.leaveOpen();
+    this.#calls.endRefused();
     this.#planId = null;
   }
 }

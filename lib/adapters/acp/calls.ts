@@ -15,8 +15,6 @@ export interface ToolCall {
   kind: string | null;
   /** The task of the subagent that makes it; null: the agent itself. */
   taskId: string | null;
-  /** `left`: its turn ended before it; what it gives may still come. */
-  state: 'open' | 'left' | 'ended';
   edits: FileEdit[];
   rawInput: unknown;
   /** The output of its command so far, where the agent tells it piece by piece. */
@@ -50,13 +48,11 @@ const MAX_OUTPUT = 256 * 1024;
  */
 export class Calls {
   readonly #writer: SessionWriter;
-  readonly #newId: () => string;
   /** By the agent's ids. */
   readonly #calls = new Map<string, ToolCall>();
 
-  constructor(writer: SessionWriter, newId: () => string) {
+  constructor(writer: SessionWriter) {
     this.#writer = writer;
-    this.#newId = newId;
   }
 
   get(id: string): ToolCall | undefined {
@@ -65,7 +61,13 @@ export class Calls {
 
   /** Those of the agent itself that have not ended. */
   get open(): ToolCall[] {
-    return [...this.#calls.values()].filter(({ state, taskId }) => state === 'open' && taskId === null);
+    const open = new Set(this.#writer.speaker().openCalls);
+    return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
+  }
+
+  /** Its turn ended before it. */
+  isLeft(call: ToolCall): boolean {
+    return this.speaker(call).callState(call.id) === 'left';
   }
 
   speaker({ taskId }: ToolCall): Speaker {
@@ -74,8 +76,11 @@ export class Calls {
 
   /** @returns its end, if it ended with this */
   heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
+    const speaker = this.#writer.speaker(taskId);
+    const name = nameOf(update);
+    const shown = speaker.call(id, name, { isStart: isStart(update) });
     const known = this.#calls.get(id);
-    const call = known === undefined || isAnother(known, update) ? this.#begin(id, update, taskId) : known;
+    const call = known?.id === shown ? known : this.#begin(id, { id: shown, name, taskId });
     const { title, kind, rawInput, content, rawOutput, status, _meta } = update;
     call.title = textOf(title) ?? call.title;
     call.kind = textOf(kind) ?? call.kind;
@@ -83,11 +88,9 @@ export class Calls {
       call.rawInput = rawInput;
     const { text, edits } = callContent(content);
     if (edits.length > 0) call.edits = edits;
-    if (call.state === 'ended') return null;
+    if (speaker.callState(shown) === 'answered') return null;
     addOutput(call, terminalOutput(_meta));
     if (status === 'in_progress') call.refusal = null;
-    const speaker = this.speaker(call);
-    speaker.call(call.id, call.name);
     const isOver = status === 'completed' || status === 'failed';
     if (call.rawInput !== undefined) speaker.args(call.id, call.rawInput);
     else if ((isOver || status === 'in_progress') && call.title !== call.name)
@@ -103,7 +106,6 @@ export class Calls {
 
   /** Its result is told. */
   end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
-    call.state = 'ended';
     this.speaker(call).result(call.id, text, { isError, edits: call.edits });
     call.edits = [];
     [call.output, call.cutOutput] = ['', 0];
@@ -115,22 +117,18 @@ export class Calls {
     for (const call of this.open) if (call.id === callId) call.refusal = why;
   }
 
-  /** The turn is over, and nobody says any more whether they run. */
-  leaveOpen(): void {
+  /** The turn is about to end: calls that were not let run have ended. */
+  endRefused(): void {
     for (const call of this.open) {
       if (call.refusal !== null) this.end({ call, isError: true, text: call.refusal });
     }
-    for (const call of this.open) call.state = 'left';
   }
 
-  #begin(id: string, update: Fields, taskId: string | null): ToolCall {
+  #begin(id: string, begun: Pick<ToolCall, 'id' | 'name' | 'taskId'>): ToolCall {
     const call: ToolCall = {
-      id: this.#calls.has(id) ? `${id}~${this.#newId()}` : id,
-      name: nameOf(update),
+      ...begun,
       title: '',
       kind: null,
-      taskId,
-      state: 'open',
       edits: [],
       rawInput: undefined,
       output: '',
@@ -143,8 +141,8 @@ export class Calls {
 }
 
 /** Some models count their calls anew, and an id of before is that of another call. */
-function isAnother({ state }: ToolCall, { sessionUpdate, status }: Fields): boolean {
-  return state === 'ended' && sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
+function isStart({ sessionUpdate, status }: Fields): boolean {
+  return sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
 }
 
 /** What follows a cut is cut, too. */

@@ -2,16 +2,14 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { remember } from '../remember';
-import { fittingText } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
-import type { Speaker, TextAbout } from '../writer/speaker';
+import type { Speaker } from '../writer/speaker';
+import type { TextAbout } from '../writer/speech-events';
 import type { Asks } from './asks';
 
 /** Most messages of other roles that are being told at once, and how long one may be. */
 const MAX_OTHERS = 16;
 const MAX_OTHER_TEXT = 512 * 1024;
-/** Most results that are known of calls that were made before the runner listened. */
-const MAX_STRAY = 256;
 
 /**
  * What a run says and does: texts, thoughts, calls and their results, in the order in which they came.
@@ -24,7 +22,6 @@ export class RunWords {
   readonly #asks: Asks;
   /** Messages of people and systems, while they are told. */
   readonly #others = new Map<string, { role: string; text: string }>();
-  readonly #stray = new Map<string, true>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 
   constructor(writer: SessionWriter, asks: Asks) {
@@ -127,19 +124,7 @@ export class RunWords {
     const text = typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
     const isError = event.isError === true || event.is_error === true || textOf(event.error) !== null;
     this.#asks.hasResult(id);
-    if (speaker.hasCall(id)) speaker.result(id, text, { isError });
-    else if (!this.#stray.has(id)) {
-      // Of a call that was made before the runner listened: the server knows where that stands.
-      remember(this.#stray, id, true, MAX_STRAY);
-      this.#writer.pass({
-        type: 'TOOL_CALL_RESULT',
-        messageId: `${id}/result`,
-        toolCallId: id,
-        content: fittingText(text),
-        role: 'tool',
-        ...(isError ? { isError } : {}),
-      });
-    }
+    speaker.result(id, text, { isError });
   }
 }
 

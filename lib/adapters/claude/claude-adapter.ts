@@ -2,12 +2,13 @@ import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
+import { ApiMessages, type ToolResult } from './api-messages';
 import { PERSONS } from './attribution';
 import { carry, taskSet, workings } from './carry';
-import { Lanes, type ToolResult } from './lanes';
 import { readersOf } from './readers';
 import { Requests } from './requests';
 import { SeenMessages } from './seen-messages';
+import { contentText, hasStandIns, rawIfSmall } from './stand-in';
 import type { TaskRef } from './task-ends';
 import { Tasks } from './tasks';
 import { TurnAttribution } from './turn-attribution';
@@ -37,7 +38,7 @@ export class ClaudeAdapter {
   readonly #writer: SessionWriter;
   readonly #turns: TurnAttribution;
   readonly #tasks: Tasks;
-  readonly #lanes: Lanes;
+  readonly #messages: ApiMessages;
   readonly #requests: Requests;
   readonly #seen = new SeenMessages();
   /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
@@ -52,17 +53,13 @@ export class ClaudeAdapter {
       reusesTaskIds: true,
       unfinished: UNFINISHED,
       beforeTurnEnds: (end, about) => {
-        this.#lanes.closeMain();
+        this.#messages.closeMain();
         return this.#turns.settle(end, about);
       },
     });
     this.#tasks = new Tasks(this.#writer);
     this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
-    this.#lanes = new Lanes(
-      (event) => this.#emit(event),
-      this.#tasks,
-      () => this.#writer.turn?.runId ?? null,
-    );
+    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.speaker(taskId, runId));
     this.#requests = new Requests(this.#writer);
   }
 
@@ -89,7 +86,7 @@ export class ClaudeAdapter {
       const id = textOf(fields.uuid);
       if (id === null || this.#seen.has(fields)) return;
       this.#turns.sent(id);
-      this.#lanes.userMessage(fields, id, null);
+      this.#userMessage(fields, id, null);
     });
   }
 
@@ -113,7 +110,7 @@ export class ClaudeAdapter {
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
-    const shown = callId === null ? null : this.#lanes.shownCall(callId);
+    const shown = callId === null ? null : this.#messages.shownCall(callId);
     return this.#collect(now, () => this.#requests.asked(fields, shown));
   }
 
@@ -230,7 +227,7 @@ export class ClaudeAdapter {
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
     if (isMain(message) && says) this.#turns.saidText();
-    this.#heard(this.#lanes.assistant(message));
+    this.#heard(this.#messages.assistant(message));
   }
 
   #stream(message: Fields): void {
@@ -240,11 +237,11 @@ export class ClaudeAdapter {
       if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
       if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
     }
-    this.#lanes.stream(message);
+    this.#messages.stream(message);
   }
 
   #user(message: Fields): void {
-    const results = this.#lanes.toolResults(message);
+    const results = this.#messages.toolResults(message);
     if (results.length > 0) {
       // The result of a call that was left running may come between turns: it opens no turn.
       if (isMain(message) && this.#writer.turn !== null) {
@@ -258,8 +255,16 @@ export class ClaudeAdapter {
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
     // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
-    if (id !== null && (byPerson || !isMain(message))) this.#lanes.userMessage(message, id, textOf(name));
+    if (id !== null && (byPerson || !isMain(message))) this.#userMessage(message, id, textOf(name));
     else this.#writer.raw(message, 'claude');
+  }
+
+  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
+  #userMessage(message: Fields, id: string, name: string | null): void {
+    const { content } = fieldsOf(message.message);
+    const raw = hasStandIns(content) ? rawIfSmall(content) : {};
+    const named = name === null ? {} : { name };
+    this.#writer.userMessage(id, contentText(content), { ...named, ...this.#messages.taskOf(message), ...raw });
   }
 
   #notified(message: Fields): void {
@@ -270,7 +275,7 @@ export class ClaudeAdapter {
       return;
     }
     this.#turns.ends.add(end);
-    if (!isEvent) this.#lanes.taskEnded(end.taskId);
+    if (!isEvent) this.#messages.taskEnded(end.taskId);
   }
 
   #heard(results: readonly ToolResult[]): void {
@@ -284,11 +289,11 @@ export class ClaudeAdapter {
   #interrupt(end: TurnEnd): void {
     this.#writer.interrupt(end);
     this.#turns.ends.clear();
-    this.#lanes.closeAll();
+    this.#messages.closeAll();
   }
 
   #processEnded(how: string | null): void {
-    this.#lanes.closeAll();
+    this.#messages.closeAll();
     this.#tasks.processEnded(how);
     this.#nextResult = 0;
     this.#socket = null;

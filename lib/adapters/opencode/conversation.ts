@@ -50,9 +50,7 @@ export class Conversation {
     this.writer = new SessionWriter(options);
     this.asks = new OpenAsks(this.writer);
     this.#subagents = new Subagents(this.writer, tree);
-    this.#turns = new Turns(this.writer, options.newRunId, () => {
-      for (const voice of this.#voices.values()) voice.cut();
-    });
+    this.#turns = new Turns(this.writer, options.newRunId);
   }
 
   read({ type, data }: NativeEvent, session: string): void {

@@ -43,7 +43,6 @@ interface OpenTurn {
 export class Turns {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
-  readonly #onOver: () => void;
   readonly #asked = new Map<string, Asked>();
   /** Messages of people that no turn has taken up, oldest first. */
   readonly #unanswered = new Map<string, string[]>();
@@ -51,10 +50,9 @@ export class Turns {
   readonly #begun = new Map<string, true>();
   #open: OpenTurn | null = null;
 
-  constructor(writer: SessionWriter, newRunId: () => string, onOver: () => void) {
+  constructor(writer: SessionWriter, newRunId: () => string) {
     this.#writer = writer;
     this.#newRunId = newRunId;
-    this.#onOver = onOver;
   }
 
   askedBy(messageId: string): Asked | undefined {
@@ -161,7 +159,6 @@ export class Turns {
       message.isOver = message.isDone;
       message.isLeft = !message.isDone;
     }
-    this.#onOver();
   }
 
   #begin(parentId: string): void {

@@ -31,9 +31,8 @@ export interface ToolPart {
 /** What one session of OpenCode says, part by part: the agent itself, or one subagent. */
 export class Voice {
   readonly #speaker: () => Speaker;
-  /** Texts and thoughts that have begun and not ended, and whether deltas go on where they stand. */
-  readonly #open = new Map<string, { kind: 'text' | 'thought'; goesOn: boolean }>();
-  #saying: string | null = null;
+  /** The kinds of texts and thoughts whose deltas are still of use. */
+  readonly #kinds = new Map<string, 'text' | 'thought'>();
 
   constructor(speaker: () => Speaker) {
     this.#speaker = speaker;
@@ -46,33 +45,24 @@ export class Voice {
     if (kind === undefined || id === null) return false;
     const { end } = fieldsOf(part.time);
     const text = typeof part.text === 'string' ? part.text : '';
-    const hasEnded = typeof end === 'number';
-    if (text !== '') this.#switchTo(id);
     this.#speaker().sayWhole(kind, id, text);
-    if (hasEnded) {
+    if (typeof end === 'number') {
       this.#speaker().endText(id);
-      this.#open.delete(id);
-    } else if (!this.#open.has(id)) remember(this.#open, id, { kind, goesOn: true }, MAX_PARTS);
+      this.#kinds.delete(id);
+    } else remember(this.#kinds, id, kind, MAX_PARTS);
     return true;
   }
 
-  /** Told before the whole of it is: what was cut off by something else waits for that. */
+  /** More of a part. What was cut off by something else waits for the whole of it. */
   delta(partId: string, field: string, delta: string): void {
-    const open = this.#open.get(partId);
-    if (field !== 'text' || open === undefined || !open.goesOn || delta === '') return;
-    this.#switchTo(partId);
-    this.#speaker().say(open.kind, partId, delta);
+    const kind = this.#kinds.get(partId);
+    if (field !== 'text' || kind === undefined || this.#speaker().textState(kind, partId) === 'ended') return;
+    this.#speaker().say(kind, partId, delta);
   }
 
   /** A part of which something was said by a process that is gone. */
   saidBefore(partId: string): void {
-    const open = this.#open.get(partId);
-    if (open !== undefined) this.delta(partId, 'text', SAID_BEFORE);
-  }
-
-  /** The turn has ended, and with it what was being said. */
-  cut(): void {
-    this.#switchTo(null);
+    this.delta(partId, 'text', SAID_BEFORE);
   }
 
   tool(part: Fields): ToolPart | null {
@@ -85,7 +75,6 @@ export class Voice {
     const isOver = failed || status === 'completed';
     const result = textOf(failed ? state.error : state.output) ?? '';
     const input = fieldsOf(state.input);
-    this.#switchTo(null);
     const speaker = this.#speaker();
     speaker.call(id, tool);
     if (status !== 'pending') {
@@ -106,13 +95,5 @@ export class Voice {
       isOver,
       plan,
     };
-  }
-
-  /** Whatever was being said is not any more; its deltas would be told as another text. */
-  #switchTo(partId: string | null): void {
-    if (this.#saying === partId) return;
-    const before = this.#saying === null ? undefined : this.#open.get(this.#saying);
-    if (before !== undefined) before.goesOn = false;
-    this.#saying = partId;
   }
 }

@@ -15,8 +15,9 @@ import { custom } from '../emit';
 import { remember } from '../remember';
 import type { ToldEvent, WireEnd } from '../wire';
 import { fittingEvent } from './fitting-event';
-import { deltasOf, fittingText } from './long-text';
+import { fittingText } from './long-text';
 import { Speaker } from './speaker';
+import { ofTask, type UserMessageAbout, userMessage } from './speech-events';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
@@ -257,18 +258,18 @@ export class SessionWriter {
   /**
    * Who speaks: the agent, or the subagent of a task.
    * @param taskId null: the agent itself
+   * @param runId the run of the task, if the agent names it with what the subagent says
    */
-  speaker(taskId: string | null = null): Speaker {
-    const name = taskId ?? MAIN;
+  speaker(taskId: string | null = null, runId: string | null = null): Speaker {
+    const name = runId === null ? (taskId ?? MAIN) : `${taskId}/${runId}`;
     const known = this.#speakers.get(name);
     if (known !== undefined) return known;
-    const prefix = () => taskId ?? this.#turn?.runId ?? this.sessionId;
-    const isMain = taskId === null;
+    const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
-      if (isMain && this.#turn !== null) this.#turn.spoke = true;
+      if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
       this.#emit(event);
     };
-    const speaker = new Speaker(emit, prefix, taskId);
+    const speaker = new Speaker(emit, prefix, taskId, runId);
     if (this.#speakers.size >= MAX_KNOWN) {
       const [oldest] = [...this.#speakers].find(([one]) => one !== MAIN) ?? [];
       if (oldest !== undefined) this.#speakers.get(oldest)?.close();
@@ -279,16 +280,18 @@ export class SessionWriter {
   }
 
   /** A message that somebody sent, other than through the dashboard. Told once. */
-  userMessage(id: string, text: string, about: { name?: string; taskId?: string } = {}): void {
+  userMessage(
+    id: string,
+    text: string,
+    {
+      taskId = null,
+      runId = null,
+      ...about
+    }: UserMessageAbout & { taskId?: string | null; runId?: string | null } = {},
+  ): void {
     if (this.#told.has(id) || text === '') return;
     remember(this.#told, id, true, MAX_KNOWN);
-    const { name, taskId } = about;
-    const mark = taskId === undefined ? {} : { subagentRunId: taskId };
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', ...compact({ name }), ...mark });
-    for (const delta of deltasOf(text)) {
-      this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta, ...mark });
-    }
-    this.#emit({ type: 'TEXT_MESSAGE_END', messageId: id, ...mark });
+    for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
   /** A message of the dashboard. The log has it already, so it is not told again; that of a replay has nothing yet. */
@@ -357,7 +360,7 @@ export class SessionWriter {
     // The start of one that is not known was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
-    this.#speakers.get(value.task_id)?.close();
+    for (const speaker of this.#speakers.values()) if (speaker.taskId === value.task_id) speaker.close();
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
     return true;
   }

@@ -1,8 +1,19 @@
-import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { compact } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
+import type { CallState, TextState } from '@/lib/protocol/lifecycle/grammar';
 import type { Emit } from '../emit';
-import { deltasOf, fittingText, jsonBytes } from './long-text';
+import { remember } from '../remember';
+import {
+  callArgs,
+  callResult,
+  ofTask,
+  type ResultAbout,
+  type TextAbout,
+  textContent,
+  textEnd,
+  textStart,
+} from './speech-events';
 
 /** Most ended texts, and most calls, that are remembered for what is told of them later. */
 const MAX_REMEMBERED = 512;
@@ -10,24 +21,15 @@ const MAX_REMEMBERED = 512;
 const MAX_HELD = 64;
 /** Of a longer text only the length is known while it is said, and after its end nothing it says can change it. */
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
-/** What all edits of one call may take as JSON. */
-const MAX_EDITS_BYTES = 128 * 1024;
-
-export interface TextAbout {
-  /** The messages it answers. */
-  replyTo?: string[];
-  /** The agent names it with each delta: other texts and calls may come in between. It ends with its END or its turn. */
-  staysOpen?: true;
-  /** The native message, where it holds more than its text. */
-  rawEvent?: unknown;
-}
-
-export interface ResultAbout {
-  isError?: boolean;
-  edits?: FileEdit[];
-  /** By default made of the call's id. */
-  messageId?: string;
-  rawEvent?: unknown;
+/** Most calls under one id of the agent's that are told apart. */
+const MAX_ALIKE = 64;
+export interface CallAbout {
+  /** By default the text that is being said. */
+  parentMessageId?: string;
+  /** The agent says that a call begins: one that has its result, or whose turn is over, is another one. */
+  isStart?: boolean;
+  /** All arguments: a call that runs with others is another one. */
+  args?: string | undefined;
 }
 
 interface Stretch {
@@ -47,26 +49,33 @@ interface Stretch {
  * One voice of a session, the agent's own or a subagent's: it says one thing at a time. What begins ends what was being
  * said before, so an agent that tells no ends, or no message ids, is read right all the same. Only what `staysOpen` is
  * said beside the rest.
+ *
+ * Some agents use the id of a call again. Each call then has an id of its own in the log, and a result belongs to the
+ * oldest call without one, of this turn if there is one.
  */
 export class Speaker {
   readonly #emit: Emit;
-  readonly #prefix: () => string;
-  readonly #mark: Partial<AgUiEvent>;
+  readonly prefix: () => string;
+  readonly taskId: string | null;
+  readonly #runId: string | null;
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
-  /** Calls, with their arguments so far. */
+  /** Calls by their ids in the log, with their arguments so far. */
   readonly #calls = new Entities<'call', string>('call', { mostOpen: MAX_REMEMBERED, mostEnded: MAX_REMEMBERED });
+  /** Ids that the agent used more than once, with those in the log, oldest first. */
+  readonly #alike = new Map<string, string[]>();
   /** The text or thought that goes on. */
   #open: Stretch | null = null;
   #named = 0;
 
   /**
    * @param prefix what ids begin with that the agent does not give: the run it says them in
-   * @param subagentRunId the task whose subagent this is
+   * @param taskId the task whose subagent this is, and its run if the agent names one
    */
-  constructor(emit: Emit, prefix: () => string, subagentRunId: string | null = null) {
+  constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
     this.#emit = emit;
-    this.#prefix = prefix;
-    this.#mark = subagentRunId === null ? {} : { subagentRunId };
+    this.prefix = prefix;
+    this.taskId = taskId;
+    this.#runId = runId;
   }
 
   /** Takes over what another process began: its final text replaces what was shown. */
@@ -91,18 +100,33 @@ export class Speaker {
   sayWhole(kind: Stretch['kind'], name: string, whole: string, about: TextAbout = {}): void {
     if (whole === '') return;
     const key = keyOf({ kind, name });
-    const ended = this.#texts.about(key);
-    if (ended !== undefined && this.#texts.take(key, 'whole') === 'corrects') {
-      if (ended.shown === null || ended.shown === whole) return;
-      this.#replace(ended, whole);
-      this.#emitEnd(ended);
-      keep(ended, whole, MAX_COMPARED.ended);
+    const ended = this.#texts.verdict(key, 'whole') === 'corrects' ? this.#texts.about(key) : undefined;
+    if (ended !== undefined) {
+      this.#correct(ended, whole, about);
       return;
     }
     const stretch = this.#stretch(kind, name, about);
     const goesOn = stretch.shown === null ? whole.length >= stretch.length : whole.startsWith(stretch.shown);
     if (goesOn) this.#tell(stretch, whole.slice(stretch.length), about);
     else this.#replace(stretch, whole);
+  }
+
+  /** The whole of a text that has ended: it replaces one that something else broke in on. */
+  #correct(ended: Stretch, whole: string, about: TextAbout): void {
+    const { shown } = ended;
+    if (shown === whole) return;
+    if (shown !== null && !ended.staysOpen) {
+      this.#replace(ended, whole);
+      this.#say(...textEnd(ended));
+      keep(ended, whole, MAX_COMPARED.ended);
+      return;
+    }
+    // The rest becomes a text of its own: late, but not lost.
+    const length = shown === null || whole.startsWith(shown) ? ended.length : 0;
+    if (whole.length <= length) return;
+    const rest = this.#stretch(ended.kind, ended.name, about);
+    Object.assign(rest, { shown: null, length });
+    this.#tell(rest, whole.slice(length), about);
   }
 
   /**
@@ -133,7 +157,7 @@ export class Speaker {
   #end(stretch: Stretch): void {
     if (this.#open === stretch) this.#open = null;
     if (this.#texts.take(keyOf(stretch), 'end') !== 'ends') return;
-    this.#emitEnd(stretch);
+    this.#say(...textEnd(stretch));
     keep(stretch, stretch.shown, MAX_COMPARED.ended);
   }
 
@@ -142,18 +166,49 @@ export class Speaker {
     if (this.#open !== null && !this.#open.staysOpen) this.#end(this.#open);
   }
 
-  /** Begins a call, unless it is known. @param parentMessageId by default the text that is being said */
-  call(id: string, name: string, parentMessageId?: string): void {
-    if (this.#calls.verdict(id, 'start') !== 'begins') return;
+  /** Begins a call, unless it is known. @returns its id in the log */
+  call(id: string, name: string, { parentMessageId, isStart = false, args }: CallAbout = {}): string {
+    const known = this.#newest(id);
+    const verdict = this.#calls.verdict(known, 'start');
+    const isAnother = (isStart && verdict === 'late') || (args !== undefined && this.#runsWithOther(known, args));
+    if (verdict !== 'begins' && !isAnother) return known;
+    // An id of its own as well where the calls of before are not known any more.
+    const shown = isAnother || known !== id ? this.#another(id) : id;
     const parent = parentMessageId ?? (this.#open?.kind === 'text' ? this.#open.id : null);
     this.#breakIn();
     const crowded = this.#calls.crowded;
-    if (crowded !== null) {
-      this.endCall(crowded);
-      this.#calls.forget(crowded);
-    }
-    this.#calls.take(id, 'start', '');
-    this.#say({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, ...compact({ parentMessageId: parent }) });
+    if (crowded !== null) this.#leave(crowded);
+    this.#calls.take(shown, 'start', '');
+    this.#say({
+      type: 'TOOL_CALL_START',
+      toolCallId: shown,
+      toolCallName: name,
+      ...compact({ parentMessageId: parent }),
+    });
+    return shown;
+  }
+
+  #runsWithOther(id: string, args: string): boolean {
+    const known = this.#calls.verdict(id, 'args') === 'late' ? this.argsOf(id) : '';
+    return known !== '' && known !== args;
+  }
+
+  #another(id: string): string {
+    const shown = `${id}~${this.#named++}`;
+    const waiting = (this.#alike.get(id) ?? [id]).filter((one) => this.#calls.stateOf(one) !== 'answered');
+    remember(this.#alike, id, [...waiting, shown].slice(-MAX_ALIKE), MAX_REMEMBERED);
+    return shown;
+  }
+
+  #newest(id: string): string {
+    return this.#alike.get(id)?.at(-1) ?? id;
+  }
+
+  /** The call that a result is about. */
+  #waiting(id: string): string {
+    const alike = this.#alike.get(id) ?? [id];
+    const left = () => alike.findLast((one) => this.#calls.stateOf(one) === 'left');
+    return alike.find((one) => this.#calls.isOpen(one)) ?? left() ?? this.#newest(id);
   }
 
   /** The shown part of a text; null if that is not known, or too long to keep. */
@@ -161,12 +216,8 @@ export class Speaker {
     return this.#texts.about(keyOf({ kind, name }))?.shown ?? null;
   }
 
-  hasSaid(kind: Stretch['kind'], name: string): boolean {
-    return this.#texts.stateOf(keyOf({ kind, name })) !== 'new';
-  }
-
-  hasEnded(kind: Stretch['kind'], name: string): boolean {
-    return this.#texts.stateOf(keyOf({ kind, name })) === 'ended';
+  textState(kind: Stretch['kind'], name: string): TextState {
+    return this.#texts.stateOf(keyOf({ kind, name }));
   }
 
   /** The arguments of a call so far. */
@@ -175,10 +226,21 @@ export class Speaker {
   }
 
   hasCall(id: string): boolean {
-    return this.#calls.stateOf(id) !== 'new';
+    return this.shownCall(id) !== null;
   }
 
-  /** Calls without a result. */
+  /** The id in the log of the newest call under an id of the agent's; null if there is none. */
+  shownCall(id: string): string | null {
+    const newest = this.#newest(id);
+    return this.#calls.stateOf(newest) === 'new' ? null : newest;
+  }
+
+  /** @param id its id in the log */
+  callState(id: string): CallState {
+    return this.#calls.stateOf(id);
+  }
+
+  /** Calls of this turn without a result. */
   get openCalls(): string[] {
     return this.#calls.open;
   }
@@ -190,53 +252,56 @@ export class Speaker {
     const args = typeof value === 'string' ? value : JSON.stringify(value);
     if (args === before) return;
     const grows = before !== '' && args.startsWith(before);
-    for (const [at, delta] of deltasOf(grows ? args.slice(before.length) : args).entries()) {
-      const whole = at === 0 && !grows && before !== '' ? { metadata: { interlude: { whole: true as const } } } : {};
-      this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta, ...whole });
-    }
+    this.#say(...callArgs(id, grows ? args.slice(before.length) : args, !grows && before !== ''));
     this.#calls.take(id, 'args', args);
   }
 
   /** More of the arguments of a call, of an agent that gives them piece by piece. */
   addArgs(id: string, delta: string): void {
     if (this.#calls.verdict(id, 'args') !== 'continues') return;
-    for (const part of deltasOf(delta)) this.#say({ type: 'TOOL_CALL_ARGS', toolCallId: id, delta: part });
+    this.#say(...callArgs(id, delta, false));
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** The call runs: its arguments are complete. */
-  endCall(id: string): void {
-    if (this.#calls.take(id, 'end', '') === 'ends') this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
+  /** The call runs: its arguments are complete. @param args what it runs with, by which another call is known */
+  endCall(id: string, args = ''): void {
+    const ends = this.#calls.verdict(id, 'end') === 'ends';
+    if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
+    if (ends) this.#say({ type: 'TOOL_CALL_END', toolCallId: id });
   }
 
   /** What the call gave; the first word counts. */
   result(id: string, content: string, about: ResultAbout = {}): void {
-    this.endCall(id);
-    if (this.#calls.take(id, 'result') !== 'continues') return;
-    const { isError = false, edits = [], messageId = `${id}/result`, ...raw } = about;
-    this.#say({
-      type: 'TOOL_CALL_RESULT',
-      messageId,
-      toolCallId: id,
-      content: fittingText(content),
-      role: 'tool',
-      ...(isError ? { isError } : {}),
-      ...(edits.length > 0 ? { metadata: { interlude: { edits: fittingEdits(edits) } } } : {}),
-      ...raw,
-    });
+    const shown = this.#waiting(id);
+    this.endCall(shown);
+    // Made before this process listened: its start stands in the log, or nowhere.
+    if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', '');
+    if (this.#calls.take(shown, 'result') === 'repeats') return;
+    this.#say(callResult(shown, content, about));
   }
 
-  /** Ends what is open; calls stay without a result. */
-  close(): void {
+  /** Ends texts and the arguments of calls: what comes next goes on with none of them. */
+  endAll(): void {
     this.endText();
     for (const id of this.#calls.open) this.endCall(id);
+  }
+
+  /** The turn, task or process has ended. Results of calls that are left may still come. */
+  close(): void {
+    this.endText();
+    for (const id of this.#calls.open) this.#leave(id);
+  }
+
+  #leave(callId: string): void {
+    this.endCall(callId);
+    this.#calls.take(callId, 'cut', '');
   }
 
   #stretch(kind: Stretch['kind'], name: string | null, about: TextAbout): Stretch {
     const open = this.#open;
     if (open !== null && open.kind === kind && (name === null || open.name === name)) return open;
     this.#breakIn();
-    const given = name ?? `${this.#prefix()}/${this.#named++}`;
+    const given = name ?? `${this.prefix()}/${this.#named++}`;
     const key = keyOf({ kind, name: given });
     const known = this.#texts.about(key);
     if (known !== undefined && this.#texts.isOpen(key)) {
@@ -251,42 +316,24 @@ export class Speaker {
     this.#texts.forget(key);
     this.#texts.take(key, 'start', stretch);
     this.#open = stretch;
-    const reply = about.replyTo === undefined ? {} : { metadata: { interlude: { replyTo: about.replyTo } } };
-    if (kind === 'text') this.#say({ type: 'TEXT_MESSAGE_START', messageId: stretch.id, role: 'assistant', ...reply });
-    else {
-      this.#say({ type: 'REASONING_START', messageId: stretch.id });
-      this.#say({ type: 'REASONING_MESSAGE_START', messageId: stretch.id, role: 'reasoning' });
-    }
+    this.#say(...textStart(stretch, about));
     return stretch;
   }
 
   #tell(stretch: Stretch, text: string, { rawEvent }: TextAbout): void {
-    const raw = rawEvent === undefined ? {} : { rawEvent };
-    for (const delta of deltasOf(text))
-      this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...raw });
+    this.#say(...textContent(stretch, text, false, rawEvent === undefined ? {} : { rawEvent }));
     stretch.length += text.length;
     keep(stretch, stretch.shown === null ? null : stretch.shown + text, MAX_COMPARED.open);
   }
 
   #replace(stretch: Stretch, text: string): void {
-    for (const [at, delta] of deltasOf(text).entries()) {
-      const whole = at === 0 ? { metadata: { interlude: { whole: true as const } } } : {};
-      this.#say({ type: CONTENT[stretch.kind], messageId: stretch.id, delta, ...whole });
-    }
+    this.#say(...textContent(stretch, text, true, {}));
     stretch.length = text.length;
     keep(stretch, text, MAX_COMPARED.open);
   }
 
-  #emitEnd({ kind, id }: Stretch): void {
-    if (kind === 'text') this.#say({ type: 'TEXT_MESSAGE_END', messageId: id });
-    else {
-      this.#say({ type: 'REASONING_MESSAGE_END', messageId: id });
-      this.#say({ type: 'REASONING_END', messageId: id });
-    }
-  }
-
-  #say(event: AgUiEvent): void {
-    this.#emit({ ...event, ...this.#mark });
+  #say(...events: readonly AgUiEvent[]): void {
+    for (const event of events) this.#emit(ofTask(event, this.taskId, this.#runId));
   }
 }
 
@@ -294,19 +341,6 @@ function keyOf({ kind, name }: Pick<Stretch, 'kind' | 'name'>): string {
   return `${kind}:${name}`;
 }
 
-const CONTENT = { text: 'TEXT_MESSAGE_CONTENT', thought: 'REASONING_MESSAGE_CONTENT' } as const;
-
 function keep(stretch: Stretch, text: string | null, most: number): void {
   stretch.shown = text === null || text.length > most ? null : text;
-}
-
-/** As many as there is room for, the first of them in any case. */
-function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
-  let left = MAX_EDITS_BYTES;
-  return edits.flatMap(({ path, before, after }) => {
-    if (left <= 0) return [];
-    const edit = { path, before: fittingText(before, left / 2), after: fittingText(after, left / 2) };
-    left -= jsonBytes(path) + jsonBytes(edit.before) + jsonBytes(edit.after);
-    return [edit];
-  });
 }

@@ -147,7 +147,8 @@ const CALL: Table<CallState, CallInput> = {
     cut: ['left', 'ends'],
   },
   left: {
-    start: ['left', 'repeats'],
+    // Its id is used again.
+    start: ['left', 'late'],
     args: ['left', 'late'],
     end: ['left', 'repeats'],
     result: ['answered', 'continues'],

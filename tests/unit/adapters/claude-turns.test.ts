@@ -498,6 +498,43 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Half'] });
   });
 
+  it('says a subagent’s text once though the start of its task was lost', () => {
+    const s = session();
+    const fields = { parent_tool_use_id: 'toolu-a' };
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }, fields));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Ha') }, fields));
+    s.feed(s.assistant('m1', [text('Half')], { ...fields, agent_id: 'a' }));
+    expect(Object.values(s.story().subagents)).toEqual([['Half']]);
+  });
+
+  it('says what a subagent streams after the end of its task, though the start of its message was lost', () => {
+    const s = session();
+    const fields = { parent_tool_use_id: 'toolu-a' };
+    const start = () => s.stream({ type: 'content_block_start', index: 0, content_block: text('Hi') }, fields);
+    s.feed(s.init(['u1']), s.taskStarted('a', { task_type: 'local_agent' }), start(), s.taskEnded('a'), start());
+    s.feed(s.result());
+    s.ended();
+    expect(s.story().subagents).toEqual({ a: ['Hi', 'Hi'] });
+  });
+
+  it('says the rest of a text whose whole message comes after the next one has begun', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('One') }));
+    s.feed(s.stream({ type: 'message_start', message: { id: 'm2' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Three') }));
+    s.feed(s.assistant('m1', [text('One two')]), s.assistant('m2', [text('Three')]), s.result());
+    expect(lastTurn(s)?.texts).toEqual(['One', 'Three', ' two']);
+  });
+
+  it('keeps an image beside a text that is streamed', () => {
+    const s = session();
+    s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
+    s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Look') }));
+    s.feed(s.assistant('m1', [{ type: 'image' }]), s.assistant('m1', [text('Look')]), s.result());
+    expect(lastTurn(s)?.texts).toEqual(['Look', '[image]']);
+  });
+
   it('completes the arguments of a tool call whose deltas were lost', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));

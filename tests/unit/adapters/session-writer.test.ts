@@ -175,6 +175,23 @@ describe('a speaker', () => {
     expect(types(writer.take())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
   });
 
+  test('says the rest of a text that was ended too early and is too long to be replaced', () => {
+    const writer = newWriter();
+    writer.begin(user());
+    const agent = writer.speaker();
+    const long = 'x'.repeat(100_000);
+    agent.say('text', 'a', long);
+    agent.endText();
+    agent.sayWhole('text', 'a', long);
+    for (const whole of [`${long} and`, `${long} and more`]) agent.sayWhole('text', 'a', whole);
+    writer.finish({ kind: 'success' });
+    agent.sayWhole('text', 'a', `${long} and more`);
+    const told = writer.take();
+    const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
+    expect(starts.map((id) => texts(told, String(id)))).toEqual([long, ' and more']);
+    expectSound(told);
+  });
+
   test('tells the arguments of a call as they grow, and anew where they change', () => {
     const writer = newWriter();
     writer.begin(user());
@@ -202,6 +219,68 @@ describe('a speaker', () => {
     const rest = writer.take();
     expectSound([...told, ...rest]);
     expect(rest.find(({ event }) => event.type === 'TOOL_CALL_RESULT')?.event.content).toMatch(/characters cut\]$/);
+  });
+});
+
+describe('a call id that is used again', () => {
+  const results = (told: readonly ToldEvent[]) =>
+    told.flatMap(({ event: { type, toolCallId, content } }) =>
+      type === 'TOOL_CALL_RESULT' ? [[toolCallId, content]] : [],
+    );
+  const begin = () => {
+    const writer = newWriter();
+    writer.begin(user('m1'));
+    return { writer, agent: writer.speaker() };
+  };
+
+  test('is that of the same call until its result or the end of its turn', () => {
+    const { writer, agent } = begin();
+    expect(agent.call('c1', 'shell', { isStart: true })).toBe('c1');
+    expect(agent.call('c1', 'shell', { isStart: true })).toBe('c1');
+    agent.result('c1', 'one');
+    expect(agent.call('c1', 'shell')).toBe('c1');
+    const second = agent.call('c1', 'shell', { isStart: true });
+    expect(second).not.toBe('c1');
+    writer.finish({ kind: 'success' });
+    expect(agent.call('c1', 'shell')).toBe(second);
+    expect(agent.call('c1', 'shell', { isStart: true })).not.toBe(second);
+    writer.end({ reason: 'exited' });
+    expectSound(writer.take());
+  });
+
+  test('is that of another call if its arguments differ from those it runs with', () => {
+    const { agent } = begin();
+    const args = '{"n":1}';
+    agent.call('c1', 'shell', { args });
+    agent.args('c1', args);
+    agent.endCall('c1', args);
+    expect(agent.call('c1', 'shell', { args })).toBe('c1');
+    expect(agent.call('c1', 'shell', { args: '{"n":2}' })).not.toBe('c1');
+  });
+
+  test('gives each result to the oldest call without one, of this turn first', () => {
+    const { writer, agent } = begin();
+    agent.call('c1', 'shell');
+    writer.finish({ kind: 'success' });
+    writer.begin(user('m2'));
+    const ids = ['{"n":1}', '{"n":2}'].map((args) => {
+      const id = agent.call('c1', 'shell', { isStart: true, args });
+      agent.endCall(id, args);
+      return id;
+    });
+    for (const content of ['a', 'b', 'late', 'again']) agent.result('c1', content);
+    expect(results(writer.take())).toEqual([
+      [ids[0], 'a'],
+      [ids[1], 'b'],
+      ['c1', 'late'],
+    ]);
+  });
+
+  test('tells the result of a call that was made before, once', () => {
+    const { writer, agent } = begin();
+    agent.result('c0', 'one');
+    agent.result('c0', 'two');
+    expect(results(writer.take())).toEqual([['c0', 'one']]);
   });
 });
 
@@ -384,10 +463,11 @@ test('whatever is told in whatever order is sound once its process has ended', (
         (writer) =>
           writer.speaker(who).sayWhole(kind, `${who}${name}`, text),
     ),
-    fc.tuple(voice, id).map(
-      ([who, call]): Step =>
-        (writer) =>
-          writer.speaker(who).call(`${who}${call}`, 'shell'),
+    fc.tuple(voice, id, fc.boolean()).map(
+      ([who, call, isStart]): Step =>
+        (writer) => {
+          writer.speaker(who).call(`${who}${call}`, 'shell', { isStart });
+        },
     ),
     fc.tuple(voice, id, word).map(
       ([who, call, text]): Step =>

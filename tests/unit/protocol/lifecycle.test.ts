@@ -26,7 +26,7 @@ const PAIRS = {
     new end → new stray               open end → closed ends            closed end → closed repeats        answered end → answered repeats
     new result → new stray            open result → answered ends       closed result → answered continues answered result → answered repeats
     new cut → new stray               open cut → left ends              closed cut → left ends             answered cut → answered repeats
-    left start → left repeats         left args → left late             left end → left repeats            left result → answered continues
+    left start → left late            left args → left late             left end → left repeats            left result → answered continues
     left cut → left repeats`,
   task: `
     new start → running begins        hidden start → running begins     running start → running repeats
