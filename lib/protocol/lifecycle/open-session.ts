@@ -214,9 +214,16 @@ export class OpenSession {
 
 /** Open work behind further events. @returns the same object if nothing in it changed */
 export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
+  // Most events are words. Reading all open work for each of them would cost more the more is open.
+  const moving = events.filter(({ event }) => endsSession(event) || inputsOf(event).some(isOfWork));
+  if (moving.length === 0) return work;
   const session = new OpenSession(work);
-  for (const { event } of events) session.take(event);
+  for (const { event } of moving) session.take(event);
   return session.work;
+}
+
+function isOfWork({ kind }: EventInput): boolean {
+  return kind === 'turn' || kind === 'task' || kind === 'request';
 }
 
 export function isNothing({ turn, tasks, requests }: OpenWork): boolean {

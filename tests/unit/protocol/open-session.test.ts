@@ -129,6 +129,16 @@ describe('the open work of a session', () => {
     ).toBe(work);
   });
 
+  test('is not read for words, which cost the same however much is open', () => {
+    const work: OpenWork = {
+      ...NOTHING_OPEN,
+      get tasks(): OpenWork['tasks'] {
+        throw new Error('read');
+      },
+    };
+    expect(workAfter(work, [{ event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'x' } }])).toBe(work);
+  });
+
   test.each(['3bg', 'agents', 'bash-bg', 'perm', 'race', 'midturn-text', 'stoptask'])(
     'of %s is nothing once everything has ended, and its ends close it at every moment before',
     (name) => {
