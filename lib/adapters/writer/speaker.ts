@@ -59,8 +59,11 @@ export class Speaker {
   readonly taskId: string | null;
   readonly #runId: string | null;
   readonly #texts = new Entities<'text', Stretch>('text', { mostOpen: MAX_HELD, mostEnded: MAX_REMEMBERED });
-  /** Calls by their ids in the log, with their arguments so far. */
-  readonly #calls = new Entities<'call', string>('call', { mostOpen: MAX_REMEMBERED, mostEnded: MAX_REMEMBERED });
+  /** Calls by their ids in the log, with their arguments so far; null: only the result has come. */
+  readonly #calls = new Entities<'call', string | null>('call', {
+    mostOpen: MAX_REMEMBERED,
+    mostEnded: MAX_REMEMBERED,
+  });
   /** Ids that the agent used more than once, with those in the log, oldest first. */
   readonly #alike = new Map<string, string[]>();
   /** The text or thought that goes on. */
@@ -169,6 +172,8 @@ export class Speaker {
   /** Begins a call, unless it is known. @returns its id in the log */
   call(id: string, name: string, { parentMessageId, isStart = false, args }: CallAbout = {}): string {
     const known = this.#newest(id);
+    // Its result came first.
+    if (this.#calls.about(known) === null) this.#calls.forget(known);
     const verdict = this.#calls.verdict(known, 'start');
     const isAnother = (isStart && verdict === 'late') || (args !== undefined && this.#runsWithOther(known, args));
     if (verdict !== 'begins' && !isAnother) return known;
@@ -232,7 +237,7 @@ export class Speaker {
   /** The id in the log of the newest call under an id of the agent's; null if there is none. */
   shownCall(id: string): string | null {
     const newest = this.#newest(id);
-    return this.#calls.stateOf(newest) === 'new' ? null : newest;
+    return this.#calls.about(newest) == null ? null : newest;
   }
 
   /** @param id its id in the log */
@@ -275,7 +280,7 @@ export class Speaker {
     const shown = this.#waiting(id);
     this.endCall(shown);
     // Made before this process listened: its start stands in the log, or nowhere.
-    if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', '');
+    if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', null);
     if (this.#calls.take(shown, 'result') === 'repeats') return;
     this.#say(callResult(shown, content, about));
   }

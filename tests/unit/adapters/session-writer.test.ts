@@ -282,6 +282,18 @@ describe('a call id that is used again', () => {
     agent.result('c0', 'two');
     expect(results(writer.take())).toEqual([['c0', 'one']]);
   });
+
+  test('is told with its name and arguments though its result came first, as of two streams', () => {
+    const { writer, agent } = begin();
+    agent.result('c0', 'one');
+    expect(agent.shownCall('c0')).toBeNull();
+    expect(agent.call('c0', 'shell', { isStart: true })).toBe('c0');
+    agent.args('c0', '{"n":1}');
+    agent.result('c0', 'one');
+    const [, , started, args] = writer.take().map(({ event }) => event);
+    expect(started).toMatchObject({ type: 'TOOL_CALL_START', toolCallId: 'c0', toolCallName: 'shell' });
+    expect(args).toMatchObject({ type: 'TOOL_CALL_ARGS', delta: '{"n":1}' });
+  });
 });
 
 describe('a task', () => {
