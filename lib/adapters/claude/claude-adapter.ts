@@ -51,6 +51,7 @@ export class ClaudeAdapter {
     this.#writer = new SessionWriter({
       ...options,
       reusesTaskIds: true,
+      subagentsGoOn: true,
       unfinished: UNFINISHED,
       beforeTurnEnds: (end, about) => {
         this.#messages.closeMain();

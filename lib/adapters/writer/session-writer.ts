@@ -67,6 +67,8 @@ export interface SessionWriterOptions {
   isReplay?: boolean | undefined;
   /** The agent gives a task's id to further runs, named or not, also while an earlier one goes on. */
   reusesTaskIds?: boolean;
+  /** What a subagent is saying goes on past the end of a turn, until its task ends. By default it ends with the turn. */
+  subagentsGoOn?: boolean;
   /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
   unfinished?: TurnEnd;
   /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
@@ -230,7 +232,7 @@ export class SessionWriter {
     const { isInferred = false, result, foldedTaskIds = [] } = known;
     for (const [name, speaker] of this.#speakers) {
       if (name === MAIN) speaker.close();
-      else speaker.endText();
+      else if (this.#options.subagentsGoOn !== true) speaker.endText();
     }
     const wentOn = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())

@@ -498,6 +498,18 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Half'] });
   });
 
+  it('goes on with what a subagent says past the end of a turn', () => {
+    const s = session();
+    const stream = (event: object) => s.stream(event, { parent_tool_use_id: 'toolu-a' });
+    const delta = (words: string) =>
+      stream({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: words } });
+    s.feed(s.init(['u1']), s.taskStarted('a', { task_type: 'local_agent' }));
+    s.feed(stream({ type: 'message_start', message: { id: 'm1' } }), delta('Half'), s.result(), delta(' and half'));
+    expect(s.outputs.at(-1)?.event).toMatchObject({ type: 'TEXT_MESSAGE_CONTENT', delta: ' and half' });
+    s.feed(s.taskEnded('a'));
+    expect(s.story().subagents).toEqual({ a: ['Half and half'] });
+  });
+
   it('says a subagent’s text once though the start of its task was lost', () => {
     const s = session();
     const fields = { parent_tool_use_id: 'toolu-a' };
