@@ -52,7 +52,8 @@ export class Requests {
   /** @param callId the id under which the call is shown */
   asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#awaits(id)) return;
+    if (id === null || this.#isAsked(id)) return;
+    if (this.#awaits(id)) this.called(id);
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === QUESTION_TOOL;
     const value: RequestOpenedValue = compact({
@@ -109,6 +110,13 @@ export class Requests {
 
   #allowed(id: string): 'answered' | 'allowed' {
     return this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
+  }
+
+  /** Whether it waits, or was passed in this turn. In a later turn the model uses its id for another call. */
+  #isAsked(id: string): boolean {
+    const { requests, turn } = this.#writer;
+    const isOfThisTurn = requests.about(id)?.askedIn === (turn?.runId ?? null);
+    return requests.stateOf(id) === 'open' || (requests.stateOf(id) === 'passed' && isOfThisTurn);
   }
 
   /** Whether an answer to the request would be new. */

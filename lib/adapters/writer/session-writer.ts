@@ -77,6 +77,8 @@ export interface SessionWriterOptions {
 
 interface RequestAbout {
   outlivesTurn: boolean;
+  /** The turn that was open then. */
+  askedIn: string | null;
   kind: RequestOpenedValue['kind'];
 }
 
@@ -149,7 +151,7 @@ export class SessionWriter {
         startedIn: null,
         startedAt: this.#now,
       });
-    for (const id of requests) this.#requests.take(id, 'ask', { outlivesTurn: turn === null, kind: 'permission' });
+    for (const id of requests) this.#asked(id, 'permission', turn === null);
     this.speaker().takeUp(said);
   }
 
@@ -375,8 +377,12 @@ export class SessionWriter {
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
-    this.#requests.take(value.request_id, 'ask', { outlivesTurn, kind: value.kind });
+    this.#asked(value.request_id, value.kind, outlivesTurn);
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
+  }
+
+  #asked(id: string, kind: RequestAbout['kind'], outlivesTurn: boolean): void {
+    this.#requests.take(id, 'ask', { outlivesTurn, kind, askedIn: this.#turn?.runId ?? null });
   }
 
   isRequested(id: string): boolean {

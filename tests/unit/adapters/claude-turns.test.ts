@@ -379,6 +379,19 @@ describe('requests', () => {
     expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['unknown', 'allowed'] }]);
   });
 
+  it('is another one if the model uses the id of one that was passed in an earlier turn', () => {
+    const s = session();
+    const ask = () => s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    s.feed(s.init(['u1']));
+    ask();
+    s.feed(s.toolResult('t1', 'no', { is_error: true }));
+    ask();
+    expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['unknown'] }]);
+    s.feed(s.result(), s.init(['u2']));
+    ask();
+    expect(s.outputs.at(-1)?.event).toMatchObject({ name: 'request:opened', value: { request_id: 't1' } });
+  });
+
   it('is cancelled with its turn', () => {
     const s = session();
     s.feed(s.init(['u1']));
