@@ -364,7 +364,11 @@ export class SessionWriter {
     // The start of one that is not known was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
-    for (const speaker of this.#speakers.values()) if (speaker.taskId === value.task_id) speaker.close();
+    for (const speaker of this.#speakers.values()) {
+      if (speaker.taskId !== value.task_id) continue;
+      if (isGuess) speaker.close();
+      else speaker.retire();
+    }
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
     return true;
   }

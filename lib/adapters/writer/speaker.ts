@@ -295,6 +295,14 @@ export class Speaker {
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#leave(id);
+    // A call under the same id is another one from here on, whatever its arguments.
+    for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
+  }
+
+  /** The task of the subagent has ended: of its texts only the lengths are known from here on. */
+  retire(): void {
+    this.close();
+    for (const stretch of this.#texts.all()) stretch.shown = null;
   }
 
   #leave(callId: string): void {

@@ -317,6 +317,22 @@ describe('a task', () => {
     expect(statuses).toEqual([...(isStarted ? ['running'] : []), 'lost', 'completed']);
   });
 
+  test('that has ended keeps nothing of what its subagent said but ids and lengths', () => {
+    const writer = newWriter();
+    writer.taskStarted({ task_id: 't1' });
+    const subagent = writer.speaker('t1');
+    subagent.sayWhole('text', 'm1', 'Done', { staysOpen: true });
+    subagent.call('c1', 'shell');
+    subagent.endCall('c1', '{"n":1}');
+    subagent.result('c1', 'ok');
+    writer.taskCompleted({ task_id: 't1', status: 'completed' });
+    expect([subagent.shownOf('text', 'm1'), subagent.argsOf('c1')]).toEqual([null, '']);
+    writer.take();
+    subagent.sayWhole('text', 'm1', 'Done', { staysOpen: true });
+    subagent.result('c1', 'ok');
+    expect(writer.take()).toEqual([]);
+  });
+
   test('whose start was never heard of ends as well', () => {
     const writer = newWriter();
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
