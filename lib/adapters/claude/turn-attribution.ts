@@ -19,6 +19,8 @@ export class TurnAttribution {
   #initsNameMessages = false;
   /** Ends that the newest turn seemed to answer when it began. */
   #guess: readonly TaskEnd[] = [];
+  /** The newest turn has said or done something: what comes late from the one before does not count. */
+  #hasActed = false;
   /** The newest turn has said a text, which its result only repeats. */
   #hasText = false;
 
@@ -43,7 +45,7 @@ export class TurnAttribution {
     const isRepeated = turn !== null && ids.length > 0 && ids.every((id) => turn.answers.has(id));
     if (isRepeated) return;
     // A prompt that is drained together with a notification, or another prompt, is answered with it.
-    if (ids.length > 0 && message.joins === true && turn?.spoke === false) {
+    if (ids.length > 0 && message.joins === true && turn !== null && !this.#hasActed) {
       this.ends.joined();
       this.#writer.join(this.#answered(ids));
     } else this.#sign(ids.length > 0 ? 'begin' : 'announce', message);
@@ -52,6 +54,7 @@ export class TurnAttribution {
   /** The main thread asks the model (`request`), or says or does something (`content`). */
   active(input: 'request' | 'content', message: Fields): void {
     this.#sign(input, message);
+    if (input === 'content') this.#hasActed = true;
     this.#answers(message);
   }
 
@@ -109,6 +112,7 @@ export class TurnAttribution {
     const kind = userMessages.length > 0 ? 'user' : 'between-run';
     this.ends.opened(kind);
     this.#guess = guess;
+    this.#hasActed = false;
     this.#hasText = false;
     if (kind === 'user') return { kind, userMessageIds: userMessages };
     const parentRunId = guess.find((end) => end.startedInRun !== null)?.startedInRun ?? null;
@@ -122,7 +126,7 @@ export class TurnAttribution {
     if (turn === null) return empty;
     const names = userMessageIds(result).length > 0;
     if (names || fieldsOf(result.origin).kind !== 'task-notification') return false;
-    return turn.kind === 'user' || (empty && turn.spoke);
+    return turn.kind === 'user' || (empty && this.#hasActed);
   }
 
   /** The open turn answers the user messages that a message of the agent names. */

@@ -102,6 +102,14 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ trigger: { kind: 'unknown' }, foldedTaskIds: ['a'] });
   });
 
+  it('is joined by a prompt though words of the turn before come late', () => {
+    const s = withTasks('a');
+    s.feed(s.taskEnded('a'), s.init(), s.requesting(), s.assistant('m2', [text('Late.')], { late: true }));
+    s.feed(s.init(['u2'], { joins: true }), s.assistant('m3', [text('Both.')]), s.result());
+    const runs = s.outputs.flatMap(({ event }) => (/^RUN_/.test(event.type) ? [`${event.type} ${event.runId}`] : []));
+    expect(runs.slice(2)).toEqual(['RUN_STARTED r2', 'RUN_STARTED r2', 'RUN_FINISHED r2']);
+  });
+
   it('is woken by a stopped subagent', () => {
     const s = withTasks();
     s.feed(s.taskStarted('agent', { task_type: 'local_agent' }), s.taskEnded('agent', { status: 'stopped' }));
