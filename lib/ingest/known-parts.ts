@@ -125,7 +125,7 @@ export class KnownParts {
     part.result = contentText(result);
   }
 
-  /** A row of a part proves that the part began. @returns the part, with what was known of it before */
+  /** A row of a part proves that the part began. @returns the part that is known already, else the new one */
   #begin(key: string, part: Pick<KnownPart, 'position' | 'turnId' | 'text' | 'by'>): KnownPart {
     const known = this.get(key);
     if (known !== undefined) return known;

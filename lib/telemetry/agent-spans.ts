@@ -188,7 +188,7 @@ function callSpan(id: string, name: unknown, startedAt: number, turn: Span, abou
     name: `execute_tool ${name ?? 'unknown'}`,
     kind: 'internal',
     startedAt,
-    // one that never ended was cut off with its turn
+    // a call that never ended was cut off with its turn
     endedAt: turn.endedAt,
     attributes: {
       'gen_ai.operation.name': 'execute_tool',

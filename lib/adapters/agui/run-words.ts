@@ -7,7 +7,7 @@ import type { Speaker } from '../writer/speaker';
 import type { TextAbout } from '../writer/speech-events';
 import type { Asks } from './asks';
 
-/** Most messages of other roles that are being told at once, and how long one may be. */
+/** Most open messages of other roles, and the longest text of one. */
 const MAX_OTHERS = 16;
 const MAX_OTHER_TEXT = 512 * 1024;
 
@@ -20,7 +20,7 @@ const MAX_OTHER_TEXT = 512 * 1024;
 export class RunWords {
   readonly #writer: SessionWriter;
   readonly #asks: Asks;
-  /** Messages of people and systems, while they are told. */
+  /** Open messages of people and systems. */
   readonly #others = new Map<string, { role: string; text: string }>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 

@@ -1,7 +1,7 @@
 import { type Fields, isObject, textOf } from '@/lib/protocol/fields';
 import { Entities } from '@/lib/protocol/lifecycle/entities';
 
-/** The hook that tells of a question may be heard this long after the answer. Ours takes 2 s at most. */
+/** Longest delay of a question's hook behind the answer, in milliseconds. Ours takes 2 s at most. */
 const LATE_MS = 3_000;
 /** Most calls with a result that are kept for that long. */
 const MOST = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: 64 };
@@ -28,8 +28,8 @@ interface Ask {
 }
 
 /**
- * Which tool call of a transcript a question in the terminal is about: the hook that tells of the question names the
- * tool and its input, not the call, and may be heard before the call is in the transcript or after its result. The
+ * Finds the tool call of a transcript that a question in the terminal is about. The question's hook names the tool and
+ * its input, not the call, and may run before the call is in the transcript or after the call's result. The
  * transcript has the input as the model wrote it, the hook as the tool's schema reads it: keys in another order,
  * defaults filled in, unknown keys left out, `"5"` as 5. Seen with Edit, WebFetch and AskUserQuestion, CLI 2.1.332.
  */
@@ -75,7 +75,7 @@ export class TranscriptAsks {
     this.#calls = new Entities('call', MOST);
   }
 
-  /** The call that a question is about. It may have its result before the hook is heard. */
+  /** The call that a question is about, which may have its result already. */
   #callOf({ tool, input }: Ask, at: number): string | null {
     const alike = [...this.#calls.open, ...this.#calls.ended.reverse()].flatMap((id) => {
       const call = this.#calls.about(id);
