@@ -22,8 +22,7 @@ export class TaskActivities {
   }
 
   isAnyRunning(): boolean {
-    for (const { status } of this.#ledger.open()) if (status === 'running') return true;
-    return false;
+    return this.running().length > 0;
   }
 
   running(): TaskActivity[] {
