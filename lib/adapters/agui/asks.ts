@@ -52,7 +52,7 @@ export class Asks {
   runFinished(event: Fields): void {
     for (const interrupt of interruptsIn(event)) this.#interrupt(interrupt);
     for (const [id, call] of this.#calls) {
-      if (call.name === QUESTION_TOOL && !this.#writer.isRequested(id)) this.#ask(id, call);
+      if (call.name === QUESTION_TOOL && !this.#writer.requests.isOpen(id)) this.#ask(id, call);
     }
     this.#calls.clear();
   }
@@ -76,7 +76,7 @@ export class Asks {
       if (role !== 'tool' || id === null) continue;
       this.#writer.resolved(id, 'answered');
       const speaker = this.#writer.speaker();
-      if (speaker.hasCall(id)) speaker.result(id, textOf(content) ?? '');
+      if (speaker.shownCall(id) !== null) speaker.result(id, textOf(content) ?? '');
     }
   }
 

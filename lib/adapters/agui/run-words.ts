@@ -86,7 +86,7 @@ export class RunWords {
 
   call(event: Fields, speaker: Speaker, isSubagents: boolean): void {
     const id = callIn(event);
-    if (id === null || speaker.hasCall(id)) return;
+    if (id === null || speaker.shownCall(id) !== null) return;
     const name = cutText(textOf(event.toolCallName) ?? 'tool', 1_024);
     speaker.call(id, name);
     if (!isSubagents) this.#asks.called(id, name);
@@ -96,7 +96,7 @@ export class RunWords {
     const id = callIn(event);
     if (id === null) return;
     // The stream was joined in the middle of the call.
-    if (!speaker.hasCall(id)) this.call(event, speaker, true);
+    if (speaker.shownCall(id) === null) this.call(event, speaker, true);
     const delta = deltaIn(event);
     if (delta === '') return;
     speaker.addArgs(id, delta);

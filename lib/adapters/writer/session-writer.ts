@@ -106,7 +106,7 @@ export class SessionWriter {
   readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
   /** Tasks and requests for reading: only the writer's methods move them. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
-  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'stateOf' | 'about'> = this.#requests;
+  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'isOpen' | 'stateOf' | 'about'> = this.#requests;
   /** Ids of messages that are in the log. */
   readonly #told = new Map<string, true>();
   #now = 0;
@@ -375,10 +375,6 @@ export class SessionWriter {
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
     this.#requests.take(value.request_id, 'ask', { outlivesTurn, kind: value.kind });
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
-  }
-
-  isRequested(id: string): boolean {
-    return this.#requests.isOpen(id);
   }
 
   /** The agent went on before an answer was seen, which may still be reported. */

@@ -224,10 +224,6 @@ export class Speaker {
     return this.#calls.about(id) ?? '';
   }
 
-  hasCall(id: string): boolean {
-    return this.shownCall(id) !== null;
-  }
-
   /** The id in the log of the newest call under an id of the agent's; null if there is none. */
   shownCall(id: string): string | null {
     const newest = this.#newest(id);
