@@ -56,7 +56,7 @@ export class BatchSessions {
   }
 
   /**
-   * The session, which belongs to `agentId` from now on if it belonged to nobody.
+   * The session, which belongs to `agentId` from now on if it belonged to no agent.
    * @param at when it began, if it begins now
    * @param failures what it counts from, if it begins now
    */

@@ -41,7 +41,7 @@ const MAX_NAME = 200;
 const MAX_OUTPUT = 256 * 1024;
 
 /**
- * The tool calls of a session. A call is first heard of as `tool_call`, as `tool_call_update` or in a permission, and
+ * The tool calls of a session. A call first shows up as `tool_call`, as `tool_call_update` or in a permission, and
  * each says only what is new; its input may be empty first, or never come, and not every call ends.
  *
  * @see ACP v1, ToolCall, ToolCallUpdate

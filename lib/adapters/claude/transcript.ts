@@ -18,7 +18,7 @@ import { TranscriptTasks } from './transcript-tasks';
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
  * the same ClaudeAdapter reads both. So an interactive session looks like one that is driven.
  *
- * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook tells of them) or
+ * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook reports them) or
  * results. A turn opens with the line that asks for it. It closes with `turn_duration`, with the line that says it was
  * interrupted, or once its Stop hook has run and nothing more comes (`stopped`). That hook brings the turn's last text
  * (`announced`): a turn that closes without having said it gets it from there, and the line that comes too late is left
@@ -569,7 +569,7 @@ export class TranscriptAdapter {
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 
-  /** Says what the stop hook told and no line has said. The line that says it later is known by its text. */
+  /** Says the stop hook's text, which no line has said. A line that says it later is recognised by its text. */
   #sayLast(text: string, at: number): TimedEvent[] {
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };

@@ -69,7 +69,7 @@ export interface SessionWriterOptions {
   reusesTaskIds?: boolean;
   /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
   unfinished?: TurnEnd;
-  /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
+  /** Called before a turn ends, whatever ends it. @returns everything known about the turn by then */
   beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
 
@@ -357,7 +357,7 @@ export class SessionWriter {
    * @returns whether it is new
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
-    // The start of one that is not known was lost.
+    // The start of an unknown task was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
     for (const speaker of this.#speakers.values()) if (speaker.taskId === value.task_id) speaker.close();
@@ -424,7 +424,7 @@ export class SessionWriter {
 
   /**
    * The process or connection is gone: closes the turn and all requests; tasks are lost.
-   * @param keepsTasks what ran in the background is not the agent's child, and may go on
+   * @param keepsTasks background tasks are not children of the agent's process, and may go on
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#isOver) return;

@@ -67,7 +67,7 @@ export class Speaker {
   #named = 0;
 
   /**
-   * @param prefix what ids begin with that the agent does not give: the run it says them in
+   * @param prefix start of generated ids, where the agent names none: the open run
    * @param taskId the task whose subagent this is, and its run if the agent names one
    */
   constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
@@ -258,7 +258,7 @@ export class Speaker {
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** The call runs: its arguments are complete. @param args what it runs with, by which another call is known */
+  /** The call runs: its arguments are complete. @param args final arguments: others mean another call */
   endCall(id: string, args = ''): void {
     const ends = this.#calls.verdict(id, 'end') === 'ends';
     if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);

@@ -68,7 +68,7 @@ export class Entities<K extends Kind, About = undefined> {
   /**
    * Moves a thing on.
    *
-   * @param about what is kept about it from here on; by default what was kept before
+   * @param about its data from here on; by default unchanged
    */
   take(id: string, input: InputOf<K>, about?: About): Verdict {
     const known = this.#find(id);
