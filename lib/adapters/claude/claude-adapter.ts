@@ -1,4 +1,4 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
@@ -74,7 +74,7 @@ export class ClaudeAdapter {
       if (this.#seen.has(fields)) return;
       const name = fields.type === 'system' ? fields.subtype : fields.type;
       const reader = this.#readers.get(name);
-      if (reader === undefined) carry((event) => this.#emit(event), message);
+      if (reader === undefined) this.#carry(message);
       else reader(fields);
     });
   }
@@ -306,12 +306,8 @@ export class ClaudeAdapter {
     if (message !== null) this.#carry(message);
   }
 
-  #carry(message: Fields): void {
-    carry((event) => this.#emit(event), message);
-  }
-
-  #emit(event: AgUiEvent): void {
-    this.#writer.pass(event);
+  #carry(message: unknown): void {
+    carry((event) => this.#writer.pass(event), message);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
