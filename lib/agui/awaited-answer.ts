@@ -6,9 +6,9 @@ import { interludeOf } from '@/lib/protocol/interlude-metadata';
 export interface Awaited {
   /** The messages, by their ids in the log, that are to be answered. */
   awaits: readonly string[];
-  /** The turn that is its answer though it began before: it goes on after an interrupt, or somebody else began it. */
+  /** The turn that is its answer though it began before: it goes on after an interrupt, or another client began it. */
   answeredIn: string | null;
-  /** Whether the next run is the answer, whoever it names: it goes on with what was answered. */
+  /** Whether the next run is the answer, whatever it names: it continues after the client's answers. */
   answersNext: boolean;
 }
 

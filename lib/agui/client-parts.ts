@@ -10,7 +10,7 @@ export interface Part {
   has: number;
   /** Length of its text in the log so far: less than `has` while the log repeats what the client has. */
   told: number;
-  /** The subagent that spoke first, null for the agent itself; left out until something of it is written. */
+  /** The subagent that spoke first, null for the agent itself; left out until the part is written. */
   owner?: string | null;
   /** The speaker that streams it in chunks: no event ends those. */
   chunkedBy?: string | null;

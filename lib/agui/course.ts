@@ -28,7 +28,7 @@ interface Turn {
 }
 
 /**
- * Which of a session's log is which run of the client. Pure: it is given the log from a position on, and what time tells.
+ * Projects a session's log into the client's runs. Pure: the caller passes the log from a position on, and the time-outs.
  *
  * A turn under way when a message is sent is not its answer, and is not shown unless the client follows; if it turns out at
  * its end to have taken the message in, it has to be read again (`rereads`).
@@ -45,7 +45,7 @@ export class Course {
   /** The turn that is open in the log. It moves by the grammar. */
   #turn: Turn | null;
   #isOwnRunTold = false;
-  /** With which the last run ended. */
+  /** Interrupts with which the last run ended. */
   #interruptIds: readonly string[] = [];
   #isAway: boolean;
   #isBounded = false;
@@ -81,7 +81,7 @@ export class Course {
     return isIdle && !this.#options.tasks.isAnyRunning() ? 'next-turn' : 'nothing';
   }
 
-  /** The client's own run is over before anything is read: it has been told its history. */
+  /** Writes the history as the client's own run, before anything is read. */
   connected(history: readonly object[]): void {
     this.#beginOwn(undefined, { turn: 'none' });
     this.#stream.messages(history);
@@ -119,7 +119,7 @@ export class Course {
     this.#stream.settle();
   }
 
-  /** Whoever follows has done so for long enough: what runs is told to its end, and nothing after. */
+  /** The time to follow is over: the open run is written to its end, and nothing after. */
   bound(): void {
     this.#isBounded = true;
     this.#concludeIfIdle();
@@ -196,7 +196,7 @@ export class Course {
     for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);
   }
 
-  /** Was it the answer after all? */
+  /** Ends a turn that was not shown, and reads it again if it was the answer after all. */
   #endUnshown(turnId: string | null, event: AgUiEvent): void {
     if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
@@ -213,7 +213,7 @@ export class Course {
 
   /**
    * The end of a turn waits for what follows it: only a request that it ended with belongs to it.
-   * @returns whether the event was told with it
+   * @returns whether the event was written with it
    */
   #endTurnBefore(event: AgUiEvent, asks: boolean): boolean {
     const turn = this.#turn;
@@ -255,7 +255,7 @@ export class Course {
     this.#concludeIfIdle();
   }
 
-  /** The agent's process is gone, and what it had under way with it. */
+  /** The agent's process is gone, and with it everything that was open. */
   #endSession(entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.take(entry);
@@ -334,7 +334,7 @@ export class Course {
     if (value.delivery !== 'failed' || failed.length === 0) return;
     this.#answer.answered(failed);
     this.#isOwnRunTold = true;
-    // It is told in the run of another message.
+    // The failure shows in the run of another message.
     if (this.#isInRun) return;
     const reason = pickText(value, 'reason') ?? 'no reason was given';
     this.#stream.fail(`The message did not reach the agent: ${reason}.`, 'message_failed');

@@ -9,7 +9,7 @@ import { messageIdOf } from './run-input';
 /** Most messages, and most other events, that wait for a run. */
 const MOST_MESSAGES = 64;
 const MOST_OTHERS = 256;
-/** What all of it may take as JSON, in UTF-16 code units. */
+/** Most JSON of all held events, in UTF-16 code units. */
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
@@ -22,7 +22,7 @@ export class HeldBack {
   readonly #parts: ClientParts;
   /** By the id of the message in the log; in the entries it has the id that its client gave it. */
   readonly #messages = new Map<string, EventEntry[]>();
-  /** Messages of which nothing is told: the client has them, because it sent them, or they were left out. */
+  /** Messages that are not written: the client has them, because it sent them, or they were left out. */
   readonly #untold = new Set<string>();
   #others: EventEntry[] = [];
   readonly #sizes = new WeakMap<EventEntry, number>();
@@ -38,7 +38,7 @@ export class HeldBack {
   }
 
   /**
-   * @param mayStand whether a message that the agent itself tells of may be told where it is
+   * @param mayStand whether a message that the agent itself reports may be written where it is
    * @returns whether the event is about a message that is held back, or is the client's own
    */
   takeMessage(entry: EventEntry, mayStand: boolean): boolean {

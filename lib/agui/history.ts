@@ -19,7 +19,7 @@ export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[]
   for (const item of turns.flatMap(({ items }) => items).reverse()) {
     const told = messagesOf(item);
     room -= JSON.stringify(told).length;
-    // The newest is told whatever its size.
+    // The newest is kept whatever its size.
     if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
     newestFirst.push(told);
     know(item, parts);

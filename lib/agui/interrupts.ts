@@ -136,7 +136,7 @@ function questionsOf({ input, title }: Asked): string[] {
  * What a client's answer means to the agent. `approved` or `behavior` decides a permission, `optionId` names one of its
  * options; a question takes `answers`, or one text for its first question. `cancelled` denies a permission.
  *
- * @returns null for a question that is cancelled: nobody can answer it
+ * @returns null for a question that is cancelled, which has no answer
  * @throws AppError `invalid_argument` that says what the payload must be
  */
 export function answerIn(asked: Asked, { status, payload }: Resume): DecidePermission | AnswerQuestion | null {

@@ -26,7 +26,7 @@ export interface SessionFacts {
   running: Task[];
 }
 
-/** Most tasks that are told as running. */
+/** Most running tasks that are read. */
 const MOST_RUNNING = 200;
 
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');

@@ -72,7 +72,7 @@ export class StrictStream {
     return written;
   }
 
-  /** A run that is open is ended before: one of the agent was broken in on. */
+  /** Begins a run, and ends an open one first: one of the agent's as cancelled. */
   begin({ runId, parentRunId, at, interlude, isOutside = false }: NewRun): void {
     this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
     this.#runs.take(runId, 'begin', { isOutside });
@@ -92,7 +92,7 @@ export class StrictStream {
     this.#write({ type: 'RUN_FINISHED', ...ended }, at);
   }
 
-  /** Also without a run: then it is all that the client is told. */
+  /** Also without a run: then the error is all that the client gets. */
   fail(message: string, code?: string | null, at?: number): void {
     // Behind an error nothing may come but a run.
     if (this.#hasFailed) this.#needRun('error', at);
@@ -215,7 +215,7 @@ export class StrictStream {
     return span === undefined ? (textOf(event.subagentRunId) ?? undefined) : span.subagentRunId;
   }
 
-  /** The message that a call belongs to, unless that is somebody else's. */
+  /** The message that a call belongs to, unless another speaker said it. */
   #parentOf(id: string, { owner }: Part, event: AgUiEvent): string | undefined {
     const parent = idField(event, 'parentMessageId');
     if (parent === null || parent === id) return undefined;

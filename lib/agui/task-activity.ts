@@ -15,15 +15,14 @@ export interface TaskActivity {
 export class TaskActivities {
   readonly #ledger: TaskLedger;
 
-  /** @param running those that run by now: what is told of them again changes nothing */
+  /** @param running those that run by now: their repeated events change nothing */
   constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
     this.#ledger = new TaskLedger(owner);
     for (const task of running) this.#ledger.know(task);
   }
 
   isAnyRunning(): boolean {
-    for (const { status } of this.#ledger.open()) if (status === 'running') return true;
-    return false;
+    return this.running().length > 0;
   }
 
   running(): TaskActivity[] {

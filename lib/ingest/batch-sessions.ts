@@ -3,16 +3,25 @@ import { DerivedRequests, type RequestMemory } from './derived-requests';
 import { NO_FAILURES } from './failure-tally';
 import type { FailureTally, SessionBatch } from './session-batch';
 
-const NOTHING_NEW = {
-  failures: NO_FAILURES,
-  quarantined: 0,
-  markedUpTo: 0,
-  isHeard: false,
-  isDue: false,
-  usualSilenceMs: null,
-  arrangement: null,
-  wakeRule: null,
-};
+function nothingNew(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
+  return {
+    failures: NO_FAILURES,
+    quarantined: 0,
+    markedUpTo: 0,
+    isHeard: false,
+    isDue: false,
+    usualSilenceMs: null,
+    arrangement: null,
+    wakeRule: null,
+    entries: [],
+    told: [],
+    statusKey: null,
+    listsKey: null,
+    end: null,
+    overdue: [],
+    undelivered: [],
+  };
+}
 
 /** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
 export class BatchSessions {
@@ -36,51 +45,23 @@ export class BatchSessions {
 
   /** The session, if anything was written to it, before or in this batch. */
   find(id: string): SessionBatch | null {
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
+    const session = this.#known.get(id);
+    if (session !== undefined) return session;
     const before = this.#state.sessions.get(id);
     if (before === undefined) return null;
     const { agentId, startedAt } = before.summary;
     const { markedUpTo = 0, statusKey = null, listsKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
-    return this.#remember({
-      id,
-      agentId,
-      before,
-      startedAt,
-      ...NOTHING_NEW,
-      entries: [],
-      told: [],
-      statusKey,
-      listsKey,
-      end,
-      overdue: [],
-      undelivered: [],
-      markedUpTo,
-    });
+    const known = { statusKey, listsKey, end, markedUpTo };
+    return this.#remember({ id, agentId, before, startedAt, ...nothingNew(), ...known });
   }
 
   /**
-   * The session, which belongs to `agentId` from now on if it belonged to nobody.
+   * The session, which belongs to `agentId` from now on if it belonged to no agent.
    * @param at when it began, if it begins now
    * @param failures what it counts from, if it begins now
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    const fresh = {
-      id,
-      agentId,
-      before: null,
-      startedAt: at,
-      ...NOTHING_NEW,
-      entries: [],
-      told: [],
-      statusKey: null,
-      listsKey: null,
-      end: null,
-      overdue: [],
-      undelivered: [],
-      failures,
-    };
-    return this.find(id) ?? this.#remember(fresh);
+    return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...nothingNew(), failures });
   }
 
   /** Whether the agent has any session but this one. */

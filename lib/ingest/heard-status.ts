@@ -7,7 +7,7 @@ import { compact } from '@/lib/protocol/fields';
 
 const READ = new WeakMap<StatusRecord, StatusTold | null>();
 
-/** What a status record tells of its session's state. Each is read once, though it is looked at twice. */
+/** The session's state according to a status record. Parses each record once, though two callers ask. */
 export function heardStatus(record: StatusRecord): StatusTold | null {
   const known = READ.get(record);
   if (known !== undefined) return known;

@@ -7,21 +7,16 @@ import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { contentText, inputUserMessages, streamedKind } from '@/lib/protocol/event-fields';
 import { textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
-import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { Obligation } from '@/lib/protocol/read-models';
 import { type KnownPart, keyOf, type Stand, type Twins } from './snapshot-twins';
 
-/** A batch reads a bounded number of rows. */
-const ALL = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: Number.POSITIVE_INFINITY };
-
-/** The texts, thoughts and calls that a session has shown, by their keys, as far as its snapshots may repeat them. */
+/**
+ * The texts, thoughts and calls that a session has shown, as far as its snapshots may repeat them. Bounded by the rows that
+ * a batch reads.
+ */
 export class KnownParts {
-  readonly #parts = {
-    text: new Entities<'text', KnownPart>('text', ALL),
-    reasoning: new Entities<'thought', KnownPart>('thought', ALL),
-    tool: new Entities<'call', KnownPart>('call', ALL),
-  };
+  readonly #parts = new Map<string, KnownPart>();
   readonly #owed: ReadonlySet<string>;
 
   private constructor(obligations: readonly Obligation[]) {
@@ -83,7 +78,7 @@ export class KnownParts {
     if (known === undefined && kind === 'text' && this.#owed.has(id)) return undefined;
     const twin = known === undefined ? twins.get(keyOf(part)) : this.get(known.sameAs ?? '');
     if (kind === 'result' && twin !== undefined) {
-      if (this.#parts.tool.verdict(twin.key, 'result') === 'repeats') return undefined;
+      if (twin.result !== null) return undefined;
       return { turnId: twin.turnId, id: twin.key.slice('tool '.length) };
     }
     if (known?.sameAs !== undefined) return undefined;
@@ -94,12 +89,11 @@ export class KnownParts {
   }
 
   get(key: string): KnownPart | undefined {
-    const kind = kindOf(key);
-    return kind && this.#parts[kind].about(key);
+    return this.#parts.get(key);
   }
 
-  *all(): Generator<KnownPart> {
-    for (const parts of Object.values(this.#parts)) yield* parts.all();
+  all(): Iterable<KnownPart> {
+    return this.#parts.values();
   }
 
   /** @param before the text before the part's first known row; null if that is unknown */
@@ -120,17 +114,15 @@ export class KnownParts {
       part.text = whole === true ? delta : part.text === null ? null : part.text + delta;
     }
     const result = event.type === 'TOOL_CALL_RESULT' ? (event.content ?? '') : event.result;
-    if (kind !== 'tool' || result === undefined) return;
-    this.#parts.tool.take(part.key, 'result');
-    part.result = contentText(result);
+    if (kind === 'tool' && result !== undefined) part.result = contentText(result);
   }
 
-  /** A row of a part proves that the part began. @returns the part, with what was known of it before */
+  /** A row of a part proves that the part began. @returns the part that is known already, else the new one */
   #begin(key: string, part: Pick<KnownPart, 'position' | 'turnId' | 'text' | 'by'>): KnownPart {
     const known = this.get(key);
     if (known !== undefined) return known;
     const fresh = { ...part, key, result: null };
-    this.#parts[kindOf(key) ?? 'text'].take(key, 'start', fresh);
+    this.#parts.set(key, fresh);
     return fresh;
   }
 }

@@ -42,7 +42,7 @@ import type { Opening } from './stamp-requests';
 import { OWN, type TaskMention, taskMention } from './task-owners';
 import { TaskRouter, whyParked } from './task-router';
 
-/** In how many places a batch tells of losses that name no session; beyond that only the agent counts them. */
+/** Most events that a batch writes for losses that name no session; beyond it only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
 
 export interface JudgedRecord {
@@ -96,7 +96,7 @@ class BatchDraft {
   readonly #receivedAt: number;
   readonly #fleet: FleetWriter;
   readonly #isServer: boolean;
-  /** The last loss that named no session: where it was told, and how many sessions were known then. */
+  /** The last loss that named no session: where it was written, and how many sessions were known then. */
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
   #lossesSaid = 0;
   readonly #events: EventRow[] = [];
@@ -199,7 +199,7 @@ class BatchDraft {
     }
   }
 
-  /** What was refused of it before it began is missing of it, too. */
+  /** Records that were refused before the session began are missing in the session, too. */
   #begin(session: SessionBatch, { seq, occurredAt }: { seq: number; occurredAt: number }): void {
     const count = this.#early.take(session.id, session.agentId);
     if (count === 0) return;
@@ -267,7 +267,7 @@ class BatchDraft {
     if (row.isFailure) this.#fleet.fail(row);
   }
 
-  /** Its records repeat what they told: only what is new is looked at. */
+  /** Status records repeat themselves: only news is applied. */
   #hear(session: SessionBatch, record: StatusRecord): void {
     const told = heardStatus(record);
     if (told === null) return;
@@ -342,7 +342,7 @@ class BatchDraft {
       say(session);
       return;
     }
-    // A loss that follows one just told everywhere is added to that.
+    // A loss right behind one that went to all sessions is added to that one.
     const knownSessions = this.#fleet.sessions.size;
     if (this.#loss?.agentId === agentId && this.#loss.knownSessions === knownSessions) {
       for (const said of this.#loss.said) {

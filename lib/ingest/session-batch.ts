@@ -31,18 +31,18 @@ export interface SessionBatch {
   entries: SessionEntry[];
   /** Requests that its agent opened, and those that follow from its other events. */
   requests: DerivedRequests;
-  /** Failures around it that this batch tells. */
+  /** Failures around it in this batch. */
   failures: FailureTally;
   /** How many more of its records are in quarantine after this batch, those that were settled or removed taken off. */
   quarantined: number;
   /** The position of the newest failure that ever marked it. */
   markedUpTo: number;
-  /** What status records tell of its state, each with the counter when it came. */
+  /** Its states according to status records, each with the counter when the record came. */
   told: { position: number; status: StatusTold }[];
-  /** What the last of them told, and what it listed; null if the same may say something new by now. */
+  /** State and lists of the last status record; null if the same record may be news by now. */
   statusKey: string | null;
   listsKey: string | null;
-  /** Who told the end of its process that stands in its log: null if none does, or it is there again. */
+  /** How its log has the end of its process; null if it has none, or the process is back. */
   end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */
   isHeard: boolean;

@@ -15,10 +15,10 @@ import { idsOf } from './trace-ids';
 /**
  * What agents did, as traces: a turn is one, with its tool calls; a task is a span in the trace of the turn that began it,
  * though it ends after that; and a turn that the end of a task has woken is linked to the task. Their names are those of
- * OpenTelemetry's conventions for generative AI, where there are any. Nothing that was said, asked or run is told.
+ * OpenTelemetry's conventions for generative AI, where there are any. Texts, requests and commands stay out.
  *
- * Ordering: each is told once, by the server that took its end.
- * Failure: what can't be read is not told, which the log says once. Nobody waits for it.
+ * Ordering: each span is exported once, by the server that received its end.
+ * Failure: a span that can't be read is dropped, and logged once. No caller waits for spans.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/
  */
@@ -70,7 +70,7 @@ export class AgentSpans implements Telemetry {
       'read',
     );
     const row = turns?.rows[0];
-    // it was told to end before
+    // it had ended before
     if (row === undefined || row.ended_at === null || Number(row.ended_at) !== occurredAt) return [];
     const { traceId, spanId } = turnIds(sessionId, id);
     const about = { 'gen_ai.agent.id': agentId, 'gen_ai.conversation.id': sessionId };
@@ -188,7 +188,7 @@ function callSpan(id: string, name: unknown, startedAt: number, turn: Span, abou
     name: `execute_tool ${name ?? 'unknown'}`,
     kind: 'internal',
     startedAt,
-    // one that never ended was cut off with its turn
+    // a call that never ended was cut off with its turn
     endedAt: turn.endedAt,
     attributes: {
       'gen_ai.operation.name': 'execute_tool',

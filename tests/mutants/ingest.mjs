@@ -156,14 +156,14 @@ export const INGEST = [
     file: 'lib/ingest/listed-inputs.ts',
     find: "[listed.has(task.id) ? 'start' : 'presume']",
     replace: "['start']",
-    test: 'tests/unit/ingest/listed-work.test.ts',
+    test: 'tests/unit/ingest/listed-inputs.test.ts',
   },
   {
     name: 'keeps a request open that its runner no longer lists',
     file: 'lib/ingest/listed-inputs.ts',
     find: "[listed.has(id) ? 'ask' : 'pass']",
     replace: "['ask']",
-    test: 'tests/unit/ingest/listed-work.test.ts',
+    test: 'tests/unit/ingest/listed-inputs.test.ts',
   },
   {
     name: 'tells again what a snapshot names by another id',

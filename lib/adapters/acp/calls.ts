@@ -17,7 +17,7 @@ export interface ToolCall {
   taskId: string | null;
   edits: FileEdit[];
   rawInput: unknown;
-  /** The output of its command so far, where the agent tells it piece by piece. */
+  /** The output of its command so far, where the agent sends it piece by piece. */
   output: string;
   /** Characters of the output beyond MAX_OUTPUT. */
   cutOutput: number;
@@ -41,7 +41,7 @@ const MAX_NAME = 200;
 const MAX_OUTPUT = 256 * 1024;
 
 /**
- * The tool calls of a session. A call is first heard of as `tool_call`, as `tool_call_update` or in a permission, and
+ * The tool calls of a session. A call first shows up as `tool_call`, as `tool_call_update` or in a permission, and
  * each says only what is new; its input may be empty first, or never come, and not every call ends.
  *
  * @see ACP v1, ToolCall, ToolCallUpdate
@@ -104,7 +104,7 @@ export class Calls {
     return { call, isError: status === 'failed', text: said, rawOutput, exitCode: numberOf(exitCode), isBackground };
   }
 
-  /** Its result is told. */
+  /** Writes its result. */
   end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
     this.speaker(call).result(call.id, text, { isError, edits: call.edits });
     call.edits = [];

@@ -1,4 +1,3 @@
-import type { RequestOpenedValue } from '@/lib/protocol/ag-ui';
 import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
@@ -31,7 +30,6 @@ interface AskedCall {
 export class Asks {
   readonly #writer: SessionWriter;
   readonly #calls = new Map<string, AskedCall>();
-  readonly #kinds = new Map<string, RequestOpenedValue['kind']>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
@@ -54,7 +52,7 @@ export class Asks {
   runFinished(event: Fields): void {
     for (const interrupt of interruptsIn(event)) this.#interrupt(interrupt);
     for (const [id, call] of this.#calls) {
-      if (call.name === QUESTION_TOOL && !this.#writer.isRequested(id)) this.#ask(id, call);
+      if (call.name === QUESTION_TOOL && !this.#writer.requests.isOpen(id)) this.#ask(id, call);
     }
     this.#calls.clear();
   }
@@ -70,7 +68,7 @@ export class Asks {
       const id = textOf(interruptId);
       if (id === null) continue;
       const isDenied = fieldsOf(payload).approved === false;
-      const good = this.#kinds.get(id) === 'question' ? 'answered' : 'allowed';
+      const good = this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
       this.#writer.resolved(id, status === 'cancelled' ? 'cancelled' : isDenied ? 'denied' : good);
     }
     for (const { role, toolCallId, content } of newMessages(messages)) {
@@ -78,7 +76,7 @@ export class Asks {
       if (role !== 'tool' || id === null) continue;
       this.#writer.resolved(id, 'answered');
       const speaker = this.#writer.speaker();
-      if (speaker.hasCall(id)) speaker.result(id, textOf(content) ?? '');
+      if (speaker.shownCall(id) !== null) speaker.result(id, textOf(content) ?? '');
     }
   }
 
@@ -95,29 +93,26 @@ export class Asks {
     const title = textOf(interrupt.message) ?? (isQuestion ? questionIn(input) : null) ?? textOf(interrupt.reason);
     const expiresAt = timeOf(interrupt.expiresAt ?? interrupt.expires_at);
     if (callId !== null) this.#calls.delete(callId);
-    this.#requested({
+    const value = {
       request_id: id,
-      kind: isQuestion ? 'question' : 'permission',
-      ...compact({ tool_use_id: callId ?? undefined, tool_name: nameOf(call), title: titleOf(title, isQuestion) }),
+      kind: isQuestion ? ('question' as const) : ('permission' as const),
+      ...compact({ tool_use_id: callId ?? undefined, tool_name: call?.name, title: titleOf(title, isQuestion) }),
       ...(input === undefined ? {} : { input }),
       ...(expiresAt === null ? {} : { expires_at: expiresAt }),
-    });
+    };
+    this.#writer.requested(value, true);
   }
 
   #ask(id: string, call: AskedCall): void {
     const input = inputOf(call);
-    this.#requested({
+    const value = {
       request_id: id,
-      kind: 'question',
+      kind: 'question' as const,
       tool_use_id: id,
       tool_name: call.name,
       title: titleOf(questionIn(input), true) ?? 'The agent asks',
       ...(input === undefined ? {} : { input }),
-    });
-  }
-
-  #requested(value: RequestOpenedValue): void {
-    remember(this.#kinds, value.request_id, value.kind, MAX_CALLS);
+    };
     this.#writer.requested(value, true);
   }
 }
@@ -137,10 +132,6 @@ function inputOf({ args }: AskedCall): unknown {
   if (args === '' || args.length > MAX_ARGS) return undefined;
   const input = parseJson(args);
   return input === null || isTooDeep(input) ? args : input;
-}
-
-function nameOf(call: AskedCall | undefined): string | undefined {
-  return call === undefined ? undefined : call.name;
 }
 
 function titleOf(title: string | null, isQuestion: boolean): string | undefined {

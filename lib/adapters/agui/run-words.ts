@@ -7,7 +7,7 @@ import type { Speaker } from '../writer/speaker';
 import type { TextAbout } from '../writer/speech-events';
 import type { Asks } from './asks';
 
-/** Most messages of other roles that are being told at once, and how long one may be. */
+/** Most open messages of other roles, and the longest text of one. */
 const MAX_OTHERS = 16;
 const MAX_OTHER_TEXT = 512 * 1024;
 
@@ -20,7 +20,7 @@ const MAX_OTHER_TEXT = 512 * 1024;
 export class RunWords {
   readonly #writer: SessionWriter;
   readonly #asks: Asks;
-  /** Messages of people and systems, while they are told. */
+  /** Open messages of people and systems. */
   readonly #others = new Map<string, { role: string; text: string }>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 
@@ -86,7 +86,7 @@ export class RunWords {
 
   call(event: Fields, speaker: Speaker, isSubagents: boolean): void {
     const id = callIn(event);
-    if (id === null || speaker.hasCall(id)) return;
+    if (id === null || speaker.shownCall(id) !== null) return;
     const name = cutText(textOf(event.toolCallName) ?? 'tool', 1_024);
     speaker.call(id, name);
     if (!isSubagents) this.#asks.called(id, name);
@@ -96,7 +96,7 @@ export class RunWords {
     const id = callIn(event);
     if (id === null) return;
     // The stream was joined in the middle of the call.
-    if (!speaker.hasCall(id)) this.call(event, speaker, true);
+    if (speaker.shownCall(id) === null) this.call(event, speaker, true);
     const delta = deltaIn(event);
     if (delta === '') return;
     speaker.addArgs(id, delta);

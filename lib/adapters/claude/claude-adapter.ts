@@ -1,4 +1,4 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
+import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@/lib/protocol/fields';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
@@ -17,11 +17,11 @@ export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
   sessionId: string;
   newRunId: () => string;
-  /** The source calls `told` to say which turn learns of which task's end. Otherwise the adapter infers it. */
+  /** The source calls `told` to say which turn answers which task's end. Otherwise the adapter infers it. */
   saysWhatIsTold?: boolean;
 }
 
-/** How the agent's process ended; told once of each. */
+/** How the agent's process ended. */
 export type ProcessExit = Partial<WireEnd>;
 
 /**
@@ -75,7 +75,7 @@ export class ClaudeAdapter {
       if (this.#seen.has(fields)) return;
       const name = fields.type === 'system' ? fields.subtype : fields.type;
       const reader = this.#readers.get(name);
-      if (reader === undefined) carry((event) => this.#emit(event), message);
+      if (reader === undefined) this.#carry(message);
       else reader(fields);
     });
   }
@@ -91,13 +91,13 @@ export class ClaudeAdapter {
     });
   }
 
-  /** The agent has a user message that is already in the log: its turn can name it, and it is not told again. */
+  /** The agent has a user message that is already in the log: its turn can name it, and it is not written again. */
   delivered(messageId: string): void {
     if (!this.#seen.has({ uuid: messageId })) this.#turns.sent(messageId);
   }
 
   /**
-   * A prompt tells the agent that these tasks have ended; null means all it has not been told of yet.
+   * A prompt reports the ends of these tasks to the agent; null means all that no prompt has reported yet.
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
@@ -118,7 +118,7 @@ export class ClaudeAdapter {
   /**
    * `canUseTool` answered.
    * @param toolUseId which request; null if only one is open
-   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` if nobody answered: `expired`, `cancelled`
+   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` if it was not answered: `expired`, `cancelled`
    */
   permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
@@ -147,7 +147,7 @@ export class ClaudeAdapter {
     return this.#collect(now, () => this.#tasks.lost(taskIds));
   }
 
-  /** The process is gone. Closes what is open; told once per process. */
+  /** The process is gone: closes everything that is open, once per process. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
     if (this.#writer.isOver) return [];
     return this.#collect(now, () => {
@@ -286,7 +286,7 @@ export class ClaudeAdapter {
     }
   }
 
-  /** What waits for the process, or is being said by it, ends with it. */
+  /** Ends all open requests, texts, calls and the turn with the process. */
   #interrupt(end: TurnEnd): void {
     this.#writer.interrupt(end);
     this.#turns.ends.clear();
@@ -307,12 +307,8 @@ export class ClaudeAdapter {
     if (message !== null) this.#carry(message);
   }
 
-  #carry(message: Fields): void {
-    carry((event) => this.#emit(event), message);
-  }
-
-  #emit(event: AgUiEvent): void {
-    this.#writer.pass(event);
+  #carry(message: unknown): void {
+    carry((event) => this.#writer.pass(event), message);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {

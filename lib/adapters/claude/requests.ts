@@ -70,7 +70,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if nobody answered */
+  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if it was not answered */
   answered(toolUseId: string | null, answer: Fields): void {
     const id = toolUseId ?? this.#only();
     if (id === null) return;
@@ -79,7 +79,7 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` back to `running`. If several are open, only their tool results tell which. */
+  /** The state went from `requires_action` back to `running`. If several are open, only their tool results say which. */
   running(): void {
     const id = this.#only();
     if (id !== null) this.#writer.passed(id);

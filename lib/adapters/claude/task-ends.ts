@@ -6,18 +6,18 @@ export interface TaskRef {
   runId: string | null;
 }
 
-/** A task's end that the agent has been, or will be, told of. */
+/** A task's end that a prompt has reported, or will report, to the agent. */
 export interface TaskEnd extends TaskRef {
   /** The run that started the task. */
   startedInRun: string | null;
-  /** It wakes no turn: the next one is told of it, whatever opens that. */
+  /** It wakes no turn: the next one reports it, whatever opens that turn. */
   quiet: boolean;
 }
 
 interface Waiting extends TaskEnd {
   /** Its own result was empty: the next turn answers it. */
   swallowed: boolean;
-  /** The open turn has been told of it. */
+  /** The open turn has received it. */
   heard: boolean;
   /** It woke the turn that is open or about to open: the source says so, it is not a guess. */
   wakes: boolean;
@@ -42,8 +42,8 @@ interface ResultCause {
  * - in the middle of a running turn, after a round of tools: no result names it then;
  * - with the next user turn, when it wakes nobody (a shell that was stopped) or its own turn failed at the API.
  *
- * A source that shows what each prompt tells (a transcript does) calls `told`, and nothing is guessed: a task that ends
- * while a turn is being opened waits for the next one.
+ * A source that shows the notifications of each prompt (a transcript does) calls `told`, and nothing is guessed: a task
+ * that ends while a turn is being opened waits for the next one.
  *
  * Measured with Agent SDK 0.3.329.
  */
@@ -51,7 +51,7 @@ export class TaskEnds {
   readonly #isSaid: boolean;
   #waiting: Waiting[] = [];
 
-  /** @param isSaid the source calls `told` to say which turn is told of what */
+  /** @param isSaid the source calls `told` to say which turn receives which end */
   constructor(isSaid = false) {
     this.#isSaid = isSaid;
   }
@@ -62,7 +62,7 @@ export class TaskEnds {
   }
 
   /**
-   * A prompt tells of these ends; null means all that wait.
+   * A prompt reports these ends; null means all that wait.
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
   told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
@@ -83,23 +83,23 @@ export class TaskEnds {
     for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
   }
 
-  /** A turn opens: its prompt tells of the quiet ends, and in a user turn of the swallowed ones. */
+  /** A turn opens: its prompt reports the quiet ends, and in a user turn the swallowed ones. */
   opened(kind: 'user' | 'between-run'): void {
     for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.heard = true;
   }
 
-  /** A prompt joins the turn that these ends have opened: it is told of them, and answers people. */
+  /** A prompt joins the turn that these ends have opened, which then answers people. */
   joined(): void {
     for (const end of this.#waiting) if (end.wakes) [end.wakes, end.heard] = [false, true];
   }
 
-  /** The open turn goes on after a tool result: it is told of everything that waits. */
+  /** The open turn goes on after a tool result, with which it receives everything that waits. */
   boundary(): void {
     if (this.#isSaid) return;
     for (const end of this.#waiting) end.heard = true;
   }
 
-  /** The open turn closes. @returns the ends that woke it, and the others it was told of */
+  /** The open turn closes. @returns the ends that woke it, and the others it received */
   settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
     const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
     const folded = this.#waiting.filter((end) => (end.heard || end.wakes) && !causes.includes(end));

@@ -46,7 +46,7 @@ export class Tasks {
   /** The result of the call that started a shell says where its output goes. */
   launched(toolUseId: string, result: string): void {
     const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
-    // The CLI names the file after the task. Another one is somebody else's word.
+    // The CLI names the file after the task. Any other file is the output of a command.
     if (id === undefined || !file?.endsWith(`/${id}.output`)) return;
     const run = this.#writer.tasks.find({ task_id: id });
     if (run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
@@ -89,7 +89,7 @@ export class Tasks {
 
   /**
    * A notification: the task ended.
-   * @returns the end, of which some turn will be told; null if it is already known, or the task is not shown
+   * @returns the end, which some turn will answer; null if it is already known, or the task is not shown
    */
   notified(message: Fields): TaskEnd | null {
     const status = STATUSES.get(message.status);
@@ -116,7 +116,7 @@ export class Tasks {
 
   /**
    * A notification without a status: an event of a task that goes on, such as a line that a monitor waits for.
-   * @returns the news, of which some turn will be told; null if the task is not running, or not shown
+   * @returns the event, which some turn will answer; null if the task is not running, or not shown
    */
   reported(message: Fields): TaskEnd | null {
     const run = this.#find(message);

@@ -1,10 +1,10 @@
 import { type Fields, isObject, textOf } from '@/lib/protocol/fields';
-import { remember } from '../remember';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 
-/** The hook that tells of a question may be heard this long after the answer. Ours takes 2 s at most. */
+/** Longest delay of a question's hook behind the answer, in milliseconds. Ours takes 2 s at most. */
 const LATE_MS = 3_000;
-/** Most calls that are kept for that long. */
-const MAX_RETURNED = 64;
+/** Most calls with a result that are kept for that long. */
+const MOST = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: 64 };
 /** A question whose call is not in the transcript by then is not about this transcript. */
 const STALE_MS = 60_000;
 /** Most questions that wait for their calls. */
@@ -15,6 +15,9 @@ const MAX_DEPTH = 64;
 interface Call {
   name: string;
   input: unknown;
+  isAskedFor: boolean;
+  /** Time of its result, epoch milliseconds; null while it has none. */
+  returnedAt: number | null;
 }
 
 interface Ask {
@@ -25,28 +28,25 @@ interface Ask {
 }
 
 /**
- * Which tool call of a transcript a question in the terminal is about: the hook that tells of the question names the
- * tool and its input, not the call, and may be heard before the call is in the transcript or after its result. The
+ * Finds the tool call of a transcript that a question in the terminal is about. The question's hook names the tool and
+ * its input, not the call, and may run before the call is in the transcript or after the call's result. The
  * transcript has the input as the model wrote it, the hook as the tool's schema reads it: keys in another order,
  * defaults filled in, unknown keys left out, `"5"` as 5. Seen with Edit, WebFetch and AskUserQuestion, CLI 2.1.332.
  */
 export class TranscriptAsks {
-  /** Calls without a result. */
-  readonly #calls = new Map<string, Call>();
-  /** The ones of them for which a request was told. */
-  readonly #askedFor = new Set<string>();
-  /** Calls of the open turn that have a result, and for which no request was told. */
-  readonly #returned = new Map<string, Call & { at: number }>();
+  /** Calls without a result, and calls of the open turn that have one. */
+  #calls = new Entities<'call', Call>('call', MOST);
   #asks: Ask[] = [];
 
   called(id: string, block: Fields): void {
-    this.#calls.set(id, { name: textOf(block.name) ?? '', input: block.input });
+    this.#calls.forget(id);
+    const call = { name: textOf(block.name) ?? '', input: block.input, isAskedFor: false, returnedAt: null };
+    this.#calls.take(id, 'start', call);
   }
 
   returned(id: string, at: number): void {
-    const call = this.#calls.get(id);
-    this.#calls.delete(id);
-    if (!this.#askedFor.delete(id) && call !== undefined) remember(this.#returned, id, { ...call, at }, MAX_RETURNED);
+    const call = this.#calls.about(id);
+    if (this.#calls.take(id, 'result') === 'ends' && call !== undefined) call.returnedAt = at;
   }
 
   asked(ask: Ask): void {
@@ -68,25 +68,23 @@ export class TranscriptAsks {
   }
 
   turnEnded(): void {
-    this.#returned.clear();
+    for (const id of this.#calls.ended) this.#calls.forget(id);
   }
 
   sessionEnded(): void {
-    this.#calls.clear();
-    this.#askedFor.clear();
-    this.#returned.clear();
+    this.#calls = new Entities('call', MOST);
   }
 
-  /** The call that a question is about. It may have its result before the hook is heard. */
+  /** The call that a question is about, which may have its result already. */
   #callOf({ tool, input }: Ask, at: number): string | null {
-    const open = [...this.#calls].filter(([id]) => !this.#askedFor.has(id));
-    const late = [...this.#returned].filter(([, call]) => at - call.at <= LATE_MS).reverse();
-    const alike = [...open, ...late].flatMap(([id, call]) =>
-      call.name === tool ? [{ id, likeness: likenessOf(call.input, input) }] : [],
-    );
+    const alike = [...this.#calls.open, ...this.#calls.ended.reverse()].flatMap((id) => {
+      const call = this.#calls.about(id);
+      if (call?.name !== tool || call.isAskedFor || at - (call.returnedAt ?? at) > LATE_MS) return [];
+      return [{ id, call, likeness: likenessOf(call.input, input) }];
+    });
     const found = alike.find(({ likeness }) => likeness === SAME) ?? alike.find(({ likeness }) => likeness === ALIKE);
     if (found === undefined) return null;
-    if (!this.#returned.delete(found.id)) this.#askedFor.add(found.id);
+    found.call.isAskedFor = true;
     return found.id;
   }
 }

@@ -1,4 +1,5 @@
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { Entities } from '@/lib/protocol/lifecycle/entities';
 import { remember } from '../remember';
 import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
 import type { Notification } from './notifications-in';
@@ -42,9 +43,7 @@ export interface Timer {
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
-  readonly #running = new Map<string, Launch>();
-  /** Tasks that were given up. The agent may still report how they ended. */
-  readonly #lost = new Map<string, Launch>();
+  readonly #tasks = new Entities<'task', Launch>('task', { mostOpen: Number.POSITIVE_INFINITY, mostEnded: MAX_TOLD });
   readonly #runs = new Map<string, number>();
   /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
   readonly #described = new Map<string, string>();
@@ -78,14 +77,15 @@ export class TranscriptTasks {
     if (foreground !== null) this.#subagents.add(foreground);
     this.#schedules(told, call, at);
     const found = results[0]?.is_error === true ? null : launchIn(line, results[0] ?? {}, call);
-    if (found === null || this.#running.has(found.id)) return null;
+    if (found === null || this.isRunning(found.id)) return null;
     const { id, type } = found;
     if (type === 'local_agent') this.#subagents.add(id);
     const parentId = textOf(line.agentId);
     const runId = this.#nextRun(id);
     const timeoutMs = type === 'monitor' && told.persistent !== true ? numberOf(told.timeoutMs) : null;
     const expiresAt = timeoutMs === null ? undefined : at + timeoutMs;
-    this.#running.set(id, { id, type, runId, parentId, startedAt: at, expiresAt });
+    this.#tasks.forget(id);
+    this.#tasks.take(id, 'start', { id, type, runId, parentId, startedAt: at, expiresAt });
     const names = [call.description, told.description, this.#described.get(id), told.summary, told.workflowName];
     const description = names.map(textOf).find((name) => name !== null) ?? textOf(told.commandName) ?? '';
     remember(this.#described, id, description, MAX_TOLD);
@@ -115,7 +115,7 @@ export class TranscriptTasks {
     const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
     return [whole, fieldsOf(whole.task)].flatMap((told) => {
       const ids = isText ? asked : TASK_IDS.map((name) => told[name]);
-      const task = this.#running.get(ids.map(textOf).find((id) => id !== null && this.#running.has(id)) ?? '');
+      const task = this.#running(ids.map(textOf).find((id) => id !== null && this.isRunning(id)) ?? null);
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(told.message) ?? '');
       const status = isStopped ? 'stopped' : STATUSES.get(told.status);
       if (task === undefined || status === undefined) return [];
@@ -138,7 +138,7 @@ export class TranscriptTasks {
   ended({ text, fields }: Notification, at: number): Fields[] {
     const id = textOf(fields.task_id);
     if (id === null) return [];
-    const running = this.#running.get(id);
+    const running = this.#running(id);
     if (running === undefined && this.#told.has(text)) return [];
     const notification = { type: 'system', subtype: 'task_notification', run_id: running?.runId, ...fields };
     if (!STATUSES.has(fields.status)) {
@@ -154,8 +154,8 @@ export class TranscriptTasks {
       remember(this.#told, text, stopped, MAX_TOLD);
       return [];
     }
-    const known = running ?? this.#lost.get(id);
-    this.#lost.delete(id);
+    // One that was given up may still report how it ended.
+    const known = this.#tasks.verdict(id, 'end') === 'repeats' ? undefined : this.#tasks.about(id);
     const isAgain = known === undefined && this.#runs.has(id);
     const runId = known === undefined ? this.#nextRun(id) : known.runId;
     remember(this.#told, text, this.#end({ id, runId }), MAX_TOLD);
@@ -171,7 +171,7 @@ export class TranscriptTasks {
 
   /** The task whose end, or event, a notification is about. */
   taskOf({ text, fields }: Notification): TaskRef | null {
-    const running = this.#running.get(textOf(fields.task_id) ?? '');
+    const running = this.#running(textOf(fields.task_id));
     return (
       this.#told.get(text) ?? (running === undefined ? null : { taskId: running.id, runId: running.runId ?? null })
     );
@@ -179,28 +179,27 @@ export class TranscriptTasks {
 
   /** Tasks of the main thread that ran at `at` and are not in the CLI's own list of then. */
   unlisted(ids: readonly string[], at: number): string[] {
-    return [...this.#running.values()]
-      .filter(({ id, parentId, startedAt }) => parentId === null && startedAt <= at && !ids.includes(id))
-      .map(({ id }) => id);
+    const isUnlisted = ([id, { parentId, startedAt }]: [string, Launch]) =>
+      parentId === null && startedAt <= at && !ids.includes(id);
+    return this.#tasks.entries().flatMap((one) => (isUnlisted(one) ? one[0] : []));
   }
 
   isRunning(id: string): boolean {
-    return this.#running.has(id);
+    return this.#tasks.isOpen(id);
   }
 
   /** Another process has served the session since `at`: what ran before is lost. */
   processReplaced(at: number): void {
-    this.lost([...this.#running.values()].filter(({ startedAt }) => startedAt <= at).map(({ id }) => id));
+    this.lost(this.#tasks.entries().flatMap(([id, { startedAt }]) => (startedAt <= at ? id : [])));
   }
 
   /** Nothing has reported how these ended, and something may do so yet. */
   lost(ids: readonly string[]): void {
-    for (const id of ids) {
-      const task = this.#running.get(id);
-      if (task === undefined) continue;
-      this.#running.delete(id);
-      remember(this.#lost, id, task, MAX_TOLD);
-    }
+    for (const id of ids) this.#tasks.take(id, 'presume');
+  }
+
+  #running(id: string | null): Launch | undefined {
+    return id !== null && this.isRunning(id) ? this.#tasks.about(id) : undefined;
   }
 
   /** A job that the CLI says it has started: the next scheduled prompt comes from it. */
@@ -216,7 +215,7 @@ export class TranscriptTasks {
   }
 
   #end({ id, runId }: Pick<Launch, 'id' | 'runId'>): TaskRef {
-    this.#running.delete(id);
+    this.#tasks.take(id, 'end');
     return { taskId: id, runId: runId ?? null };
   }
 

@@ -18,7 +18,7 @@ import { TranscriptTasks } from './transcript-tasks';
  * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
  * the same ClaudeAdapter reads both. So an interactive session looks like one that is driven.
  *
- * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook tells of them) or
+ * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook reports them) or
  * results. A turn opens with the line that asks for it. It closes with `turn_duration`, with the line that says it was
  * interrupted, or once its Stop hook has run and nothing more comes (`stopped`). That hook brings the turn's last text
  * (`announced`): a turn that closes without having said it gets it from there, and the line that comes too late is left
@@ -210,7 +210,7 @@ export class TranscriptAdapter {
     this.stops.reached(madeAt, now);
   }
 
-  /** The terminal shows a request. It is told as soon as the transcript has the tool call it is about. */
+  /** The terminal shows a request. It is written as soon as the transcript has its tool call. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#asks.asked({ tool, input, about, at: now });
     return this.#tell(this.#matchAsks(now));
@@ -427,7 +427,7 @@ export class TranscriptAdapter {
     if (commandMode === 'task-notification') {
       const notifications = notificationsIn(text);
       const out = this.#notified(notifications, at);
-      // what a subagent is told, the main thread does not hear
+      // the main thread does not see a subagent's notifications
       if (textOf(line.agentId) === null) this.#told(notifications, 'heard');
       return out;
     }
@@ -491,13 +491,13 @@ export class TranscriptAdapter {
     const told = this.#notified(notifications, at);
     // Two messages, as from the SDK: the second one opens the turn before the model has answered.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
-    // by now a turn that was broken off is closed, so that it is not the one that is told
+    // by now a turn that was broken off is closed, so the notifications go to the new one
     if (notifications.length > 0) this.#told(notifications, 'wakes');
     const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status`, origin };
     return [...before, ...told, ...init, ...this.#adapter.read(asks, at)];
   }
 
-  /** The agent is told of it here, which may be long after it happened, and after later ends. */
+  /** The agent reads the notifications here, perhaps long after the ends, and after later ends. */
   #told(notifications: readonly Notification[], how: 'wakes' | 'heard'): void {
     const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
     // An older CLI may not name the task.
@@ -569,7 +569,7 @@ export class TranscriptAdapter {
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 
-  /** Says what the stop hook told and no line has said. The line that says it later is known by its text. */
+  /** Says the stop hook's text, which no line has said. A line that says it later is recognised by its text. */
   #sayLast(text: string, at: number): TimedEvent[] {
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };

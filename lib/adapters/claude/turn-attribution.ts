@@ -25,8 +25,8 @@ export class TurnAttribution {
   #hasText = false;
 
   /**
-   * @param endOfRun a task's end by the run of the task, even if a turn has already been told of it
-   * @param saysWhatIsTold the source says which turn is told of which end
+   * @param endOfRun a task's end by the run of the task, even if a turn has already answered it
+   * @param saysWhatIsTold the source says which turn answers which end
    */
   constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, saysWhatIsTold?: boolean) {
     this.ends = new TaskEnds(saysWhatIsTold);
@@ -84,11 +84,11 @@ export class TurnAttribution {
     const said = fieldsOf(result);
     const runId = originRun(said);
     const kind = this.#writer.turn?.kind ?? 'user';
-    // The model was never reached: what it was to be told goes out again.
+    // The model was never reached: the next turn gets the same notifications.
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
     const { causes, folded } = this.ends.settle({ kind, runId, guess: this.#guess, unanswered });
     if (kind === 'between-run' && runId !== null && !causes.some((one) => one.runId === runId)) {
-      // A notification that an earlier turn seemed to have been told of got a turn of its own after all.
+      // A notification that an earlier turn seemed to answer got a turn of its own after all.
       const late = this.#endOfRun(runId);
       if (late !== null) causes.push(late);
     }

@@ -219,7 +219,7 @@ export class CodexAdapter implements WireAdapter {
     if (thread === undefined || thread === null) return;
     this.#at(thread, this.#now);
     if (request === null) thread.keep(method, params);
-    else if (!thread.writer.isRequested(request.value.request_id)) {
+    else if (!thread.writer.requests.isOpen(request.value.request_id)) {
       thread.writer.requested(request.value, thread.parent !== null || thread.writer.turn === null);
     }
   }

@@ -13,13 +13,13 @@ import { isDone, type Message, Turns } from './turns';
 import { askedPart } from './user-message';
 import { type ToolPart, Voice } from './voice';
 
-/** Most messages of one session, and its subagents', that are remembered for what is told of them later. */
+/** Most messages of one session, and its subagents', that are remembered for later events. */
 const MAX_MESSAGES = 2_000;
 const REJECTED = 'The user rejected permission to use this specific tool call.';
 /** What says nothing that is not said otherwise. */
 const SILENT = /^(session\.(created|idle|diff)|todo\.updated|session\.next\..*delta)$/;
 
-/** What an earlier process, which is gone, had told of a session beside what its history says. */
+/** Open work that an earlier process wrote, and that the session's history does not show. */
 export interface ToldBefore {
   /** The run that it left open. */
   runId: string | null;
@@ -106,7 +106,7 @@ export class Conversation {
   }
 
   /**
-   * Nothing more will be told of what idle sessions were at: their process has ended.
+   * The process of idle sessions has ended: their open work gets no further events.
    * @param isIdle of each session of this conversation
    */
   atRest(isIdle: (session: string) => boolean): void {
@@ -178,7 +178,7 @@ export class Conversation {
     message.isDone = isDone(info);
     if (!message.isDone) this.#subagents.begin(session, null);
     else if (fieldsOf(info.error).name === 'MessageAbortedError') {
-      // Its parent is not told.
+      // The parent session gets no event for this.
       this.asks.gone(session);
       this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
     }

@@ -191,7 +191,7 @@ export class OpencodeAdapter implements WireAdapter {
   #replied(id: string, answer: string, now: number): void {
     for (const conversation of this.#conversations.values()) {
       conversation.writer.at(now);
-      if (conversation.writer.isRequested(id)) conversation.asks.answered(id, answer);
+      if (conversation.writer.requests.isOpen(id)) conversation.asks.answered(id, answer);
     }
   }
 

@@ -14,15 +14,15 @@ export interface Message {
   isDone: boolean;
   /** Calls in it are answered by another message of the same turn, whatever `finish` says. */
   usesTools: boolean;
-  /** A person refused a call of it and said nothing: the agent stops there. */
+  /** A person denied one of its calls without a message: the agent stops there. */
   isRejected: boolean;
-  /** Its turn has ended: nothing that is told of it later is new. */
+  /** Its turn has ended: later events about the message are no news. */
   isOver: boolean;
   /** Its turn was closed before it had ended: it goes on with it, if nothing else has begun. */
   isLeft: boolean;
 }
 
-/** Who or what a message to the agent is from; `own`: OpenCode tells itself to go on. */
+/** The sender of a message to the agent; `own`: OpenCode prompts itself to go on. */
 export type Asked = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
 
 interface OpenTurn {
@@ -78,13 +78,13 @@ export class Turns {
 
   /**
    * @param info as the message is by now
-   * @param isFirst it was not told of before. OpenCode writes an event down late, and so its first may say already that
+   * @param isFirst no event was about it before. OpenCode writes an event down late, and so its first may say already that
    *   the message has ended, ahead of all that is in it: the next one says so again, or the session is idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#asked.get(parentId)?.kind === 'own';
     if (message.isLeft && this.#open !== null && this.#open.parentId !== parentId) return;
-    // What OpenCode tells itself, as after compacting, belongs to what it was at.
+    // A prompt of OpenCode's own, as after compacting, belongs to the open turn.
     if (this.#open === null || (this.#open.parentId !== parentId && !isOwn)) this.#begin(parentId);
     if (this.#open === null) return;
     if (!this.#open.messages.has(message)) this.#open.newest = message;
@@ -101,7 +101,7 @@ export class Turns {
     else if (isLast && textOf(info.finish) !== null) this.#finish({ kind: 'success' });
   }
 
-  /** An error that the server tells of the session. The newest message of the turn says the same, if there is one. */
+  /** An error of the session. The newest message of the turn says the same, if there is one. */
   failed(error: Fields): void {
     if (this.#open !== null) {
       this.#open.error = error;
@@ -127,7 +127,7 @@ export class Turns {
     return true;
   }
 
-  /** Nothing runs in the session, and nothing more will be told of what it was at: its process has ended. */
+  /** The session's process has ended: its open turn gets no further events. */
   atRest(): void {
     const gone = 'OpenCode ended in the middle of this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });
@@ -145,7 +145,7 @@ export class Turns {
     if (this.#open === null || this.#writer.turn?.runId === runId) return;
     const { parentId, taken } = this.#open;
     this.#writer.finish({ kind: 'success' });
-    // Closed before its time: what is still to come of it is told as another turn.
+    // Closed before its time: the rest becomes another turn.
     if (runId === null) this.#open = null;
     else this.#writer.begin(this.#causeOf(parentId, taken), runId);
     this.#writer.answers(taken);

@@ -53,14 +53,14 @@ export class Voice {
     return true;
   }
 
-  /** More of a part. What was cut off by something else waits for the whole of it. */
+  /** Adds to a part. A part that another one cut off waits for its whole text. */
   delta(partId: string, field: string, delta: string): void {
     const kind = this.#kinds.get(partId);
     if (field !== 'text' || kind === undefined || this.#speaker().textState(kind, partId) === 'ended') return;
     this.#speaker().say(kind, partId, delta);
   }
 
-  /** A part of which something was said by a process that is gone. */
+  /** Continues a part that a process before this one began. */
   saidBefore(partId: string): void {
     this.delta(partId, 'text', SAID_BEFORE);
   }

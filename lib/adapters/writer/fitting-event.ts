@@ -73,7 +73,7 @@ function fits(event: AgUiEvent): boolean {
   return new TextEncoder().encode(JSON.stringify(event)).length <= MOST_BYTES;
 }
 
-/** @param left what may still be taken; below 0 where it was not enough */
+/** @param left remaining room; below 0 once it is used up */
 function takes(value: unknown, left: Measure, depth: number): boolean {
   left.values -= 1;
   if (typeof value === 'string') left.units -= value.length;

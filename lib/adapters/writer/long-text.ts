@@ -17,9 +17,9 @@ export function deltasOf(text: string): string[] {
 }
 
 /**
- * A text that can't come in parts, with what is left out said at its end.
+ * Cuts a text that can't come in parts, and adds a note of how much is missing.
  *
- * @param maxBytes what it may take as JSON, but for those words
+ * @param maxBytes most bytes of the text as JSON, without that note
  */
 export function fittingText(text: string, maxBytes = 768 * 1024): string {
   let kept = cutText(text, maxBytes);

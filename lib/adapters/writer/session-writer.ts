@@ -30,7 +30,7 @@ export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'fai
 export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
-  /** It has said or done something. */
+  /** The agent has said or done something in it. */
   readonly spoke: boolean;
   /** Ids of the user messages that it answers. */
   readonly answers: ReadonlySet<string>;
@@ -50,7 +50,7 @@ export interface TurnAbout {
   foldedTaskIds?: string[];
 }
 
-/** What was told, and not ended, by a process that was killed; its agent has gone on. */
+/** Open work of a process that was killed, whose agent has gone on. */
 export interface OpenBefore {
   turn: { runId: string; cause: TurnCause } | null;
   tasks: readonly { id: string; runId: string | null }[];
@@ -71,7 +71,7 @@ export interface SessionWriterOptions {
   subagentsGoOn?: boolean;
   /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
   unfinished?: TurnEnd;
-  /** Called before a turn ends, whatever ends it. @returns what is known about it by then */
+  /** Called before a turn ends, whatever ends it. @returns everything known about the turn by then */
   beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
 }
 
@@ -90,16 +90,16 @@ interface Turn {
   startedAt: number;
 }
 
-/** Most subagents whose words are told apart, and most open tasks and requests that are known. */
+/** Most speakers, and most open tasks and requests, that are known. */
 const MAX_KNOWN = 1_000;
 const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
- * What happens in one session, as AG-UI events in their order: the part that is the same for every kind of agent. The
- * adapter decides what a native message means; that turns open and close, that nothing is left open inside of one, that
- * nothing is told twice and every record has a size that the server takes, is decided here.
+ * Writes one session as AG-UI events, for every kind of agent. The adapter decides what a native message means. The
+ * writer opens and closes turns, leaves nothing open in a closed turn, writes nothing twice, and cuts every record to a
+ * size that the server accepts.
  *
- * Ordering: what was told since the last `take` leaves in the order of the calls, with the time of its call.
+ * Ordering: `take` returns events in the order of the calls that wrote them, each with the time of its call.
  */
 export class SessionWriter {
   readonly sessionId: string;
@@ -108,10 +108,10 @@ export class SessionWriter {
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
   readonly #tasks = new TaskRuns(MAX);
   readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
-  /** The state of tasks and requests, to be asked: only the methods of the writer move it. */
+  /** Tasks and requests for reading: only the writer's methods move them. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
-  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'stateOf' | 'about'> = this.#requests;
-  /** Messages that were given, each once. */
+  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'isOpen' | 'stateOf' | 'about'> = this.#requests;
+  /** Ids of messages that are in the log. */
   readonly #told = new Map<string, true>();
   #now = 0;
   #out: ToldEvent[] = [];
@@ -122,12 +122,12 @@ export class SessionWriter {
     this.#options = options;
   }
 
-  /** The time of what is told from here on, epoch milliseconds. */
+  /** Sets the time of the next events, epoch milliseconds. */
   at(now: number): void {
     this.#now = now;
   }
 
-  /** What was told since it was asked last. */
+  /** Returns the events since the last call. */
   take(): ToldEvent[] {
     const out = this.#out;
     this.#out = [];
@@ -143,7 +143,7 @@ export class SessionWriter {
     return this.#turns.stateOf(TURN) === 'open' ? (this.#turns.about(TURN) ?? null) : null;
   }
 
-  /** Goes on where the process before this one stood: nothing of that is told again, and its ends are told here. */
+  /** Continues the open work of the process before this one: writes its ends, but not its starts again. */
   takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
@@ -155,14 +155,14 @@ export class SessionWriter {
     this.speaker().takeUp(said);
   }
 
-  /** Begins a turn. One that is open ends first: nobody said how. */
+  /** Begins a turn, and ends an open one first, as `unfinished`. */
   begin(cause: TurnCause, runId?: string): void {
     this.sign('begin', () => cause, runId);
   }
 
   /**
-   * A sign of a turn. It begins one with its cause, unless the sign is of one that is open. An `end` begins only what
-   * nobody saw begin: `finish` ends it.
+   * Moves the turn by an input, and begins it with its cause where the grammar says so. An `end` begins a turn whose
+   * start was missed; `finish` ends it.
    */
   sign(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
@@ -176,7 +176,7 @@ export class SessionWriter {
     return verdict;
   }
 
-  /** The open turn answers these messages as well as what woke it: it is told again, as a user turn. */
+  /** Adds messages to those that the open turn answers, and writes its start again, as a user turn. */
   join(userMessageIds: readonly string[]): void {
     const cause = { kind: 'user', userMessageIds } as const;
     const verdict = this.sign('join', () => cause);
@@ -215,12 +215,12 @@ export class SessionWriter {
     });
   }
 
-  /** Further messages that the open turn answers. */
+  /** Adds messages to those that the open turn answers. */
   answers(userMessageIds: readonly string[]): void {
     for (const id of userMessageIds) this.#turn?.answers.add(id);
   }
 
-  /** What woke the open turn, as it is known by now. */
+  /** Sets the cause of the open turn, where it is better known than at its start. */
   wokenBy(trigger: TurnTrigger): void {
     const turn = this.#turn;
     if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
@@ -260,7 +260,7 @@ export class SessionWriter {
   }
 
   /**
-   * Who speaks: the agent, or the subagent of a task.
+   * Returns the speaker for the agent, or for the subagent of a task.
    * @param taskId null: the agent itself
    * @param runId the run of the task, if the agent names it with what the subagent says
    */
@@ -283,7 +283,7 @@ export class SessionWriter {
     return speaker;
   }
 
-  /** A message that somebody sent, other than through the dashboard. Told once. */
+  /** Writes a message that was not sent through the dashboard, once. */
   userMessage(
     id: string,
     text: string,
@@ -298,14 +298,14 @@ export class SessionWriter {
     for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
-  /** A message of the dashboard. The log has it already, so it is not told again; that of a replay has nothing yet. */
+  /** A message of the dashboard, which the log has already. Only a replay, whose log is empty, writes it. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
     if (this.#options.isReplay === true) this.userMessage(id, text, about);
     remember(this.#told, id, true, MAX_KNOWN);
   }
 
   /**
-   * The start of a task, told once: an agent that uses an id again names the run.
+   * Writes the start of a task, once: an agent that uses an id again names the run.
    *
    * @param input `hide`: its call shows it, until it starts
    * @returns whether the task is shown
@@ -356,12 +356,12 @@ export class SessionWriter {
   }
 
   /**
-   * The end of a task, told once.
-   * @param isGuess nobody reported it: what is reported later counts
+   * Writes the end of a task, once.
+   * @param isGuess the agent did not report the end: a later report counts
    * @returns whether it is new
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
-    // The start of one that is not known was lost.
+    // The start of an unknown task was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
     for (const speaker of this.#speakers.values()) {
@@ -389,16 +389,12 @@ export class SessionWriter {
     this.#requests.take(id, 'ask', { outlivesTurn, kind, askedIn: this.#turn?.runId ?? null });
   }
 
-  isRequested(id: string): boolean {
-    return this.#requests.isOpen(id);
-  }
-
   /** The agent went on before an answer was seen, which may still be reported. */
   passed(id: string): void {
     if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
   }
 
-  /** How a request ended; nothing for one that is neither open nor passed. */
+  /** Writes how a request ended, if it is open or passed. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
     const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
     if (ENDS.has(this.#requests.take(id, isAnswer ? 'answer' : 'cut'))) this.#resolve(id, outcome, message);
@@ -408,7 +404,7 @@ export class SessionWriter {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
-  /** What the agent means to do, as it stands now. */
+  /** Writes the agent's current plan. */
   plan(id: string, entries: readonly PlanEntry[]): void {
     this.speaker().endText();
     this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, replace: true });
@@ -418,29 +414,29 @@ export class SessionWriter {
     this.#emit(custom(CUSTOM.notice, { text: fittingText(text), tone }));
   }
 
-  /** About the agent's workings: kept, and not shown. */
+  /** Writes an event about the agent's internals, which is stored but not shown. */
   custom(name: string, value: object): void {
     this.#emit(custom(name, value));
   }
 
-  /** An event that its agent tells as AG-UI, and that begins and ends nothing that is followed here. */
+  /** Passes on an AG-UI event that opens and ends nothing. */
   pass(event: AgUiEvent): void {
     this.#emit(event);
   }
 
-  /** What nobody here understands, whole. */
+  /** Writes a native message that the adapter does not understand. */
   raw(event: unknown, source: string): void {
     this.#emit({ type: 'RAW', event, source });
   }
 
-  /** Whether the session was told to have ended, and nothing has come since. */
+  /** Whether the session has ended, and nothing has come since. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
    * The process or connection is gone: closes the turn and all requests; tasks are lost.
-   * @param keepsTasks what ran in the background is not the agent's child, and may go on
+   * @param keepsTasks background tasks are not children of the agent's process, and may go on
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#isOver) return;
@@ -451,7 +447,7 @@ export class SessionWriter {
     this.over(end, 'The agent has gone');
   }
 
-  /** What waits for the agent's process, or is being said by it, ends with it. @param end how the open turn ends */
+  /** Ends all open requests, texts, calls and the turn with the agent's process. @param end how the open turn ends */
   interrupt(end: TurnEnd): void {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
     this.finish(end);
@@ -459,7 +455,7 @@ export class SessionWriter {
     for (const speaker of this.#speakers.values()) speaker.close();
   }
 
-  /** The last word about a process whose open work has ended. @param what happened, if the session goes on */
+  /** Writes the end of a process whose open work has ended. @param what happened, if the session goes on */
   over({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');

@@ -1,7 +1,7 @@
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import { jsonBytes } from './long-text';
 
-/** As JSON. What is more, or nested deeper, has no room in a record, and nobody could read it. */
+/** As JSON. A larger or deeper input does not fit into a record, and no person could read it. */
 const MAX_BYTES = 512 * 1024;
 const MAX_DEPTH = 36;
 const MAX_VALUES = 5_000;
@@ -12,8 +12,8 @@ export interface ShownInput {
 }
 
 /**
- * What a person is shown of what they are asked to allow: all of it. What can't be shown whole can only be denied, because
- * nobody may allow what they were not shown.
+ * Returns the whole input of a request, as a person sees it before allowing. A request whose input can't be shown whole
+ * can only be denied.
  *
  * @param isWhole false: parts of it have been cut before
  */

@@ -15,13 +15,13 @@ import {
   textStart,
 } from './speech-events';
 
-/** Most ended texts, and most calls, that are remembered for what is told of them later. */
+/** Most ended texts, and most calls, that are remembered for later corrections and results. */
 const MAX_REMEMBERED = 512;
 /** Most texts and thoughts that stay open at once; beyond it the oldest ends. */
 const MAX_HELD = 64;
 /** Of a longer text only the length is known while it is said, and after its end nothing it says can change it. */
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
-/** Most calls under one id of the agent's that are told apart. */
+/** Most calls that are distinguished under one id of the agent's. */
 const MAX_ALIKE = 64;
 export interface CallAbout {
   /** By default the text that is being said. */
@@ -38,7 +38,7 @@ interface Stretch {
   name: string;
   /** What it is called in the log: a message that was broken in on goes on under another id. */
   id: string;
-  /** What was told of it; null once it is too long to keep. */
+  /** The written part; null once it is too long to keep. */
   shown: string | null;
   length: number;
   /** Others may come between. */
@@ -46,9 +46,8 @@ interface Stretch {
 }
 
 /**
- * One voice of a session, the agent's own or a subagent's: it says one thing at a time. What begins ends what was being
- * said before, so an agent that tells no ends, or no message ids, is read right all the same. Only what `staysOpen` is
- * said beside the rest.
+ * One voice of a session, the agent's own or a subagent's. It says one thing at a time: a new text or call ends the text
+ * before it, so agents that send no ends or no message ids are read correctly. Texts that `staysOpen` may interleave.
  *
  * Some agents use the id of a call again. Each call then has an id of its own in the log, and a result belongs to the
  * oldest call without one, of this turn if there is one.
@@ -71,7 +70,7 @@ export class Speaker {
   #named = 0;
 
   /**
-   * @param prefix what ids begin with that the agent does not give: the run it says them in
+   * @param prefix start of generated ids, where the agent names none: the open run
    * @param taskId the task whose subagent this is, and its run if the agent names one
    */
   constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
@@ -230,10 +229,6 @@ export class Speaker {
     return this.#calls.about(id) ?? '';
   }
 
-  hasCall(id: string): boolean {
-    return this.shownCall(id) !== null;
-  }
-
   /** The id in the log of the newest call under an id of the agent's; null if there is none. */
   shownCall(id: string): string | null {
     const newest = this.#newest(id);
@@ -268,7 +263,7 @@ export class Speaker {
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** The call runs: its arguments are complete. @param args what it runs with, by which another call is known */
+  /** The call runs: its arguments are complete. @param args final arguments: others mean another call */
   endCall(id: string, args = ''): void {
     const ends = this.#calls.verdict(id, 'end') === 'ends';
     if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
@@ -285,7 +280,7 @@ export class Speaker {
     this.#say(callResult(shown, content, about));
   }
 
-  /** Ends texts and the arguments of calls: what comes next goes on with none of them. */
+  /** Ends texts and the arguments of calls, because nothing that follows continues them. */
   endAll(): void {
     this.endText();
     for (const id of this.#calls.open) this.endCall(id);

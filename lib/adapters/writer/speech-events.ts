@@ -3,7 +3,7 @@ import { compact } from '@/lib/protocol/fields';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { deltasOf, fittingText, jsonBytes } from './long-text';
 
-/** What all edits of one call may take as JSON. */
+/** Most bytes of all edits of one call, as JSON. */
 const MAX_EDITS_BYTES = 128 * 1024;
 
 export interface TextAbout {
@@ -32,7 +32,7 @@ export interface UserMessageAbout {
 
 interface Text {
   kind: 'text' | 'thought';
-  /** What it is called in the log. */
+  /** Its id in the log. */
   id: string;
 }
 
@@ -47,13 +47,13 @@ export function textStart({ kind, id: messageId }: Text, { replyTo }: TextAbout)
   return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...reply }];
 }
 
-/** What a subagent says, or is told, names its task, and the run of it that the agent names. */
+/** Marks an event of a subagent with its task, and with the task's run if the agent names one. */
 export function ofTask(event: AgUiEvent, taskId: string | null, runId: string | null): AgUiEvent {
   const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
   return runId === null ? marked : withInterlude(marked, { taskRunId: runId });
 }
 
-/** @param isWhole it replaces what was said before */
+/** @param isWhole it replaces the text so far */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
   return partsOf({ type, messageId }, text, isWhole).map((part) => ({ ...part, ...raw }));
@@ -76,7 +76,7 @@ export function userMessage(messageId: string, text: string, { name, ...raw }: U
   ];
 }
 
-/** @param isWhole they replace what was said before */
+/** @param isWhole they replace the arguments so far */
 export function callArgs(toolCallId: string, args: string, isWhole: boolean): AgUiEvent[] {
   return partsOf({ type: 'TOOL_CALL_ARGS', toolCallId }, args, isWhole);
 }
@@ -100,7 +100,7 @@ function partsOf(event: AgUiEvent, text: string, isWhole: boolean): AgUiEvent[] 
   return deltasOf(text).map((delta, at) => ({ ...event, delta, ...(isWhole && at === 0 ? whole : {}) }));
 }
 
-/** As many as there is room for, the first of them in any case. */
+/** As many edits as fit, and always the first. */
 function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
   let left = MAX_EDITS_BYTES;
   return edits.flatMap(({ path, before, after }) => {

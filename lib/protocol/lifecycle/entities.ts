@@ -6,10 +6,10 @@ interface Entry<K extends Kind, About> {
 }
 
 /**
- * The things of one kind in a session, each in the state that the grammar gives it, with what its owner keeps about it.
+ * The things of one kind in a session, each in its state of the grammar, with the data that its owner keeps about it.
  *
- * Failure: bounded. Of things that have ended the oldest are forgotten; of open ones there are at most `mostOpen`, and
- * `crowded` names the one to end first.
+ * Failure: bounded. The oldest ended things are forgotten. Once `mostOpen` are open, `crowded` names the one that its
+ * owner has to end before another begins.
  *
  * @example
  * const calls = new Entities('call', { mostOpen: 512, mostEnded: 512 });
@@ -42,7 +42,7 @@ export class Entities<K extends Kind, About = undefined> {
     return [...this.#open].map(([id, { about }]) => [id, about]);
   }
 
-  /** What is kept about all known things, those that have ended too. */
+  /** The data about all known things, open and ended. */
   *all(): Generator<About> {
     for (const { about } of this.#open.values()) yield about;
     for (const { about } of this.#ended.values()) yield about;
@@ -68,7 +68,7 @@ export class Entities<K extends Kind, About = undefined> {
   /**
    * Moves a thing on.
    *
-   * @param about what is kept about it from here on; by default what was kept before
+   * @param about its data from here on; by default unchanged
    */
   take(id: string, input: InputOf<K>, about?: About): Verdict {
     const known = this.#find(id);

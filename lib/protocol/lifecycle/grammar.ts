@@ -262,7 +262,7 @@ export type InputOf<K extends Kind> = {
   call: CallInput;
   task: TaskInput;
   request: RequestInput;
-  bracket: Exclude<TextInput, 'delta' | 'whole'>;
+  bracket: Extract<TextInput, 'start' | 'end'>;
 }[K];
 
 /** States in which a thing is open: its end is still to come. One that ended by inference is not. */

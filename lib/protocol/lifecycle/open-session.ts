@@ -25,7 +25,7 @@ export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
 /** A tool call without a result. */
 export interface OpenCall {
   id: string;
-  /** In the agent's words: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
+  /** As the agent names it: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
   name: string;
   /** JSON, as far as it has come; null beyond the bounds. */
   args: string | null;
@@ -38,7 +38,7 @@ export interface CallBounds {
   most: number;
   /** Calls that have ended and are remembered: one that begins again is late. */
   mostEnded: number;
-  /** Most text of the arguments of one call, and of all of them, in UTF-16 code units. */
+  /** Longest arguments of one call, and of all calls together, in UTF-16 code units. */
   maxArgs: number;
   maxAllArgs: number;
   /** Calls that stay longest; of the others the oldest goes first. */
@@ -65,9 +65,9 @@ export function turnStep(openId: string | null, { id, input }: EventInput<'turn'
 }
 
 /**
- * The open things of one session, folded from its AG-UI events: its turn, calls, tasks and requests. Each moves by the
- * grammar. What one thing's end cuts off is decided here: a turn's end cuts off the calls of its agent, a task's end those
- * of its subagent, and the session's end everything.
+ * The open turn, calls, tasks and requests of one session, folded from its AG-UI events. Each moves by the grammar, and
+ * may end others: a turn's end cuts off the calls of its agent, a task's end those of its subagent, and the session's end
+ * everything.
  *
  * Ordering: events come in the order of the session.
  *
@@ -84,7 +84,7 @@ export class OpenSession {
   readonly #tasks = new Entities<'task', OpenTask>('task', { mostOpen: MOST.tasks, mostEnded: 0 });
   readonly #requests = new Entities('request', { mostOpen: MOST.requests, mostEnded: 0 });
 
-  /** @param work what was open before the first event, with its calls */
+  /** @param work open work before the first event, with its open `calls` */
   constructor(work: OpenWork = NOTHING_OPEN, calls: readonly OpenCall[] = [], bounds = FEW_CALLS) {
     this.#work = work;
     this.#turn = work.turn;
@@ -175,7 +175,7 @@ export class OpenSession {
     this.#calls.take(id, 'args', { ...call, args: isTooLong ? null : args });
   }
 
-  /** A run that begins takes the place of one with the same name; an end without a run ends all of them. */
+  /** A run that begins replaces one with the same name; an end without a run ends all runs of the task. */
   #takeTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
     const alike = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
     for (const [key] of alike) {

@@ -3,15 +3,15 @@ import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { OpenSession, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
 import { latestOwed, type OwedReply } from './owed-replies';
 
-/** Most messages that are remembered as read. What is owed longest is waived, not answered by the way. */
+/** Most messages that are remembered as read: the oldest replies are waived, not answered in passing. */
 const MAX_READ = 64;
 
 /**
- * Says of each text of one session's agent which messages it answers.
+ * Marks each text of one session's agent with the messages that it answers.
  *
- * A text of the main thread answers what its turn was asked. What answers nobody that it names may answer what the agent
- * had read before, and a person still waits for; but a task's end is told to nobody in particular. What is only on its way
- * gets a turn of its own.
+ * A text of the main thread answers the messages of its turn. In a turn that names none, it may answer a message that the
+ * agent has read before and that still waits for a reply, unless a task's end woke the turn. A message on its way gets a
+ * turn of its own.
  */
 export class ReplyMarks {
   readonly #sessionId: string;
@@ -25,7 +25,7 @@ export class ReplyMarks {
     this.#owed = owed;
   }
 
-  /** @param open what is open before these events */
+  /** @param open the session's open work before these events */
   mark(events: readonly TimedEvent[], open: OpenWork): TimedEvent[] {
     const session = new OpenSession(open);
     return events.map((one) => {

@@ -25,7 +25,7 @@ import type { SessionFacts } from './source';
  * | have a process or a server to themselves | that process is above the MCP server |
  * | share a server, which may serve others too | that server is above it, and one session is making this very call |
  *
- * Ordering: a call may be heard of before its session's events show it, so it is waited for.
+ * Ordering: a call may arrive before its session's events show it, so the lookup waits for them.
  */
 export interface CallerRule {
   by: 'ticket' | 'process' | 'call';

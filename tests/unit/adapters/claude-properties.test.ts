@@ -20,13 +20,13 @@ const blockPlan: fc.Arbitrary<BlockPlan> = fc.oneof(
       .map((at) => ({ kind: 'tool' as const, input, pieces: [json.slice(0, at), json.slice(at)] }));
   }),
 );
-/** A lane's API messages: each a list of blocks. */
-const lanePlan = fc.array(fc.array(blockPlan, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
-const lanes = fc.tuple(lanePlan, lanePlan, lanePlan);
+/** A speaker's API messages: each a list of blocks. */
+const speakerPlan = fc.array(fc.array(blockPlan, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
+const speakers = fc.tuple(speakerPlan, speakerPlan, speakerPlan);
 /** Decides at each step which of the sequences that are left goes on. */
 const choices = fc.array(fc.nat(1000), { minLength: 1, maxLength: 200 });
 
-const LANES = [
+const SPEAKERS = [
   { task: null, fields: {}, wholeFields: {} },
   {
     task: 'A',
@@ -43,17 +43,17 @@ const LANES = [
 describe('partial and whole messages', () => {
   it('say the same together, in any interleaving and with subagents in parallel, as whole messages alone', () => {
     fc.assert(
-      fc.property(lanes, choices, (plans, order) => {
+      fc.property(speakers, choices, (plans, order) => {
         const alone = run(
           merge(
-            plans.map((plan, lane) => sequences(plan, lane).wholes),
+            plans.map((plan, speaker) => sequences(plan, speaker).wholes),
             order,
           ),
         );
         const together = run(
           merge(
-            plans.flatMap((plan, lane) => {
-              const { wholes, partials } = sequences(plan, lane);
+            plans.flatMap((plan, speaker) => {
+              const { wholes, partials } = sequences(plan, speaker);
               return [wholes, partials];
             }),
             order,
@@ -68,7 +68,7 @@ describe('partial and whole messages', () => {
 
   it('say the same in the order the CLI sends them: each whole message before its block stops', () => {
     fc.assert(
-      fc.property(lanePlan, (plan) => {
+      fc.property(speakerPlan, (plan) => {
         expect(contents(run(inOrder(plan)))).toEqual(planned([plan, [], []]));
       }),
     );
@@ -78,7 +78,7 @@ describe('partial and whole messages', () => {
 describe('a stream with losses', () => {
   it('says everything that whole messages repeat, however much of the stream is lost', () => {
     fc.assert(
-      fc.property(lanePlan, fc.infiniteStream(fc.boolean()), (plan, kept) => {
+      fc.property(speakerPlan, fc.infiniteStream(fc.boolean()), (plan, kept) => {
         const messages = inOrder(plan).filter((message) => isWhole(message) || isStart(message) || kept.next().value);
         expect(contents(run(messages))).toEqual(planned([plan, [], []]));
       }),
@@ -88,7 +88,7 @@ describe('a stream with losses', () => {
 
   it('says everything that is streamed, however many whole messages are lost', () => {
     fc.assert(
-      fc.property(lanePlan, choices, fc.infiniteStream(fc.boolean()), (plan, order, kept) => {
+      fc.property(speakerPlan, choices, fc.infiniteStream(fc.boolean()), (plan, order, kept) => {
         const { wholes, partials } = sequences(plan, 0);
         const some = wholes.filter(() => kept.next().value);
         const late = [...partials, ...some];
@@ -169,17 +169,17 @@ const eventType = (message: object) => (message as { event?: { type: string } })
 const isWhole = (message: object) => eventType(message) === undefined;
 const isStart = (message: object) => eventType(message) === 'message_start';
 
-/** Both forms of a lane's messages, each in the order of the CLI. */
-function sequences(plan: readonly (readonly BlockPlan[])[], lane: number): { wholes: object[]; partials: object[] } {
-  const { stream, assistant } = messages[lane] as ReturnType<typeof sdkMessages>;
-  const { fields, wholeFields } = LANES[lane] as (typeof LANES)[number];
+/** Both forms of a speaker's messages, each in the order of the CLI. */
+function sequences(plan: readonly (readonly BlockPlan[])[], speaker: number): { wholes: object[]; partials: object[] } {
+  const { stream, assistant } = messages[speaker] as ReturnType<typeof sdkMessages>;
+  const { fields, wholeFields } = SPEAKERS[speaker] as (typeof SPEAKERS)[number];
   const wholes: object[] = [];
   const partials: object[] = [];
   for (const [at, blocks] of plan.entries()) {
-    const apiId = `msg-${lane}-${at}`;
+    const apiId = `msg-${speaker}-${at}`;
     partials.push(stream({ type: 'message_start', message: { id: apiId } }, fields));
     for (const [index, block] of blocks.entries()) {
-      const whole = wholeBlock(block, `tool-${lane}-${at}-${index}`);
+      const whole = wholeBlock(block, `tool-${speaker}-${at}-${index}`);
       wholes.push(assistant(apiId, [whole], wholeFields));
       const empty = block.kind === 'tool' ? { ...whole, input: {} } : { type: block.kind, [block.kind]: '' };
       partials.push(stream({ type: 'content_block_start', index, content_block: empty }, fields));
@@ -199,10 +199,10 @@ const DELTAS = {
   tool: ['input_json_delta', 'partial_json'],
 } as const;
 
-/** A source of uuids for each lane, so that none comes twice. */
-const messages = LANES.map((_, lane) => {
+/** A source of uuids for each speaker, so that none comes twice. */
+const messages = SPEAKERS.map((_, speaker) => {
   const made = sdkMessages();
-  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${lane}-${message.uuid}` });
+  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${speaker}-${message.uuid}` });
   return {
     ...made,
     stream: (...args: Parameters<typeof made.stream>) => own(made.stream(...args)),
@@ -248,13 +248,15 @@ function contents({ turns, subagents }: Story) {
 }
 
 function planned(plans: readonly (readonly (readonly BlockPlan[])[])[]): ReturnType<typeof contents> {
-  const said = (lane: number, kind: BlockPlan['kind']) =>
-    (plans[lane] ?? [])
+  const said = (speaker: number, kind: BlockPlan['kind']) =>
+    (plans[speaker] ?? [])
       .flat()
       .filter((block) => block.kind === kind)
       .map((block) => block.pieces.join(''))
       .filter((whole) => whole !== '');
-  const subagents = LANES.flatMap(({ task }, lane) => (task === null ? [] : [[task, said(lane, 'text')] as const]));
+  const subagents = SPEAKERS.flatMap(({ task }, speaker) =>
+    task === null ? [] : [[task, said(speaker, 'text')] as const],
+  );
   return {
     turns: 1,
     texts: said(0, 'text'),

@@ -117,8 +117,8 @@ describe('a turn', () => {
     writer.begin(user('m1'));
     writer.requested({ request_id: 'child', kind: 'permission' }, true);
     writer.finish({ kind: 'success' });
-    expect(writer.isRequested('between')).toBe(true);
-    expect(writer.isRequested('child')).toBe(true);
+    expect(writer.requests.isOpen('between')).toBe(true);
+    expect(writer.requests.isOpen('child')).toBe(true);
   });
 });
 
@@ -551,7 +551,7 @@ test('whatever is told in whatever order is sound once its process has ended', (
     id.map(
       (one): Step =>
         (writer) => {
-          if (!writer.isRequested(one)) writer.requested({ request_id: one, kind: 'permission' });
+          if (!writer.requests.isOpen(one)) writer.requested({ request_id: one, kind: 'permission' });
         },
     ),
     id.map(

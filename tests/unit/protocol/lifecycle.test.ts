@@ -45,12 +45,15 @@ const PAIRS = {
     new cut → new stray               open cut → resolved ends          passed cut → resolved repeats      resolved cut → resolved repeats`,
 } satisfies Record<Exclude<Kind, 'thought' | 'bracket'>, string>;
 
-/** A thought and a bracket move as a text does. */
 const KINDS = Object.keys(PAIRS) as (keyof typeof PAIRS)[];
 const found = (kind: keyof typeof PAIRS) =>
   [...PAIRS[kind].matchAll(/(\S+) (\S+) → (\S+) (\S+)/g)].map(([, state, input, next, verdict]) => ({
     ...{ state, input, next, verdict },
   }));
+
+test('a thought and a bracket move as a text does', () => {
+  expect([GRAMMAR.thought, GRAMMAR.bracket]).toEqual([GRAMMAR.text, GRAMMAR.text]);
+});
 
 describe.each(KINDS)('the grammar of a %s', (kind) => {
   test.each(found(kind))('$state, $input: $next, $verdict', ({ state, input, next, verdict }) => {
