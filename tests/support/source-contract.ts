@@ -58,6 +58,8 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
 
     async function connect() {
       const opened = await played.open(around);
+      // As the host does: an agent that may have died meanwhile is asked before its source starts.
+      await opened.reach?.();
       await opened.start();
       return opened;
     }

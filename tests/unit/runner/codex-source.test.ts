@@ -1,15 +1,20 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AgUiEvent, RequestOption } from '@/lib/protocol/ag-ui';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { requestDigest } from '@/lib/protocol/request-digest';
 import type { CommandOf } from '@/lib/runner/host/source';
+import type { LinkListener } from '@/lib/runner/sources/codex/codex-link';
 import { openProcess } from '@/lib/runner/sources/codex/codex-process';
-import { openSocket } from '@/lib/runner/sources/codex/codex-socket';
+import { noListenerAt, openSocket } from '@/lib/runner/sources/codex/codex-socket';
 import { CodexSource, type CodexSourceOptions } from '@/lib/runner/sources/codex/codex-source';
 import { kind } from '@/lib/runner/sources/codex/kind';
 import { CodexAppServer } from '../../support/codex-app-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
+import { tempDir } from '../../support/temp-dir';
 
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const until = (look: () => unknown) => settled(look).toBeTruthy();
@@ -80,8 +85,18 @@ function ownSource(command: string, options: Partial<CodexSourceOptions> & { aro
 }
 
 function sharedSource(path: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
-  return new CodexSource({ own: null, open: (listener) => openSocket(path, listener), random: () => 0, ...options });
+  const [open, reach] = [(listener: LinkListener) => openSocket(path, listener), () => noListenerAt(path)];
+  return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
+
+test('a socket says whether a server listens on it, before anything connects', async () => {
+  const path = join(await tempDir(), 'app-server.sock');
+  expect(await noListenerAt(path)).toBe(`no Codex listens on ${path}`);
+  const server = createServer().listen(path);
+  await once(server, 'listening');
+  expect(await noListenerAt(path)).toBeNull();
+  server.close();
+});
 
 describe.each([
   ['that is a child', child],

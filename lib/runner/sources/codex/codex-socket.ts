@@ -11,6 +11,22 @@ const PING_MS = 15_000;
 /** Nobody listens there. */
 const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
 
+/** @returns why no connection can be made; null if a server listens on the path */
+export function noListenerAt(path: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(null);
+    });
+    socket.once('error', (error) => resolve(reasonOf(error, path)));
+  });
+}
+
+function reasonOf(error: NodeJS.ErrnoException, path: string): string {
+  if (NOBODY.has(error.code ?? '')) return `no Codex listens on ${path}`;
+  return `the connection to Codex broke (${error.code ?? error.message})`;
+}
+
 /**
  * The app-server that the operator's terminals use, over its Unix socket: WebSocket, one message a text frame.
  *
@@ -54,9 +70,8 @@ export function openSocket(path: string, listener: LinkListener): CodexLink {
   const ended = new Promise<LinkEnd>((resolve) => {
     socket.on('close', (code) => {
       clearInterval(ping);
-      const why = failure?.code ?? failure?.message ?? (isAlive ? String(code) : 'it does not answer');
       const isServerGone = NOBODY.has(failure?.code ?? '');
-      const reason = isServerGone ? `no Codex listens on ${path}` : `the connection to Codex broke (${why})`;
+      const reason = reasonOf(failure ?? new Error(isAlive ? String(code) : 'it does not answer'), path);
       resolve({ reason, exitCode: null, signal: null, isServerGone });
     });
   });

@@ -33,6 +33,8 @@ export interface CodexSourceOptions {
   around: SourceSurroundings;
   /** Opens a connection: to a server that is there, or by starting one. */
   open: (listener: LinkListener) => CodexLink;
+  /** Why no server can be connected to, before the first attempt; null if one can. By default one can. */
+  reach?: () => Promise<string | null>;
   /** The thread it runs in a server of its own; null: it follows those of the operator's. */
   own: OwnThread | null;
   record?: ((frame: object) => void) | undefined;
@@ -79,12 +81,8 @@ export class CodexSource implements Source {
   #provider: string | null = null;
   #trouble: string | null = null;
   #isPastSettled = false;
-  /** Why the operator's server is not connected to, once that was tried. */
-  #down: string | null = null;
-  #tried = () => {};
-  readonly #isTried = new Promise<void>((resolve) => {
-    this.#tried = resolve;
-  });
+  /** Why the operator's server is not connected to; null while it is, undefined before the first attempt. */
+  #down: string | null | undefined;
   /** What it was doing is closed. */
   #isToldGone = false;
   /** Why no other process would do better. */
@@ -112,10 +110,7 @@ export class CodexSource implements Source {
     });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };
-      this.reach = async () => {
-        await this.#isTried;
-        return this.#down;
-      };
+      this.reach = async () => (this.#down === undefined ? ((await options.reach?.()) ?? null) : this.#down);
     } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
       this.end = endOf(options.around);
@@ -240,7 +235,6 @@ export class CodexSource implements Source {
       const end = await this.#runOnce(async (connection) => {
         [failures, this.#down, this.#isToldGone] = [0, null, false];
         this.#trouble = null;
-        this.#tried();
         this.#around.changed();
         await this.#followAll(connection);
         return null;
@@ -248,7 +242,6 @@ export class CodexSource implements Source {
       if (this.#ending.signal.aborted) return;
       failures += 1;
       this.#down = end.reason;
-      this.#tried();
       const waitMs = retryMs('unavailable', failures, random());
       if (end.isServerGone) await this.lost(end.reason);
       this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;

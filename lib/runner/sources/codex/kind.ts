@@ -10,7 +10,7 @@ import { controlPath } from '@/lib/runner/control-port/control-file';
 import { interludeCommand } from '@/lib/runner/shown-command.mjs';
 import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
 import { openProcess } from './codex-process';
-import { openSocket } from './codex-socket';
+import { noListenerAt, openSocket } from './codex-socket';
 import { CodexSource, type OwnThread } from './codex-source';
 import { ThreadMemory } from './thread-memory';
 
@@ -127,6 +127,7 @@ export const kind: RunnerKind = {
             new CodexSource({
               ...{ around, own, record, redact },
               open: (listener) => (isShared ? openSocket(socket, listener) : openProcess(program, listener)),
+              reach: () => noListenerAt(socket),
             }),
           ...(own === null
             ? { greeting: `${agentId} ${verb} the Codex that listens on ${socket}; Ctrl-C ends it` }
