@@ -1,5 +1,5 @@
 import type { SpokenTask } from '@/lib/event-log/batch-scope';
-import { hasEnded, taskEndTold } from '@/lib/projections/task-status';
+import { hasEnded } from '@/lib/projections/task-status';
 import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@/lib/projections/tasks';
 import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@/lib/protocol/ag-ui';
 import type { EventRecord } from '@/lib/protocol/envelope';
@@ -7,6 +7,7 @@ import { customValue, idField, pickText } from '@/lib/protocol/event-fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
+import { taskEndTold } from '@/lib/protocol/task-end';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { BatchSessions } from './batch-sessions';
 import { type Judgement, rejection } from './judge-record';

@@ -20,13 +20,13 @@ import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { planEntries } from '@/lib/protocol/plan-entries';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '@/lib/protocol/read-models';
 import { PARKING_CODES, type RejectionCode } from '@/lib/protocol/rejections';
+import { normaliseTaskEnd, taskEndTold } from '@/lib/protocol/task-end';
 import { foldCommand, foldDelivery } from './command-items';
 import type { EventEntry } from './event-entry';
 import { grown, withCut } from './grown';
 import { ItemDraft, type ShownItems } from './item-draft';
 import { parsedArgs } from './parsed-args';
 import { foldOpened, foldResolved } from './request-items';
-import { normaliseTaskEnd, taskEndTold } from './task-status';
 
 /**
  * The items of one turn (or of one subagent), from its events.

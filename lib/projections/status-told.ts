@@ -5,7 +5,7 @@ import { cutText } from '@/lib/protocol/cut-text';
 import { caption, customName } from '@/lib/protocol/event-fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import { taskEndTold } from './task-status';
+import { taskEndTold } from '@/lib/protocol/task-end';
 
 /** What a status record tells of its session's state. */
 export interface StatusTold {

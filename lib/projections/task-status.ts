@@ -1,34 +1,4 @@
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { customName, customValue, pickText } from '@/lib/protocol/event-fields';
-import type { Task, TaskEnd } from '@/lib/protocol/read-models';
-
-/** What agents call the end of a task, in our words. */
-const ENDS: Record<string, TaskEnd | undefined> = {
-  completed: 'completed',
-  success: 'completed',
-  succeeded: 'completed',
-  done: 'completed',
-  failed: 'failed',
-  error: 'failed',
-  stopped: 'stopped',
-  killed: 'stopped',
-  cancelled: 'stopped',
-  canceled: 'stopped',
-  lost: 'lost',
-};
-
-/** @returns null while the task runs, or for a word we don't know */
-export function normaliseTaskEnd(status: string | null): TaskEnd | null {
-  return status !== null && Object.hasOwn(ENDS, status) ? (ENDS[status] ?? null) : null;
-}
-
-/** How its task ended, according to a `task:*` event; null if it does not say. */
-export function taskEndTold(event: AgUiEvent): TaskEnd | null {
-  // whatever a task writes, it goes on
-  if (customName(event) === CUSTOM.taskOutput) return null;
-  const said = normaliseTaskEnd(pickText(customValue(event), 'status'));
-  return said ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
-}
+import type { Task } from '@/lib/protocol/read-models';
 
 /** The status of a run, and which other session reported it, if one did, or that nobody did. */
 type Standing = Pick<Task, 'status' | 'reportedBy' | 'presumed'>;

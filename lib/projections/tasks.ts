@@ -17,9 +17,10 @@ import { interludeOf } from '@/lib/protocol/interlude-metadata';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Task } from '@/lib/protocol/read-models';
+import { taskEndTold } from '@/lib/protocol/task-end';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
-import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules, taskEndTold } from './task-status';
+import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules } from './task-status';
 
 /** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {

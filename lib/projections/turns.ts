@@ -16,12 +16,12 @@ import {
 } from '@/lib/protocol/event-fields';
 import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
+import { taskEndTold } from '@/lib/protocol/task-end';
 import type { FoldedType, TurnPlaces } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
-import { taskEndTold } from './task-status';
 import { TurnPlacer } from './turn-placer';
 
 /**

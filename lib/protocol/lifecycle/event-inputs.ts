@@ -1,6 +1,7 @@
 import { type AgUiEvent, CUSTOM } from '../ag-ui';
 import { customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
+import { taskEndTold } from '../task-end';
 import type { InputOf, Kind } from './grammar';
 
 /** The input that an event is for one thing of its session. */
@@ -35,13 +36,20 @@ const delta = (kind: 'text' | 'thought'): Read => {
   return (event) => (interludeOf(event).whole === true ? whole(event) : more(event));
 };
 
-function task(input: (status: string | null, isPresumed: boolean) => InputOf<'task'>): Read {
+function task(input: InputOf<'task'>): Read {
   return (event) => {
     const value = customValue(event);
     const id = pickId(value, 'task_id', 'taskId');
     if (id === null) return NONE;
-    const said = input(pickText(value, 'status'), interludeOf(event).presumed === true);
-    return [{ kind: 'task', id, input: said, by: null, runId: pickId(value, 'run_id', 'runId') }];
+    const about = { kind: 'task', id, by: null, runId: pickId(value, 'run_id', 'runId') } as const;
+    const end = taskEndTold(event);
+    if (end !== null) {
+      const ended = { ...about, input: end === 'lost' ? 'presume' : 'end' } as const;
+      return input === 'start' ? [{ ...about, input }, ended] : [ended];
+    }
+    // The server found a task in its runner's list that it had presumed lost.
+    const isBack = pickText(value, 'status') === 'running' && interludeOf(event).presumed === true;
+    return [{ ...about, input: isBack ? 'start' : input }];
   };
 }
 
@@ -102,11 +110,10 @@ const BY_TYPE: Readonly<Record<string, Read>> = {
 };
 
 const BY_NAME: Readonly<Record<string, Read>> = {
-  [CUSTOM.taskStarted]: task(() => 'start'),
-  [CUSTOM.taskProgress]: task(() => 'report'),
-  // The server found a task in its runner's list that it had presumed lost.
-  [CUSTOM.taskUpdated]: task((status, isPresumed) => (isPresumed && status === 'running' ? 'start' : 'report')),
-  [CUSTOM.taskCompleted]: task((status) => (status === 'lost' ? 'presume' : 'end')),
+  [CUSTOM.taskStarted]: task('start'),
+  [CUSTOM.taskProgress]: task('report'),
+  [CUSTOM.taskUpdated]: task('report'),
+  [CUSTOM.taskCompleted]: task('end'),
   [CUSTOM.requestOpened]: request(() => 'ask'),
   [CUSTOM.requestResolved]: request((outcome) => NOT_ANSWERED[outcome ?? ''] ?? 'answer'),
 };

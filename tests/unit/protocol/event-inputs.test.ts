@@ -27,7 +27,11 @@ const ROWS = `
   ${CUSTOM.taskStarted}/ → task start t
   ${CUSTOM.taskProgress}/ → task report t
   ${CUSTOM.taskUpdated}/running → task report t
+  ${CUSTOM.taskStarted}/failed → task start t, task end t
+  ${CUSTOM.taskUpdated}/cancelled → task end t
+  ${CUSTOM.taskUpdated}/lost → task presume t
   ${CUSTOM.taskCompleted}/completed → task end t
+  ${CUSTOM.taskCompleted}/ → task end t
   ${CUSTOM.taskCompleted}/lost → task presume t
   ${CUSTOM.requestOpened}/ → request ask q
   ${CUSTOM.requestResolved}/allowed → request answer q
