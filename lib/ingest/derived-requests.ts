@@ -18,13 +18,12 @@ import { type EventInput, endsSession, inputsOf } from '@/lib/protocol/lifecycle
 import type { InputOf } from '@/lib/protocol/lifecycle/grammar';
 import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@/lib/protocol/lifecycle/open-session';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
+import { QUESTION_TOOL } from '@/lib/protocol/request-options';
 import type { TurnPlaces } from '@/lib/protocol/turn-places';
 import { withInterlude } from '@/lib/protocol/with-interlude';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
 import type { SessionEntry } from './session-batch';
 
-/** The tool by which an agent asks a person. */
-const QUESTION_TOOL = 'AskUserQuestion';
 const UNNAMED = 'The agent asks';
 const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
 /** Most messages of people that are remembered: a run names them again. */

@@ -4,6 +4,9 @@ import { isObject } from './fields';
 import { isId } from './is-id';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from './limits';
 
+/** The tool by which Claude Code, and agents made like it, ask a person. */
+export const QUESTION_TOOL = 'AskUserQuestion';
+
 /**
  * The answers that a request offers, as far as they can be told apart and sent back: at most MAX_OPTIONS of them, their
  * labels cut at MAX_OPTION_LABEL. A list with one that can't be is none, because what is left out of it may be what

@@ -1,14 +1,12 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { QUESTION_TOOL } from '@/lib/protocol/request-options';
 import { remember } from '../remember';
 import { fittingText } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
 import { newMessages, type RunInput } from './agui-frames';
 import { isTooDeep } from './passed-on';
-
-/** By which an agent asks people, without an interrupt: the run ends, and the call has no result. */
-export const QUESTION_TOOL = 'AskUserQuestion';
 
 /** Most calls of a run whose arguments are kept for what may be asked about them, and how long those may be. */
 const MAX_CALLS = 64;

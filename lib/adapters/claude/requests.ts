@@ -1,5 +1,6 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@/lib/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@/lib/protocol/fields';
+import { QUESTION_TOOL } from '@/lib/protocol/request-options';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 
@@ -16,8 +17,6 @@ export interface CallResult {
   verdict: Verdict | null;
 }
 
-/** Asks a question. Requests of all other tools are permissions. */
-export const QUESTION_TOOL = 'AskUserQuestion';
 /** Asks for approval of a plan. */
 export const PLAN_TOOL = 'ExitPlanMode';
 

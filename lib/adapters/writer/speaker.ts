@@ -23,6 +23,7 @@ const MAX_HELD = 64;
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
 /** Most calls that are distinguished under one id of the agent's. */
 const MAX_ALIKE = 64;
+
 export interface CallAbout {
   /** By default the text that is being said. */
   parentMessageId?: string;

@@ -41,15 +41,13 @@ function task(input: InputOf<'task'>): Read {
     const value = customValue(event);
     const id = pickId(value, 'task_id', 'taskId');
     if (id === null) return NONE;
-    const about = { kind: 'task', id, by: null, runId: pickId(value, 'run_id', 'runId') } as const;
     const end = taskEndTold(event);
-    if (end !== null) {
-      const ended = { ...about, input: end === 'lost' ? 'presume' : 'end' } as const;
-      return input === 'start' ? [{ ...about, input }, ended] : [ended];
-    }
     // The server found a task in its runner's list that it had presumed lost.
     const isBack = pickText(value, 'status') === 'running' && interludeOf(event).presumed === true;
-    return [{ ...about, input: isBack ? 'start' : input }];
+    const ended = end === null ? [] : [end === 'lost' ? ('presume' as const) : ('end' as const)];
+    const inputs = input === 'start' || isBack ? ['start' as const, ...ended] : end === null ? [input] : ended;
+    const about = { kind: 'task', id, by: null, runId: pickId(value, 'run_id', 'runId') } as const;
+    return inputs.map((one) => ({ ...about, input: one }));
   };
 }
 

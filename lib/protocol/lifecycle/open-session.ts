@@ -234,17 +234,7 @@ export function isNothing({ turn, tasks, requests }: OpenWork): boolean {
 export function endsOf(work: OpenWork, sessionId: string, occurredAt: number): TimedEvent[] {
   const ends: AgUiEvent[] = [
     ...work.requests.map((id) => custom(CUSTOM.requestResolved, { request_id: id, outcome: 'cancelled' })),
-    ...(work.turn === null
-      ? []
-      : [
-          {
-            type: 'RUN_ERROR',
-            threadId: sessionId,
-            runId: work.turn.runId,
-            message: 'The runner ended in the middle of this turn.',
-            code: 'runner_exited',
-          },
-        ]),
+    ...(work.turn === null ? [] : [{ ...EXITED, threadId: sessionId, runId: work.turn.runId }]),
     ...work.tasks.map(({ id, runId }) =>
       custom(CUSTOM.taskCompleted, compact({ task_id: id, run_id: runId, ...LOST })),
     ),
@@ -252,6 +242,7 @@ export function endsOf(work: OpenWork, sessionId: string, occurredAt: number): T
   return ends.map((event) => ({ occurredAt, event }));
 }
 
+const EXITED = { type: 'RUN_ERROR', message: 'The runner ended in the middle of this turn.', code: 'runner_exited' };
 const LOST = { status: 'lost', error: 'The runner ended while this ran, and nothing told how it ended.' };
 
 function custom(name: string, value: object): AgUiEvent {

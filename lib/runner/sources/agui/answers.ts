@@ -1,8 +1,8 @@
 import { answerId } from '@/lib/adapters/agui/agui-frames';
-import { QUESTION_TOOL } from '@/lib/adapters/agui/asks';
 import type { ToldEvent } from '@/lib/adapters/wire';
 import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { QUESTION_TOOL } from '@/lib/protocol/request-options';
 import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
 import type { CommandOf } from '@/lib/runner/host/source';
 import type { HistoryMessage } from './told-history';

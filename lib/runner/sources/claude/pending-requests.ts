@@ -1,7 +1,8 @@
-import { answeredInput, answerText, QUESTION_TOOL } from '@/lib/adapters/claude/requests';
+import { answeredInput, answerText } from '@/lib/adapters/claude/requests';
 import { remember } from '@/lib/adapters/remember';
 import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
 import { requestDigest } from '@/lib/protocol/request-digest';
+import { QUESTION_TOOL } from '@/lib/protocol/request-options';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
 /**
