@@ -67,12 +67,14 @@ export async function catchUp(
     await sendRows(subscriber, page.rows, redactor);
     // to a reader with a scope, the counter would tell how busy others are
     told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
-    if (page.complete && position >= mustReach) {
+    // The row that has the text of one that was folded is read here: to the ticks its text is old.
+    const isBehind = redactor?.takeMissed() === true;
+    if (page.complete && position >= mustReach && !isBehind) {
       subscriber.join(position, told);
       return 'joined';
     }
     subscriber.release();
-    return page.complete ? 'waiting' : 'reading';
+    return page.complete && !isBehind ? 'waiting' : 'reading';
   };
   while (!subscriber.isEnded) {
     const outcome = await database.reads.run(client, readPage, { continues: true });

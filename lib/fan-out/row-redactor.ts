@@ -24,6 +24,8 @@ export class RowRedactor {
   /** By session, and in it by turn: a message is shown where its turn is, and another turn may use its id again. */
   readonly #sessions = new Map<string, Map<string | null, EventRedactor>>();
 
+  #hasMissed = false;
+
   constructor(reader: Pick<Reader, 'execute'>) {
     this.#reader = reader;
   }
@@ -31,6 +33,13 @@ export class RowRedactor {
   /** Nobody listens to it any more, so that its rows do not come. */
   forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
+  }
+
+  /** Whether, since the last call, a row was folded into a later one before it was framed: that one has its text. */
+  takeMissed(): boolean {
+    const hasMissed = this.#hasMissed;
+    this.#hasMissed = false;
+    return hasMissed;
   }
 
   /** A promise only where something has to be read first. */
@@ -67,6 +76,7 @@ export class RowRedactor {
     const pace = new Pace();
     const rest = () => (pace.isDue ? pace.rest() : null);
     const soFar = step !== null && known.lacks(step) ? await readSoFar(this.#reader, row, step) : undefined;
+    if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
       return framed(row, await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, rest, soFar));
     }

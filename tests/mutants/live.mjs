@@ -7,8 +7,8 @@ export const LIVE = [
   {
     name: 'joins before a lagging replica has caught up',
     file: 'lib/fan-out/catch-up.ts',
-    find: 'if (page.complete && position >= mustReach) {',
-    replace: 'if (page.complete) {',
+    find: 'if (page.complete && position >= mustReach && !isBehind) {',
+    replace: 'if (page.complete && !isBehind) {',
     test: 'tests/unit/fan-out/fan-out.test.ts',
   },
   {

@@ -150,6 +150,22 @@ function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number)
   ];
 }
 
+const KEY = secretOf(
+  '-----BEGIN RSA PRIVATE KEY-----',
+  'A9AAA5AjAA+AAAfTAAAJAAAL3mAAAAAAmAAAAAAAhAAtAAAAAAAA7AAOAAXQAAAA',
+);
+/** A reader comes back while a text that it has in part is folded. */
+const FOLDED_MEANWHILE: [Telling[], ('come' | 'cut' | 'turn' | 'write')[], number, number] = [
+  [{ kind: 'text', said: KEY, cuts: [31], ends: true }],
+  ['write', 'come', 'come', 'write', 'cut', 'write', 'write', 'come', 'come', 'come'],
+  1,
+  1,
+];
+
+function secretOf(sign: string, secret: string): SecretText {
+  return { text: `${sign}\n${secret}\n`, secrets: [secret] };
+}
+
 const TASK: AgUiEvent = { type: 'CUSTOM', name: 'task:started', value: { task_id: 'k1', description: 'a task' } };
 
 it('tells a reader no secret, in no frame and no page, and live equals reloaded wherever it comes and is cut off', async () => {
@@ -210,7 +226,7 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
         await cleanUp();
       },
     ),
-    { numRuns: 80 },
+    { numRuns: 80, examples: Array.from({ length: 6 }, () => FOLDED_MEANWHILE) },
   );
 });
 
