@@ -67,7 +67,7 @@ export async function catchUp(
     await sendRows(subscriber, page.rows, redactor);
     // to a reader with a scope, the counter would tell how busy others are
     told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
-    // The row that has the text of one that was folded is read here: to the ticks its text is old.
+    // A folded row's text is in a later row. The next page reads that row; a tick would send only its own part.
     const isBehind = redactor?.takeMissed() === true;
     if (page.complete && position >= mustReach && !isBehind) {
       subscriber.join(position, told);

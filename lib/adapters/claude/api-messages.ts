@@ -168,7 +168,7 @@ class SpeakerBlocks {
     const index = numberOf(event.index);
     switch (event.type) {
       case 'message_start':
-        // What the last message left open will not go on.
+        // A new message continues nothing of the last one.
         this.speaker.endAll();
         this.#current = this.#message(textOf(fieldsOf(event.message).id) ?? this.#nameless());
         return;

@@ -42,9 +42,9 @@ export interface OpenTurn {
 export interface TurnAbout {
   /** The agent did not say that it ended. */
   isInferred?: boolean;
-  /** What is kept with the turn. */
+  /** Stored with the turn. */
   result?: object | undefined;
-  /** What woke it, where that is known better than at its beginning. */
+  /** The final cause, if it differs from the one at the start. */
   trigger?: TurnTrigger;
   /** Tasks whose ends it answered, though they did not wake it. */
   foldedTaskIds?: string[];

@@ -275,7 +275,7 @@ export class Speaker {
   result(id: string, content: string, about: ResultAbout = {}): void {
     const shown = this.#waiting(id);
     this.endCall(shown);
-    // Made before this process listened: its start stands in the log, or nowhere.
+    // The call began before this process listened, so its start may be in the log already.
     if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', null);
     if (this.#calls.take(shown, 'result') === 'repeats') return;
     this.#say(callResult(shown, content, about));
