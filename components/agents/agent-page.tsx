@@ -13,7 +13,7 @@ import type { AgentDetail } from '@/lib/protocol/read-models';
 import { commandsOf, limitsOf, outageOf, troubleOf } from '@/lib/protocol/told-of-agent';
 import { CommandList } from './command-list';
 import { DeliveryLedger } from './delivery-ledger';
-import { FailureList } from './failure-list';
+import { FailureList, MarkAsSeen } from './failure-list';
 import { InsightList } from './insight-list';
 import { ParkedList } from './parked-list';
 import { QuarantineList } from './quarantine-list';
@@ -52,7 +52,12 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
       {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'it does not answer'}.`} />}
       {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
-        <Section title="Failures" id="failures" count={agent.insightCount > 0 ? agent.insightCount : undefined}>
+        <Section
+          title="Failures"
+          id="failures"
+          count={agent.insightCount > 0 ? agent.insightCount : undefined}
+          action={<MarkAsSeen agentId={agent.id} insights={failures} />}
+        >
           <FailureList agent={agent} insights={failures} sessions={sessions} />
         </Section>
       )}
@@ -115,14 +120,23 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
   );
 }
 
-function Section(props: { title: string; id?: string; count?: number | undefined; children: ReactNode }) {
-  const { title, id, count, children } = props;
+function Section(props: {
+  title: string;
+  id?: string;
+  count?: number | undefined;
+  action?: ReactNode;
+  children: ReactNode;
+}) {
+  const { title, id, count, action, children } = props;
   return (
     <section id={id}>
-      <h2 className="mb-2 flex items-baseline gap-1.5 font-medium text-ink-2 text-xs">
-        {title}
-        {count !== undefined && <span className="tabular font-normal text-ink-3">{count}</span>}
-      </h2>
+      <div className="mb-2 flex items-baseline gap-4">
+        <h2 className="flex items-baseline gap-1.5 font-medium text-ink-2 text-xs">
+          {title}
+          {count !== undefined && <span className="tabular font-normal text-ink-3">{count}</span>}
+        </h2>
+        {action}
+      </div>
       {children}
     </section>
   );

@@ -2,6 +2,7 @@
 
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import type { Position } from '@/lib/protocol/position';
 import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
@@ -9,25 +10,33 @@ import type { LiveAgent } from './use-agents';
 
 /** What failed around an agent, hooks that died above all, the newest first. What is shown here counts as seen. */
 export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agent' | 'insights' | 'sessions'>) {
-  const mayAct = useMayAct();
-  const newest = unseenOf(insights).at(-1);
   return (
     <SeenWhileShown agent={agent} insights={insights}>
       <InsightList insights={insights} sessions={sessions} />
-      {mayAct && newest !== undefined && <MarkAsSeen agentId={agent.id} newest={newest} />}
     </SeenWhileShown>
   );
 }
 
-function MarkAsSeen({ agentId, newest }: { agentId: string; newest: Insight }) {
+/**
+ * Belongs beside a heading, where nothing moves when it goes: the page marks what it shows by itself, while somebody
+ * may be about to press a button below.
+ */
+export function MarkAsSeen({ agentId, insights }: { agentId: string; insights: readonly Insight[] }) {
+  const mayAct = useMayAct();
+  const newest = unseenOf(insights).at(-1);
   const [failure, setFailure] = useState<string | null>(null);
-  const mark = async () => {
+  const mark = async (upTo: Position) => {
     setFailure(null);
-    await seeFailures(agentId, newest.position).catch((error) => setFailure(String(error?.message ?? error)));
+    await seeFailures(agentId, upTo).catch((error) => setFailure(String(error?.message ?? error)));
   };
+  if (!mayAct || newest === undefined) return null;
   return (
-    <p className="mt-2 flex flex-wrap gap-x-3 text-xs">
-      <button type="button" onClick={mark} className="text-ink-2 underline underline-offset-2 hover:text-ink">
+    <p className="flex min-w-0 flex-wrap gap-x-3 text-xs">
+      <button
+        type="button"
+        onClick={() => mark(newest.position)}
+        className="text-ink-2 underline underline-offset-2 hover:text-ink"
+      >
         Mark as seen
       </button>
       <span aria-live="polite" className="text-failed">

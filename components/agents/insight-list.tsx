@@ -46,7 +46,8 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
           <Name text={detail.trim()} most={isFailure ? MOST_OF_FAILURE : MOST_OF_SIGNAL} />
         </span>
         <span className="tabular text-2xs text-ink-3">
-          {isNew && <span className="text-failed">new · </span>}
+          {/* keeps its room once seen, so that the words beside it do not wrap anew */}
+          {isFailure && <span className={isNew ? 'text-failed' : 'invisible'}>new · </span>}
           <Ago at={occurredAt} />
         </span>
       </p>

@@ -26,8 +26,11 @@ test('a failed hook marks its session on the list until the failure has been see
   await page.getByRole('link', { name: 'hook failed', exact: true }).click();
   await page.getByRole('heading', { name: /^Failures/ }).waitFor();
   await page.getByText('exit 3: read the input').waitFor();
+  const below = page.getByRole('heading', { name: /^Sessions/ });
+  const place = await below.boundingBox();
   await expect.poll(() => unseen('failures-hooks')).toBe(0);
   await page.getByRole('button', { name: 'Mark as seen' }).waitFor({ state: 'detached' });
+  expect(await below.boundingBox(), 'what stands below the failures moved').toEqual(place);
   expect(await page.getByText('exit 3: read the input').count()).toBe(1);
   await row(list, 'failures-hooked').getByText('hook failed').waitFor({ state: 'detached' });
   await page.close();
