@@ -21,7 +21,8 @@ const WAIT_MS = 5_000;
 const MUTANT_LIMIT_MS = 120_000;
 const UNMUTATED_LIMIT_MS = 1_800_000;
 
-const AT_ONCE = Math.min(availableParallelism(), 2);
+/** One more than processors, as many a mutant waits for what never comes. */
+const AT_ONCE = Math.min(availableParallelism() + 1, 3);
 
 /** @typedef {import('./mutant.mjs').Mutant} Mutant */
 

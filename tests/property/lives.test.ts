@@ -7,8 +7,9 @@ import { TEST_MS } from '../support/patience';
 import { scale } from '../support/scale';
 
 /**
- * Invariant 8 over 10,000 lives of agents of every kind (300 in the first tier). Each life plays a part of a real agent's
- * recording, until the agent, the bridge to the agent, the runner or the server dies, or two of them together.
+ * Invariant 8 over lives of agents of every kind: 300 in the first tier, 2,500 in the second, 200,000 in a soak. Each
+ * life plays a part of a real agent's recording, until the agent, the bridge to the agent, the runner or the server dies,
+ * or two of them together.
  *
  * One process, one clock. The adapters, the runner host's decisions (open work, status records, restarts, reachability),
  * ingest, the database, due work and the queries of pages are the real ones. Processes, connections, the runner's timers
@@ -16,7 +17,7 @@ import { scale } from '../support/scale';
  * that before the next message.
  */
 const WORLDS = 25;
-const LIVES = scale === 'quick' ? 60 : 400;
+const LIVES = { quick: 60, full: 100, soak: 400 }[scale];
 const LATEST_DEATH_MS = 12_000;
 
 function deathsOf({ watch, hasBridge = false }: LifeKind, hasServerDeath: boolean): Death[] {
