@@ -87,7 +87,7 @@ export const STAGES = [
     why: 'every property with all of its runs and a fresh seed',
   },
   {
-    ...{ name: 'properties-server', tier: 'second', lane: 'compute', again: true, config: SERVER },
+    ...{ name: 'properties-server', tier: 'second', lane: 'wait', again: true, config: SERVER },
     ...{ workers: 1, soaks: true, installs: ['libsql-server'] },
     why: 'the properties of the database over a libSQL server',
   },
