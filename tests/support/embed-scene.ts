@@ -61,6 +61,8 @@ export async function signInBeside(it: EmbedStage): Promise<Page> {
   await own.goto(`${it.origin}/sign-in?token=${it.server.token}`);
   // over plain http a browser does not send where a link was followed, so the link asks first
   await own.getByRole('button', { name: 'Sign in' }).click();
+  // Chromium may never close a tab that is on its way to a page of another browsing context group
+  await own.waitForURL(({ pathname }) => !pathname.endsWith('/sign-in'));
   return own;
 }
 
