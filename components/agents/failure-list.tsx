@@ -17,26 +17,22 @@ export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agen
   );
 }
 
-/**
- * Belongs beside a heading, where nothing moves when it goes: the page marks what it shows by itself, while somebody
- * may be about to press a button below.
- */
+/** Marks all failures as seen. Show it beside a heading: the page may hide it at any time, and nothing below may move. */
 export function MarkAsSeen({ agentId, insights }: { agentId: string; insights: readonly Insight[] }) {
   const mayAct = useMayAct();
   const newest = unseenOf(insights).at(-1);
+  return mayAct && newest !== undefined && <MarkUpTo agentId={agentId} upTo={newest.position} />;
+}
+
+function MarkUpTo({ agentId, upTo }: { agentId: string; upTo: Position }) {
   const [failure, setFailure] = useState<string | null>(null);
-  const mark = async (upTo: Position) => {
+  const mark = async () => {
     setFailure(null);
     await seeFailures(agentId, upTo).catch((error) => setFailure(String(error?.message ?? error)));
   };
-  if (!mayAct || newest === undefined) return null;
   return (
     <p className="flex min-w-0 flex-wrap gap-x-3 text-xs">
-      <button
-        type="button"
-        onClick={() => mark(newest.position)}
-        className="text-ink-2 underline underline-offset-2 hover:text-ink"
-      >
+      <button type="button" onClick={mark} className="text-ink-2 underline underline-offset-2 hover:text-ink">
         Mark as seen
       </button>
       <span aria-live="polite" className="text-failed">

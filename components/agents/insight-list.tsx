@@ -46,7 +46,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
           <Name text={detail.trim()} most={isFailure ? MOST_OF_FAILURE : MOST_OF_SIGNAL} />
         </span>
         <span className="tabular text-2xs text-ink-3">
-          {/* keeps its room once seen, so that the words beside it do not wrap anew */}
+          {/* stays in the layout once seen: the text beside it must not rewrap */}
           {isFailure && <span className={isNew ? 'text-failed' : 'invisible'}>new · </span>}
           <Ago at={occurredAt} />
         </span>

@@ -8,7 +8,7 @@ export interface Awaited {
   awaits: readonly string[];
   /** The turn that is its answer though it began before: it goes on after an interrupt, or another client began it. */
   answeredIn: string | null;
-  /** Whether the next run is the answer, whatever it names: it continues after the client's answers. */
+  /** True if the next run is the answer, whichever messages it names: it continues from the client's answers. */
   answersNext: boolean;
 }
 

@@ -21,7 +21,7 @@ const WAIT_MS = 5_000;
 const MUTANT_LIMIT_MS = 120_000;
 const UNMUTATED_LIMIT_MS = 1_800_000;
 
-/** One more than processors, as many a mutant waits for what never comes. */
+/** One more than processors: many mutants only wait, for a condition that never holds. */
 const AT_ONCE = Math.min(availableParallelism() + 1, 3);
 
 /** @typedef {import('./mutant.mjs').Mutant} Mutant */

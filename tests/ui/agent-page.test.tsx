@@ -2,6 +2,7 @@
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
+import { MarkAsSeen } from '@/components/agents/failure-list';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import type { AgentDetail } from '@/lib/protocol/read-models';
@@ -89,4 +90,18 @@ it('marks every unseen failure as seen at a press, and says why that did not wor
   fireEvent.click(screen.getByRole('button', { name: 'Mark as seen' }));
   expect(await screen.findByText('Not marked: Busy.')).toBeDefined();
   expect(posted).toEqual([['/agents/agent-1/insights/seen', { upTo: '100' }]]);
+});
+
+it('says why a mark did not work only until the failure is seen', async () => {
+  vi.stubGlobal('fetch', async () => Response.json({ error: { code: 'busy', message: 'Busy.' } }, { status: 503 }));
+  const marks = (seenAt: number | null, position: string) => (
+    <MarkAsSeen agentId="agent-1" insights={[anInsight({ position, seenAt })]} />
+  );
+  const { rerender } = render(marks(null, '1'));
+  fireEvent.click(screen.getByRole('button', { name: 'Mark as seen' }));
+  await screen.findByText('Not marked: Busy.');
+  rerender(marks(5, '1'));
+  rerender(marks(null, '2'));
+  expect(screen.getByRole('button', { name: 'Mark as seen' })).toBeDefined();
+  expect(screen.queryByText('Not marked: Busy.')).toBeNull();
 });

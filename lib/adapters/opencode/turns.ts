@@ -78,8 +78,8 @@ export class Turns {
 
   /**
    * @param info as the message is by now
-   * @param isFirst no event was about it before. OpenCode writes an event down late, and so its first may say already that
-   *   the message has ended, ahead of all that is in it: the next one says so again, or the session is idle.
+   * @param isFirst the event is the first about the message. OpenCode stores events late: the first may already say that
+   *   the message has ended, before its parts arrive. The next event repeats the end, or the session goes idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#asked.get(parentId)?.kind === 'own';

@@ -429,7 +429,7 @@ export class SessionWriter {
     this.#emit({ type: 'RAW', event, source });
   }
 
-  /** Whether the session has ended, and nothing has come since. */
+  /** True from the end of the session to its next event. */
   get isOver(): boolean {
     return this.#isOver;
   }
