@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
@@ -15,6 +15,7 @@ let used: WellUsed;
 beforeAll(async () => {
   used = await WellUsed.start();
 });
+beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
 
 const cli = (...args: string[]) => callCli(['db', ...args], used.env);
@@ -109,6 +110,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   beforeAll(async () => {
     libsql = await startLibsqlServer();
+    await used.settle();
     expect(await cli('copy', used.file, libsql.url)).toMatchObject({ exitCode: 0 });
   });
   afterAll(() => libsql?.stop());

@@ -1,7 +1,7 @@
 import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
@@ -16,6 +16,7 @@ let used: WellUsed;
 beforeAll(async () => {
   used = await WellUsed.start();
 });
+beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
 
 const cli = (...args: string[]) => callCli(['db', ...args], used.env);

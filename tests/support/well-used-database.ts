@@ -1,3 +1,5 @@
+import { hasDue } from '@/db/row-sweep';
+import { UNINDEXED_LOGS } from '@/lib/log-store/chunk-lines';
 import { LogKeeper } from '@/lib/log-store/log-keeper';
 import { MAX_EVERY_MS } from '@/lib/protocol/limits';
 import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
@@ -66,11 +68,21 @@ export class WellUsed {
       // Otherwise the server writes after two minutes that the agent is silent, while a slow test compares rows.
       { kind: 'status', agentId: this.agentId, occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } },
     ]);
+    await this.settle();
     // what was removed leaves its mark in the search table
+    await this.#keeper().retain();
+  }
+
+  /** Indexes the log to its end. Otherwise the dashboard does so a moment later, while a test compares rows. */
+  async settle(): Promise<void> {
+    const { reader } = this.stage.parts.database;
+    do await this.#keeper().indexAll();
+    while (await hasDue(reader, [UNINDEXED_LOGS]));
+  }
+
+  #keeper(): LogKeeper {
     const { database, now } = this.stage.parts;
-    const keeper = new LogKeeper({ database, now }, { maxAgeMs: 365 * 86_400_000, maxBytes: 12_000 });
-    await keeper.indexAll();
-    await keeper.retain();
+    return new LogKeeper({ database, now }, { maxAgeMs: 365 * 86_400_000, maxBytes: 12_000 });
   }
 }
 
