@@ -74,7 +74,8 @@ describe('a Claude Code with Interlude’s tools', () => {
     await stage.runner();
     await stage.operator.send('START');
     await stage.operator.finished(1);
-    expect(heard.join('\n')).toContain('for the session’s own agent');
+    // the turn that started the subagent may finish first
+    await expect.poll(() => heard.join('\n')).toContain('for the session’s own agent');
     expect(await reported(stage.agentId)).toBeUndefined();
   });
 
