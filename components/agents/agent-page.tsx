@@ -56,7 +56,8 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          action={<MarkAsSeen agentId={agent.id} insights={failures} />}
+          // the count falls before the list is read again: both must go at once, or the button moves under the pointer
+          action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />
         </Section>

@@ -105,7 +105,7 @@ export const PAGES: Record<string, Shown> = {
   'a session with subagents': { path: '/sessions/demo-research' },
   'a session that is not there': { path: '/sessions/nobody' },
   agents: { path: '/agents' },
-  'an agent': { path: `/agents/${LONG_NAME}` },
+  'an agent': { path: `/agents/${LONG_NAME}`, later: staysUnseen },
   'the log of an agent': {
     path: `/agents/${LONG_NAME}/logs`,
     until: (page) => page.getByText('the last line').waitFor(),
@@ -129,6 +129,12 @@ async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
     letGo();
     await page.getByRole('link', { name: /^Inbox\s*new: \d/ }).waitFor();
   };
+}
+
+/** A page marks failures as seen once it has been looked at for a second, and rows then lose that mark. */
+async function staysUnseen(page: Page): Promise<() => Promise<unknown>> {
+  await page.route(/\/insights\/seen$/, () => {});
+  return async () => undefined;
 }
 
 /** Loads a page at the first of some widths, and fails if its texts moved or, at any of them, are cut off or overlap. */

@@ -92,6 +92,12 @@ it('marks every unseen failure as seen at a press, and says why that did not wor
   expect(posted).toEqual([['/agents/agent-1/insights/seen', { upTo: '100' }]]);
 });
 
+it('offers to mark failures only while it counts some, though the list is not read again yet', () => {
+  show({ agent: anAgent({ insightCount: 0 }), insights: [anInsight({ position: '100' })] });
+  expect(section(/^Failures/).querySelector('h2')?.textContent).toBe('Failures');
+  expect(screen.queryByRole('button', { name: 'Mark as seen' })).toBeNull();
+});
+
 it('says why a mark did not work only until the failure is seen', async () => {
   vi.stubGlobal('fetch', async () => Response.json({ error: { code: 'busy', message: 'Busy.' } }, { status: 503 }));
   const marks = (seenAt: number | null, position: string) => (
