@@ -1,4 +1,4 @@
-import type { Scope } from '@/lib/protocol/scope';
+import { listedScope, type Scope } from '@/lib/protocol/scope';
 import { columnText } from './column-text';
 
 /**
@@ -25,6 +25,11 @@ export function sessionsIn(scope: Scope, sessionId: string, agentId = 'agent_id'
   return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope, agentId);
 }
 
+/** Rows of sessions that lists show, count and keep current. */
+export function listedSessionsIn(scope: Scope, id = 'id'): string {
+  return sessionsIn(listedScope(scope), id);
+}
+
 /** Of lines of logs, and of facts about a log. */
 export function logsIn(scope: Scope, agentId = 'agent_id'): string {
   return scope.kind === 'log' ? `${agentId} = ${literal(scope.agentId)}` : agentsIn(scope, agentId);
@@ -44,7 +49,7 @@ export function positionIn(scope: Scope): string {
   const logs = `SELECT max((SELECT max(position) FROM log_lines WHERE agent_id = l.agent_id)) AS at
     FROM agent_logs AS l WHERE ${logsIn(scope, 'l.agent_id')}`;
   const heads = [
-    newest('sessions', 'updated_position', sessionsIn(scope, 'id')),
+    newest('sessions', 'updated_position', listedSessionsIn(scope)),
     newest('agents', 'updated_position', agentsIn(scope, 'id')),
     logs,
     ...(scope.kind === 'session' ? [newest('events', 'position', sessionsIn(scope, 'session_id'))] : []),

@@ -27,9 +27,7 @@ export function EmbedList(props: {
       columns={[
         {
           name: 'Shows',
-          cell: ({ scope, role }) => (
-            <Words text={scope.kind === 'everything' ? 'the fleet' : scopeInWords(scope, role)} />
-          ),
+          cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} />,
         },
         { name: 'Role', cell: ({ role }) => ROLE_WORD[role] },
         { name: 'In pages of', before: 'in', cell: ({ parentOrigin }) => <Words text={parentOrigin ?? 'nobody'} /> },

@@ -9,6 +9,8 @@ export function scopeInWords(scope: Scope, role: Role): string {
       return `session ${scope.sessionId}`;
     case 'log':
       return `the log of ${scope.agentId}`;
+    case 'fleet':
+      return 'the list of sessions';
     case 'agents': {
       const { ids, prefixes } = scope;
       const named = ids.length === 0 ? [] : [`${ids.length === 1 ? 'agent' : 'agents'} ${ids.join(', ')}`];

@@ -75,7 +75,7 @@ function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Sc
     );
   }
   if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
-  if (agentId === undefined) return own;
+  if (agentId === undefined) return { kind: 'fleet', within: own };
   if (reachesLog(own, columnText(agentId))) return { kind: 'log', agentId: columnText(agentId) };
   throw new AppError(
     'not_found',

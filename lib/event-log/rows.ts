@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { AGENT_ROW, INBOX_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/fleet-rows';
 import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
 import { events } from '@/db/schema';
-import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import { agentsIn, listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import { SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import type { LogLine } from '@/lib/protocol/read-models';
@@ -173,7 +173,7 @@ export function replayedRows(
 /** As SQL; `isInScope` in the fan-out says the same of rows that were read for several readers. */
 function inScope(kind: FleetRow['kind'], scope: Scope): string {
   if (kind === 'agent') return agentsIn(scope, 'id');
-  return sessionsIn(scope, kind === 'session' ? 'id' : 'session_id');
+  return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');
 }
 
 function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {

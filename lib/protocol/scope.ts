@@ -43,7 +43,9 @@ export type Scope =
   | { kind: 'agents'; ids: readonly string[]; prefixes: readonly string[]; producerPrefix?: string }
   | { kind: 'session'; sessionId: string }
   /** One agent's log, and nothing else of it. */
-  | { kind: 'log'; agentId: string };
+  | { kind: 'log'; agentId: string }
+  /** The list of the sessions in `within`: their rows, counts and changes. No session of it can be opened. */
+  | { kind: 'fleet'; within: Scope };
 
 export const EVERYTHING: Scope = { kind: 'everything' };
 
@@ -66,6 +68,11 @@ export function reachesSession(
   return scope.kind === 'session' ? scope.sessionId === sessionId : reachesAgent(scope, agentId);
 }
 
+/** The scope whose sessions are listed and counted. Only lists may use it: every other question asks the scope itself. */
+export function listedScope(scope: Scope): Scope {
+  return scope.kind === 'fleet' ? scope.within : scope;
+}
+
 /** The same text for the same scope. */
 export function scopeKey(scope: Scope): string {
   switch (scope.kind) {
@@ -77,5 +84,7 @@ export function scopeKey(scope: Scope): string {
       return JSON.stringify([scope.kind, scope.sessionId]);
     case 'log':
       return JSON.stringify([scope.kind, scope.agentId]);
+    case 'fleet':
+      return JSON.stringify([scope.kind, scopeKey(scope.within)]);
   }
 }

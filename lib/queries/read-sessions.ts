@@ -2,13 +2,13 @@ import type { InValue, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
-import { sessionsIn } from '@/db/scope-sql';
+import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
-import { reachesAgent } from '@/lib/protocol/scope';
+import { listedScope, reachesAgent } from '@/lib/protocol/scope';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -127,7 +127,7 @@ interface Condition {
 
 /** What is out of it is not listed, nor counted. */
 const scopeOf = ({ scope }: Pick<Sight, 'scope'>): Condition[] =>
-  scope.kind === 'everything' ? [] : [{ sql: sessionsIn(scope, 'id'), args: [] }];
+  listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
 const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 

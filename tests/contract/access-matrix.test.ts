@@ -55,6 +55,7 @@ beforeAll(async () => {
     'an embed of a session of A': await made('viewer', session, 'embed'),
     'an embed of that session that may act': await made('operator', session, 'embed'),
     'an embed of the log of A': await made('viewer', log, 'embed'),
+    'an embed of the list of A': await made('viewer', { kind: 'fleet', within: agents }, 'embed'),
   } satisfies Record<string, Asker>);
 });
 afterAll(async () => {
@@ -98,6 +99,7 @@ function hasOwn({ kind }: Scope, pattern: string): boolean {
   const [ofAgent, ofSession] = [pattern.includes('/:agentId'), /:sessionId|\/:hash/.test(pattern)];
   if (kind === 'everything' || kind === 'agents') return true;
   if (kind === 'session') return !ofAgent;
+  if (kind === 'fleet') return !ofAgent && !ofSession;
   return ofAgent ? /\/(logs|log-level)\b/.test(pattern) : !ofSession;
 }
 

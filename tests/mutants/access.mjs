@@ -198,8 +198,8 @@ export const ACCESS = [
   {
     name: 'lists sessions outside the scope',
     file: 'lib/queries/read-sessions.ts',
-    find: "scope.kind === 'everything' ? [] : [{ sql: sessionsIn(scope, 'id'), args: [] }];",
-    replace: "scope.kind === 'everything' ? [] : [];",
+    find: "listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];",
+    replace: "listedScope(scope).kind === 'everything' ? [] : [];",
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
@@ -305,6 +305,28 @@ export const ACCESS = [
     file: 'lib/access/embed-tokens.ts',
     find: "WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`",
     replace: 'WHERE id = ?`',
+    test: 'tests/unit/access/embeds.test.ts',
+  },
+  {
+    name: 'opens sessions to an embed of the list',
+    file: 'db/scope-sql.ts',
+    find: "return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope, agentId);",
+    replace:
+      "return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope.kind === 'fleet' ? scope.within : scope, agentId);",
+    test: 'tests/unit/access/embeds.test.ts',
+  },
+  {
+    name: 'streams tasks to a reader of the list',
+    file: 'lib/event-log/rows.ts',
+    find: "return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');",
+    replace: "return listedSessionsIn(scope, kind === 'session' ? 'id' : 'session_id');",
+    test: 'tests/unit/fan-out/scope.test.ts',
+  },
+  {
+    name: 'gives an embed of the list the scope of its maker',
+    file: 'lib/access/embed-tokens.ts',
+    find: "return { kind: 'fleet', within: own };",
+    replace: 'return own;',
     test: 'tests/unit/access/embeds.test.ts',
   },
   {

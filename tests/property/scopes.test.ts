@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { columnText } from '@/db/column-text';
-import { agentsIn, logsIn, sessionsIn } from '@/db/scope-sql';
-import { reachesAgent, reachesLog, reachesSession, type Scope, scopeKey } from '@/lib/protocol/scope';
+import { agentsIn, listedSessionsIn, logsIn, sessionsIn } from '@/db/scope-sql';
+import { listedScope, reachesAgent, reachesLog, reachesSession, type Scope, scopeKey } from '@/lib/protocol/scope';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 
 let database: TestDatabase;
@@ -53,13 +53,17 @@ const kept = id.map(columnText);
 const scopeOf = (known: string[]): fc.Arbitrary<Scope> => {
   const one = fc.constantFrom(...known);
   const cut = fc.tuple(one, fc.nat(6)).map(([text, length]) => [...text].slice(0, length).join('') || text);
-  return fc.oneof(
+  const whole = fc.oneof(
     fc.constant<Scope>({ kind: 'everything' }),
     fc.record({
       kind: fc.constant('agents' as const),
       ids: fc.array(one, { maxLength: 2 }),
       prefixes: fc.array(fc.oneof(one, cut), { maxLength: 2 }),
     }),
+  );
+  return fc.oneof(
+    whole,
+    fc.record({ kind: fc.constant('fleet' as const), within: whole }),
     fc.record({ kind: fc.constant('session' as const), sessionId: one }),
     fc.record({ kind: fc.constant('log' as const), agentId: one }),
   );
@@ -75,16 +79,22 @@ it('SQL and JavaScript find the same in a scope, whatever ids are made of', asyn
   await fc.assert(
     fc.asyncProperty(worlds, async ([agentIds, scope, sessionIds]) => {
       const rows = agentIds.map((agentId, at) => ({ agentId, sessionId: sessionIds[at] ?? null }));
-      const conditions = [agentsIn(scope), sessionsIn(scope, 'session_id'), logsIn(scope)];
+      const conditions = [
+        agentsIn(scope),
+        sessionsIn(scope, 'session_id'),
+        listedSessionsIn(scope, 'session_id'),
+        logsIn(scope),
+      ];
       const { rows: found } = await database.reader.execute({
         sql: `SELECT ${conditions.map((sql, at) => `ifnull(${sql}, 0) AS c${at}`).join(', ')}
           FROM (SELECT value->>'$.agentId' AS agent_id, value->>'$.sessionId' AS session_id FROM json_each(?))`,
         args: [JSON.stringify(rows)],
       });
-      const inSql = found.map(({ c0, c1, c2 }) => [c0, c1, c2].map(Boolean));
+      const inSql = found.map(({ c0, c1, c2, c3 }) => [c0, c1, c2, c3].map(Boolean));
       const inScript = rows.map((row) => [
         reachesAgent(scope, row.agentId),
         reachesSession(scope, row),
+        reachesSession(listedScope(scope), row),
         reachesLog(scope, row.agentId),
       ]);
       expect(inSql).toEqual(inScript);
@@ -94,8 +104,8 @@ it('SQL and JavaScript find the same in a scope, whatever ids are made of', asyn
 });
 
 it('scopes that reach different things have different keys, in whichever order they were written', () => {
-  const lists = [[], ['a'], ['b'], ['a', 'b'], ['a,b'], ['a","b']];
-  const agents = lists.flatMap((ids) => lists.map((prefixes): Scope => ({ kind: 'agents', ids, prefixes })));
+  const ids = [[], ['a'], ['b'], ['a', 'b'], ['a,b'], ['a","b']];
+  const agents = ids.flatMap((one) => ids.map((prefixes): Scope => ({ kind: 'agents', ids: one, prefixes })));
   const others: Scope[] = [
     { kind: 'everything' },
     ...['a', 'b'].flatMap((one): Scope[] => [
@@ -103,7 +113,8 @@ it('scopes that reach different things have different keys, in whichever order t
       { kind: 'log', agentId: one },
     ]),
   ];
-  const all = [...agents, ...others];
+  const lists = [...agents, { kind: 'everything' } as const].map((within): Scope => ({ kind: 'fleet', within }));
+  const all = [...agents, ...others, ...lists];
   expect(new Set(all.map(scopeKey)).size).toBe(all.length);
   const there: Scope = { kind: 'agents', ids: ['a', 'b'], prefixes: ['c', 'd'] };
   expect(scopeKey({ kind: 'agents', ids: ['b', 'a'], prefixes: ['d', 'c'] })).toBe(scopeKey(there));

@@ -72,6 +72,8 @@ function scopeInWords(scope: Scope): string {
       return `session ${scope.sessionId}`;
     case 'log':
       return `log of ${scope.agentId}`;
+    case 'fleet':
+      return 'list of sessions';
   }
 }
 

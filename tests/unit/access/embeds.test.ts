@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewEmbed } from '@/lib/protocol/access';
+import type { Frame } from '@/lib/protocol/frames';
+import type { SessionList } from '@/lib/protocol/read-models';
+import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
+import { asked, filled } from '../../support/ask-route';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
 const CONSOLE = 'https://console.example.com';
@@ -38,8 +42,45 @@ test('an embed shows nothing that its maker may not see', async () => {
   expect(await status(embed({ sessionId: foreign?.sessionId }))).toBe(404);
   expect(await status(embed({ agentId: foreign?.agentId }))).toBe(404);
   const { token } = (await (await embed({ fleet: true })).json()) as NewEmbed;
-  expect(await stage.status(`/sessions/${own?.sessionId}`, { as: bearer(token) })).toBe(200);
-  expect(await stage.status(`/sessions/${foreign?.sessionId}`, { as: bearer(token) })).toBe(404);
+  const { sessions } = await stage.ask<SessionList>('/sessions', { as: bearer(token) });
+  expect(new Set(sessions.map(({ agentId }) => agentId))).toEqual(new Set([own?.agentId]));
+});
+
+test('an embed of the list reads the list and nothing else', async () => {
+  const { token } = (await (await embed({ fleet: true }, stage.owner)).json()) as NewEmbed;
+  const as = bearer(token);
+  const readable: string[] = [];
+  for (const { method, pattern } of ROUTES.filter(({ access }) => access !== 'open')) {
+    if (own === undefined || method === 'HEAD') continue;
+    const { query, body } = asked(method, pattern, own);
+    const answer = await stage.send(`${filled(pattern, own)}${query}`, { method, as, body });
+    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+    if (isStream) await answer.body?.cancel();
+    const text = isStream ? '' : await answer.text();
+    const isShown = answer.ok && (isStream || /(?:agent|session|task|request|run|question)-[ab]\b/.test(text));
+    if (isShown) readable.push(`${method} ${pattern}`);
+  }
+  expect(readable).toEqual(['GET /api/v1/stream', 'GET /api/v1/sessions']);
+  for (const topic of [`session:${own?.sessionId}`, `logs:${own?.agentId}`]) {
+    expect([topic, await stage.status(`/stream?topic=fleet&topic=${topic}`, { as })]).toEqual([topic, 404]);
+  }
+  const cookie = { cookie: `interlude=${token}`, 'sec-fetch-site': 'same-origin' };
+  expect(await stage.status('/sessions', { as: cookie })).toBe(401);
+});
+
+test('an embed of the list hears of a change to a session, and of nothing in it', async () => {
+  const { token } = (await (await embed({ fleet: true })).json()) as NewEmbed;
+  const stream = await stage.stream('/stream?topic=fleet&after=0', bearer(token));
+  await stream.frame('up-to-date');
+  const event = { type: 'CUSTOM', name: 'task:started', value: { task_id: 'live', description: 'Live' } };
+  const record = { seq: 1, kind: 'event', agentId: own?.agentId, sessionId: own?.sessionId, occurredAt: 1, event };
+  await stage.ask('/events', {
+    method: 'POST',
+    body: { producer: { id: 'agent-a/live', epoch: 1 }, records: [record] },
+  });
+  const isOwn = ({ event, data }: Frame) => event === 'session' && data.id === own?.sessionId;
+  await stream.until((frames) => frames.filter(isOwn).length > 1);
+  expect(new Set(stream.frames.map(({ event }) => event))).toEqual(new Set(['hello', 'session', 'up-to-date']));
 });
 
 test('an embed ends with the credential that made it, and when that does at the latest', async () => {

@@ -23,6 +23,7 @@ afterEach(async () => {
 
 const ofAgent = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes: [] });
 const ofSession = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
+const listOf = (within: Scope): Scope => ({ kind: 'fleet', within });
 const KINDS = ['session', 'agent', 'task', 'obligation', 'inbox'] as const;
 
 async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader> {
@@ -48,8 +49,15 @@ describe('a stream of the fleet', () => {
     expect([told(session, 'a'), told(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
   });
 
+  test('replays the rows of the list alone to a reader of the list', async () => {
+    const all = await caughtUp(listOf(EVERYTHING), 0);
+    expect([told(all, 'a'), told(all, 'b')]).toEqual([['session'], ['session']]);
+    const agent = await caughtUp(listOf(ofAgent()), 0);
+    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([['session'], []]);
+  });
+
   test('is up to date at the newest position in the scope, whatever others write behind it', async () => {
-    for (const scope of [ofAgent(), ofSession()]) {
+    for (const scope of [ofAgent(), ofSession(), listOf(ofAgent()), listOf(EVERYTHING)]) {
       const reader = await caughtUp(scope, 0);
       const { position } = (await reader.frame('up-to-date')).data as { position: string };
       expect(Number(position)).toBe(idsOf(reader.frames).at(-1));
