@@ -1,7 +1,6 @@
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { cache } from 'react';
-import { clientOf } from '@/lib/access/client-of';
 import type { Principal } from '@/lib/access/principal';
 import { type Sight, sightOf } from '@/lib/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
@@ -11,15 +10,12 @@ import { theServer } from '@/lib/server/process-server.mjs';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
- * What a page shows of the database, read when its turn among all heavy reads has come.
+ * What a page shows of the database, read when the reader's turn among all heavy reads has come.
  *
  * @throws AppError `unavailable` when too many wait
  */
 export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
-  return readForPage(async (sight) => {
-    const client = clientOf(await headers());
-    return sight.reads.run(client, () => read(sight));
-  });
+  return readForPage((sight, _, { id }) => sight.reads.run(id, () => read(sight)));
 }
 
 /** One page reads several things, of one moment as far as time goes. */
@@ -27,12 +23,13 @@ const partsOfRequest = cache(() => theServer().parts());
 
 /** As `readInTurn`, but at once: for one row. */
 export async function readForPage<T>(
-  read: (sight: Sight, parts: Pick<ServerParts, 'kept' | 'retention'>) => Promise<T>,
+  read: (sight: Sight, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
-    const { scope, redacts } = await visitor();
+    const reader = await visitor();
+    const { scope, redacts } = reader;
     const parts = await partsOfRequest();
-    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts), { redacts });
+    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts, reader), { redacts });
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -1,5 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { Role } from '@/lib/protocol/scope';
+import { type ProxyTrust, proxyTrust } from './client-address';
 import { numberSetting } from './number-setting';
 
 export const MIN_TOKEN_LENGTH = 16;
@@ -17,6 +18,8 @@ export interface AccessSettings {
   allowedHosts: readonly string[];
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
   allowAddresses: boolean;
+  /** How the address of a client is found; the connection's own unless set. */
+  proxies?: ProxyTrust;
   now: () => number;
   /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
   cronSecret?: string | null;
@@ -47,6 +50,7 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
       (name) => name !== '',
     ),
     allowAddresses: everywhere,
+    proxies: proxyTrust(env),
     now: Date.now,
     cronSecret: secretSetting(env.INTERLUDE_CRON_SECRET || env.CRON_SECRET, 'INTERLUDE_CRON_SECRET (or CRON_SECRET)'),
     metricsToken: secretSetting(env.INTERLUDE_METRICS_TOKEN, 'INTERLUDE_METRICS_TOKEN'),

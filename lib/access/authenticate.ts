@@ -1,9 +1,10 @@
 import { AppError } from '@/lib/protocol/errors';
 import type { AccessSettings } from './access-settings';
+import { clientAddress } from './client-address';
 import type { CredentialBook } from './credential-book';
 import { sameSecret } from './digest';
-import type { Guesses } from './guesses';
 import { checkHost } from './host';
+import type { LoginThrottle } from './login-throttle';
 import { MONITOR, OWNER, type Principal, TIMER } from './principal';
 import { checkSameOrigin } from './same-origin';
 import { isSecret } from './secret';
@@ -14,7 +15,7 @@ export interface Doorkeeper {
   settings(): AccessSettings;
   /** Opens the database if that is still to be done. */
   credentials(): Promise<CredentialBook>;
-  guesses: Guesses;
+  throttle: LoginThrottle;
 }
 
 /**
@@ -32,14 +33,15 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
-    if (!isOurs) await door.guesses.turn();
+    const address = clientAddress(request.headers, settings.proxies);
+    if (!isOurs) await door.throttle.turn(address);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (!isOurs) door.guesses.wrong();
+    if (!isOurs) door.throttle.failed(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
   const principal = await signedIn(request.headers, door);

@@ -6,7 +6,6 @@ import { brokenOff } from '@/lib/protocol/errors';
 import type { AuditQuery } from '@/lib/protocol/queries';
 import type { Asked } from './asked';
 import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
-import { clientOf } from './client-of';
 import { cutShort } from './cut-short';
 import type { ServerContext } from './server-context';
 
@@ -14,10 +13,10 @@ const READ_AT_ONCE = 500;
 
 /** `GET /audit?before=&limit=&actor=&action=&agent=&session=&credential=&result=` */
 export async function getAudit(
-  { query, request }: Asked<never, { query: AuditQuery }>,
+  { query, request, principal }: Asked<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<AuditPage> {
-  return database.reads.run(clientOf(request.headers), () => readAudit(database, query), { signal: request.signal });
+  return database.reads.run(principal.id, () => readAudit(database, query), { signal: request.signal });
 }
 
 /** One page of what matches. */
@@ -64,11 +63,11 @@ const REMOVED_HEADER = 'x-interlude-audit-removed';
 
 /** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
 export async function getAuditExport(
-  { query, request, whenOver }: Asked<never, { query: AuditQuery }>,
+  { query, principal, whenOver }: Asked<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const { sql, args } = conditionOf(query);
-  const client = clientOf(request.headers);
+  const client = principal.id;
   const { rows: start } = await database.reads.run(client, () => database.reader.execute(AUDIT_REMOVED));
   const removed = removedFromRow(start[0]);
   const encoder = new TextEncoder();
@@ -100,8 +99,8 @@ export async function getAuditExport(
 }
 
 /** `GET /audit/check`: goes through the whole chain, as far as it is kept. */
-export async function getAuditCheck({ request }: Asked, { database }: ServerContext): Promise<AuditCheck> {
-  return checkAudit(database, clientOf(request.headers), request.signal);
+export async function getAuditCheck({ request, principal }: Asked, { database }: ServerContext): Promise<AuditCheck> {
+  return checkAudit(database, principal.id, request.signal);
 }
 
 /**

@@ -6,6 +6,7 @@ import { noteAct } from './audit-entry';
 import { actOf } from './audited';
 import { authenticate, type Doorkeeper, signedIn } from './authenticate';
 import { begunBy, isForPage } from './begun-by';
+import { clientAddress } from './client-address';
 import { type CredentialBook, principalOf } from './credential-book';
 import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
@@ -143,11 +144,12 @@ export function wasSignedIn(headers: Headers): boolean {
 }
 
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
-  const { token: ours } = server.settings();
-  if (!isSecret(token)) await server.guesses.turn();
+  const { token: ours, proxies } = server.settings();
+  const address = clientAddress(request.headers, proxies);
+  if (!isSecret(token)) await server.throttle.turn(address);
   const isOwner = sameSecret(token, ours);
   if (!isOwner && !isSecret(token)) {
-    server.guesses.wrong();
+    server.throttle.failed(address);
     return goTo(signedOutPath(next, 'wrong-token'));
   }
   // A stranger's guesses write nothing.

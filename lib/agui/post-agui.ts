@@ -1,5 +1,4 @@
 import type { Asked as AskedOf } from '@/lib/access/asked';
-import { clientOf } from '@/lib/access/client-of';
 import { sightOf } from '@/lib/access/sight';
 import { StreamAnswer } from '@/lib/access/stream-answer';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
@@ -99,7 +98,7 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   await readFacts(sight, ids.agentId, sessionId);
   const range = { before: null, limit: HISTORY_TURNS };
   const read = () => readTranscript(sight, sessionId, range);
-  const page = await sight.reads.run(clientOf(request.headers), read, { signal: request.signal });
+  const page = await sight.reads.run(principal.id, read, { signal: request.signal });
   const facts = await readFacts(sight, ids.agentId, sessionId);
   const history = historyOf(page?.turns ?? [], input.parts);
   const position = page?.position ?? facts.position;
@@ -156,7 +155,7 @@ async function answer(
     course,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
     maxMs: server.streamMaxMs,
-    client: clientOf(request.headers),
+    client: principal.id,
     signal: request.signal,
     scope: principal.scope,
     whenOver,

@@ -1,6 +1,5 @@
 import { columnText } from '@/db/column-text';
 import type { Asked } from '@/lib/access/asked';
-import { clientOf } from '@/lib/access/client-of';
 import { requireReach } from '@/lib/access/require-reach';
 import type { ServerContext } from '@/lib/access/server-context';
 import { StreamAnswer } from '@/lib/access/stream-answer';
@@ -28,9 +27,8 @@ export async function getStream({ request, principal, whenOver }: Asked, server:
   const { scope, redacts } = principal;
   await requireTopics(server.database, scope, topics);
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
-  const client = clientOf(request.headers);
   const { signal } = request;
-  const wish = { topics, scope, redacts, after, signal, maxMs: server.streamMaxMs, client, whenOver };
+  const wish = { topics, scope, redacts, after, signal, maxMs: server.streamMaxMs, client: principal.id, whenOver };
   const open = await server.fanOut.subscribe(wish);
   return markRedacted(new StreamAnswer(open, SSE_HEADERS));
 }

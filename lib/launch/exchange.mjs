@@ -200,10 +200,8 @@ class IncomingRequest {
 }
 
 /** @param {IncomingMessage} incoming */
-function headersOf({ headers, socket }) {
+function headersOf({ headers }) {
   const all = new Headers();
-  // as Next has it: clients that share a token wait in line each for itself
-  if (headers['x-forwarded-for'] === undefined) all.set('x-forwarded-for', socket.remoteAddress ?? '');
   for (const name in headers) {
     const value = headers[name];
     for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) all.append(name, each);

@@ -2,6 +2,7 @@ import { createServer, STATUS_CODES } from 'node:http';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
+import { notePeerAddress } from './peer-address.mjs';
 
 /**
  * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
@@ -66,6 +67,7 @@ export function frontDoor(
   const late = new WeakSet();
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
+    notePeerAddress(request);
     const refusal = judge(request) ?? enter(request, basePath);
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);

@@ -3,7 +3,6 @@ import { attachments } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/access/asked';
-import { clientOf } from '@/lib/access/client-of';
 import { cutShort } from '@/lib/access/cut-short';
 import type { ServerContext } from '@/lib/access/server-context';
 import { isHash, isImageType, isTextType } from '@/lib/protocol/attachments';
@@ -55,7 +54,6 @@ export async function getAttachment(
   const kept = { etag: `"${hash}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));
-  const client = clientOf(request.headers);
   let part = 0;
   // one piece in memory at a time
   const body = new ReadableStream<Uint8Array>({
@@ -65,7 +63,7 @@ export async function getAttachment(
           sql: 'SELECT bytes FROM attachment_parts WHERE session_id = ? AND hash = ? AND part = ?',
           args: [...key, part],
         });
-      const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
+      const { rows } = await database.reads.run(principal.id, read, { continues: true }).catch((error) => {
         throw error instanceof AppError ? brokenOff(error) : error;
       });
       const [row] = rows;

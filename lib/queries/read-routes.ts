@@ -1,5 +1,4 @@
 import type { Asked } from '@/lib/access/asked';
-import { clientOf } from '@/lib/access/client-of';
 import { cutShort } from '@/lib/access/cut-short';
 import type { ServerContext } from '@/lib/access/server-context';
 import { sightOf } from '@/lib/access/sight';
@@ -169,14 +168,10 @@ export async function getLogDownload(
   asked: Asked<'agentId', { query: LogFilterQuery }>,
   server: ServerContext,
 ): Promise<Response> {
-  const { request, query } = asked;
+  const { principal, query } = asked;
   const { agentId } = asked.ids;
   const filter = await logFilterOf(query);
-  const body = await found(
-    'agent',
-    agentId,
-    downloadLog(seen(asked, server), agentId, filter, clientOf(request.headers)),
-  );
+  const body = await found('agent', agentId, downloadLog(seen(asked, server), agentId, filter, principal.id));
   const name = `${agentId}.log`;
   return markRedacted(
     new Response(cutShort(body, asked), {
@@ -208,6 +203,10 @@ function seen({ principal }: Asked, { database }: ServerContext) {
   return sightOf(database, principal.scope, principal.redacts);
 }
 
-function inTurn<Model>({ request }: Asked, { database }: ServerContext, read: () => Promise<Model>): Promise<Model> {
-  return database.reads.run(clientOf(request.headers), read, { signal: request.signal });
+function inTurn<Model>(
+  { request, principal }: Asked,
+  { database }: ServerContext,
+  read: () => Promise<Model>,
+): Promise<Model> {
+  return database.reads.run(principal.id, read, { signal: request.signal });
 }

@@ -5,7 +5,7 @@ import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } fro
 import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { embedOrigins } from '@/lib/access/embed-origins';
-import { Guesses } from '@/lib/access/guesses';
+import { LoginThrottle } from '@/lib/access/login-throttle';
 import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
 import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
@@ -67,7 +67,7 @@ export interface Server {
 /** What a process keeps from one request to the next: nothing in it is under way. */
 export class ProcessMemory {
   readonly env: Record<string, string | undefined>;
-  readonly guesses = new Guesses();
+  readonly throttle = new LoginThrottle();
   /** Whether the database's schema was seen to be this version's. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
@@ -120,7 +120,7 @@ export function createServer(
   const settings = () => memory.settings();
   const door: ProviderServer = {
     settings,
-    guesses: memory.guesses,
+    throttle: memory.throttle,
     credentials: async () => (await parts()).credentials,
     context: () => parts(),
     provider: () => {

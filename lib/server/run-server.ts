@@ -1,3 +1,6 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
+import { notePeerAddress } from '@/lib/launch/peer-address.mjs';
 import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
@@ -7,6 +10,10 @@ export async function runServer(): Promise<void> {
   holdServer(server);
   await server.start();
   if (isLaunched()) return;
+  // No front door does it here. Where a host makes the connections, its own header has the address: see client-address.
+  subscribe('http.server.request.start', (message) =>
+    notePeerAddress((message as { request: IncomingMessage }).request),
+  );
   // Next waits for open responses when told to stop; a stream would keep it waiting for ever.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.close());
 }

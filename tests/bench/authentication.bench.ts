@@ -1,7 +1,7 @@
 import { authenticate, type Doorkeeper } from '@/lib/access/authenticate';
 import { CredentialBook } from '@/lib/access/credential-book';
 import { addCredential } from '@/lib/access/credential-rows';
-import { Guesses } from '@/lib/access/guesses';
+import { LoginThrottle } from '@/lib/access/login-throttle';
 import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
 import { temporaryDatabase } from '../support/database';
 import { TOKEN } from './bench-context';
@@ -25,7 +25,7 @@ database.reader.execute = (statement) => {
 const now = Date.now;
 const book = new CredentialBook({ database, now });
 const settings = { token: TOKEN, localName: null, allowedHosts: [], allowAddresses: false, now };
-const door: Doorkeeper = { settings: () => settings, credentials: async () => book, guesses: new Guesses() };
+const door: Doorkeeper = { settings: () => settings, credentials: async () => book, throttle: new LoginThrottle() };
 
 try {
   const agents: Scope = { kind: 'agents', ids: ['agent-1'], prefixes: [] };

@@ -44,7 +44,7 @@ await database.dispose();
 
 async function readPages(name: string): Promise<void> {
   while (!over.signal.aborted) {
-    await callRoute(context, 'GET', '/agents/worker/logs?limit=1000', { headers: { 'user-agent': name } });
+    await callRoute(context, 'GET', '/agents/worker/logs?limit=1000', { principal: { ...OWNER, id: name } });
     pages += 1;
     // the next one comes over the network, so not within this turn of the event loop
     await nextTurn();

@@ -140,3 +140,17 @@ test.each([
   expect(answer).toMatch(/^HTTP\/1\.1 404 /);
   expect(answer).toContain('"code":"not_found"');
 });
+
+test('every request names the address of its connection last', async () => {
+  const seen: unknown[] = [];
+  const server = frontDoor(async ({ headers }: IncomingMessage, response: ServerResponse) => {
+    seen.push(headers['x-forwarded-for']);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  await fetch(url);
+  await fetch(url, { headers: { 'x-forwarded-for': '198.51.100.9' } });
+  expect(seen).toEqual(['127.0.0.1', '198.51.100.9, 127.0.0.1']);
+});

@@ -64,10 +64,24 @@ export const ACCESS = [
   },
   {
     name: 'compares wrong tokens without a throttle',
-    file: 'lib/access/guesses.ts',
-    find: 'if (this.#times.length < FREE) return;',
-    replace: 'if (this.#times.length >= 0) return;',
-    test: 'tests/unit/access/guesses.test.ts',
+    file: 'lib/access/login-throttle.ts',
+    find: 'if (line.failedAt.length < FREE) return;',
+    replace: 'if (line.failedAt.length >= 0) return;',
+    test: 'tests/unit/access/login-throttle.test.ts',
+  },
+  {
+    name: 'lets wrong tokens of one address slow down another',
+    file: 'lib/access/login-throttle.ts',
+    find: 'const line = this.#lines.get(address);',
+    replace: 'const line = this.#lines.get(address) ?? [...this.#lines.values()][0];',
+    test: 'tests/unit/access/login-throttle.test.ts',
+  },
+  {
+    name: 'takes the address that a client claims for itself',
+    file: 'lib/access/client-address.ts',
+    find: ".split(',').reverse()",
+    replace: ".split(',')",
+    test: 'tests/unit/access/client-address.test.ts',
   },
   {
     name: 'lets any page frame the dashboard',

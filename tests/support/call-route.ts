@@ -1,4 +1,4 @@
-import { OWNER } from '@/lib/access/principal';
+import { OWNER, type Principal } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
 import { withErrors } from '@/lib/protocol/errors';
 import { answerRoute } from '@/lib/server/answer-route';
@@ -15,7 +15,11 @@ export function callRoute(
   server: ServerContext & Partial<ServerParts>,
   method: 'GET' | 'POST' | 'PUT',
   path: string,
-  { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  {
+    body,
+    headers = {},
+    principal = OWNER,
+  }: { body?: unknown; headers?: Record<string, string>; principal?: Principal } = {},
 ): Promise<Response> {
   const request = new Request(`http://127.0.0.1/api/v1${path}`, {
     method,
@@ -25,6 +29,6 @@ export function callRoute(
   return withErrors(async () => {
     const found = findRoute(method, new URL(request.url).pathname);
     if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
-    return answerRoute(found.route, request, server as ServerParts, found.ids, OWNER);
+    return answerRoute(found.route, request, server as ServerParts, found.ids, principal);
   })(request);
 }

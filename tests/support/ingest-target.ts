@@ -1,5 +1,5 @@
 import { authenticate } from '@/lib/access/authenticate';
-import { Guesses } from '@/lib/access/guesses';
+import { LoginThrottle } from '@/lib/access/login-throttle';
 import { postEvents } from '@/lib/ingest/post-events';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
@@ -36,7 +36,11 @@ export async function inProcessTarget(
   open: () => Promise<TestDatabase> = temporaryDatabase,
 ): Promise<InProcessTarget> {
   const handle = withErrors(async (request) => {
-    const door = { settings: () => policy, credentials: async () => context.credentials, guesses: new Guesses() };
+    const door = {
+      settings: () => policy,
+      credentials: async () => context.credentials,
+      throttle: new LoginThrottle(),
+    };
     return postEvents({ request, principal: await authenticate(request, door), whenOver: () => () => {} }, context);
   });
   const policy = {

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { ROUTES } from '@/lib/server/routes';
+import { AccessStage, type Headers } from '../../support/access-stage';
+import { asked, filled } from '../../support/ask-route';
+import { type BusyAgent, busyAgent } from '../../support/busy-agent';
+
+let stage: AccessStage;
+let ids: BusyAgent;
+beforeAll(async () => {
+  stage = await AccessStage.start();
+  ids = await busyAgent(stage, 'a');
+});
+afterAll(() => stage.close());
+
+/** The lines in which the reads of every route wait, for a sender with these headers. */
+async function linesOf(headers: Headers): Promise<Set<string>> {
+  const run = vi.spyOn(stage.parts.database.reads, 'run');
+  try {
+    for (const { method, pattern, access } of ROUTES) {
+      // metrics are read once for all who ask, in a line of their own
+      if (access === 'open' || access === 'observe' || method !== 'GET') continue;
+      const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { headers });
+      if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+        await vi.waitFor(() => expect(run).toHaveBeenCalled());
+        await answer.body?.cancel();
+      } else await answer.arrayBuffer();
+    }
+    return new Set(run.mock.calls.map(([client]) => client));
+  } finally {
+    run.mockRestore();
+  }
+}
+
+test('all reads of one credential wait in one line, whatever headers it sends', async () => {
+  const own = await linesOf({});
+  expect(own.size).toBe(1);
+  const others = { 'user-agent': 'another', cookie: 'a=b', 'x-forwarded-for': '198.51.100.9', accept: '*/*' };
+  expect(await linesOf(others)).toEqual(own);
+});
+
+test('reads of two credentials wait in two lines', async () => {
+  const one = await linesOf(await stage.token({ role: 'admin' }));
+  const other = await linesOf(await stage.token({ role: 'admin' }));
+  expect([one.size, other.size]).toEqual([1, 1]);
+  expect(one).not.toEqual(other);
+});
