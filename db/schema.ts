@@ -689,6 +689,12 @@ export const access = sqliteTable('access', {
   version: integer('version').notNull().default(0),
 });
 
+/** Random keys that the server uses itself, by what they are for. Written once and never sent: see server-keys.ts. */
+export const serverKeys = sqliteTable('server_keys', {
+  name: text('name').primaryKey(),
+  key: blob('key', { mode: 'buffer' }).notNull(),
+});
+
 /** People who have signed in with the identity provider. */
 export const members = sqliteTable(
   'members',

@@ -1,3 +1,4 @@
+import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import { AppError, toResponse } from '@/lib/protocol/errors';
@@ -31,15 +32,20 @@ export interface ProviderServer extends SignInServer {
 /** `GET /sign-in/provider?next=` */
 export async function signInByProvider(request: Request, server: ProviderServer): Promise<Response> {
   checkHost(request, server.settings());
-  return asPage(() => server.provider().begin(request, new URL(request.url).searchParams.get('next')));
+  return asPage(async () => {
+    const provider = server.provider();
+    const { database } = await server.context();
+    return provider.begin(request, new URL(request.url).searchParams.get('next'), await serverKey(database, 'sign-in'));
+  });
 }
 
 /** `GET /sign-in/callback` */
 export async function finishSignIn(request: Request, server: ProviderServer): Promise<Response> {
   checkHost(request, server.settings());
   return asPage(async () => {
-    const person = await server.provider().finish(request);
+    const provider = server.provider();
     const { database, now, sessionIdleMs, credentials } = await server.context();
+    const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
       await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
       await credentials.changed();

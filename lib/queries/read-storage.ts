@@ -77,7 +77,7 @@ const TABLES: Record<Exclude<StoragePartName, 'rest'>, RegExp> = {
   quarantine: /^quarantine$/,
   insights: /^insights$/,
   webhooks: /^webhook_/,
-  access: /^(credentials|members|access)$/,
+  access: /^(credentials|members|access|server_keys)$/,
 };
 
 function partOf(table: string): StoragePartName {

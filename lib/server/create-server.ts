@@ -294,9 +294,9 @@ function isTelling({ access, method }: ApiRoute): boolean {
 /** @throws AppError `unavailable` for settings that make no sense */
 function newProvider(
   env: Record<string, string | undefined>,
-  { token, now }: AccessSettings,
+  { now }: AccessSettings,
   kind: ContextKind,
 ): OidcSignIn | null {
   const found = oidcSettings(env);
-  return found === null ? null : new OidcSignIn(found, token, now, kind === 'shared');
+  return found === null ? null : new OidcSignIn(found, now, kind === 'shared');
 }

@@ -12,6 +12,8 @@ const CALLBACK = `${PUBLIC_URL}/sign-in/callback`;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 let provider: ForgingProvider;
+/** Seals sign-ins in progress. */
+const KEY = new Uint8Array(32).fill(7);
 let interlude: OidcSignIn;
 let strangersKey: CryptoKey;
 
@@ -26,7 +28,7 @@ function signInWith(env: Record<string, string> = {}, asksTogether = true): Oidc
     ...env,
   });
   if (settings === null) throw new Error('no settings');
-  return new OidcSignIn(settings, 'what seals sign-ins in progress', Date.now, asksTogether);
+  return new OidcSignIn(settings, Date.now, asksTogether);
 }
 
 const seconds = () => Math.floor(Date.now() / 1000);
@@ -42,7 +44,7 @@ const idClaims = (nonce: string): JWTPayload => ({
 /** Signs in at a provider that answers with this ID token. */
 async function signIn(idTokenFor: (nonce: string) => Promise<string>, at = interlude) {
   const browser = new CookieBrowser();
-  const answer = await at.begin(new Request(PUBLIC_URL), '/');
+  const answer = await at.begin(new Request(PUBLIC_URL), '/', KEY);
   browser.keep(new URL(CALLBACK), answer.headers);
   const asked = new URL(answer.headers.get('location') ?? '').searchParams;
   provider.token = async () => ({
@@ -50,7 +52,7 @@ async function signIn(idTokenFor: (nonce: string) => Promise<string>, at = inter
     token_type: 'Bearer',
     id_token: await idTokenFor(asked.get('nonce') ?? ''),
   });
-  return at.finish(browser.request(`${CALLBACK}?code=c&state=${asked.get('state')}`));
+  return at.finish(browser.request(`${CALLBACK}?code=c&state=${asked.get('state')}`), KEY);
 }
 
 const claiming = (more: JWTPayload) => (nonce: string) => provider.sign({ claims: { ...idClaims(nonce), ...more } });
@@ -130,10 +132,10 @@ describe('an ID token', () => {
 describe('an answer that is an error', () => {
   const answered = async (query: string) => {
     const browser = new CookieBrowser();
-    const answer = await interlude.begin(new Request(PUBLIC_URL), '/');
+    const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
     browser.keep(new URL(CALLBACK), answer.headers);
     const state = new URL(answer.headers.get('location') ?? '').searchParams.get('state');
-    return interlude.finish(browser.request(`${CALLBACK}?state=${state}&${query}`));
+    return interlude.finish(browser.request(`${CALLBACK}?state=${state}&${query}`), KEY);
   };
 
   test('says what to do about it', async () => {
@@ -213,7 +215,7 @@ describe('what the provider tells besides', () => {
 describe('a provider', () => {
   test('that names another issuer than the one set is not used', async () => {
     provider.metadata = { issuer: 'https://evil.example' };
-    await expect(interlude.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(refusedAs('unavailable'));
+    await expect(interlude.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(refusedAs('unavailable'));
   });
 
   test('of every tenant is not used, though the library would', async () => {
@@ -225,7 +227,9 @@ describe('a provider', () => {
     );
     try {
       const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' });
-      await expect(at.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(refusedAs('unavailable', /own tenant/));
+      await expect(at.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
+        refusedAs('unavailable', /own tenant/),
+      );
     } finally {
       vi.unstubAllGlobals();
     }
@@ -240,16 +244,16 @@ describe('a provider', () => {
   );
 
   test('is asked once by all who come at the same time', async () => {
-    const answers = await Promise.all([1, 2, 3].map(() => interlude.begin(new Request(PUBLIC_URL), '/')));
+    const answers = await Promise.all([1, 2, 3].map(() => interlude.begin(new Request(PUBLIC_URL), '/', KEY)));
     expect(new Set(answers.map(({ headers }) => headers.get('location'))).size).toBe(3);
     expect(provider.asked).toBe(1);
   });
 
   test('is asked by each for itself where no request may wait for what another one has begun', async () => {
     const at = signInWith({}, false);
-    await Promise.all([1, 2, 3].map(() => at.begin(new Request(PUBLIC_URL), '/')));
+    await Promise.all([1, 2, 3].map(() => at.begin(new Request(PUBLIC_URL), '/', KEY)));
     expect(provider.asked).toBe(3);
-    await at.begin(new Request(PUBLIC_URL), '/');
+    await at.begin(new Request(PUBLIC_URL), '/', KEY);
     expect(provider.asked).toBe(3);
   });
 
@@ -268,7 +272,7 @@ describe('a provider', () => {
   });
 
   test('on this machine may be reached without TLS, and then cookies do without it too', async () => {
-    const [cookie] = (await interlude.begin(new Request(PUBLIC_URL), '/')).headers.getSetCookie();
+    const [cookie] = (await interlude.begin(new Request(PUBLIC_URL), '/', KEY)).headers.getSetCookie();
     expect(cookie).toMatch(/^interlude-oidc-/);
     expect(cookie).not.toContain('Secure');
   });

@@ -9,7 +9,8 @@ import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { type Account, IdentityProvider } from '@/tests/support/identity-provider';
 
 const PUBLIC_URL = 'https://interlude.example.com';
-const SECRET = 'what seals sign-ins in progress';
+/** Seals sign-ins in progress. */
+const KEY = new Uint8Array(32).fill(7);
 const MINUTE = 60_000;
 
 /** What this server was told of sign-outs, or what it answered instead. */
@@ -34,7 +35,7 @@ let interlude: OidcSignIn;
 let now: number;
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 
-function signInWith(env: Record<string, string> = {}, secret = SECRET): OidcSignIn {
+function signInWith(env: Record<string, string> = {}): OidcSignIn {
   const settings = oidcSettings({
     INTERLUDE_OIDC_ISSUER: identity.issuer,
     INTERLUDE_OIDC_CLIENT_ID: 'interlude',
@@ -47,19 +48,20 @@ function signInWith(env: Record<string, string> = {}, secret = SECRET): OidcSign
     ...env,
   });
   if (settings === null) throw new Error('no settings');
-  return new OidcSignIn(settings, secret, () => now);
+  return new OidcSignIn(settings, () => now);
 }
 
 /** Begins a sign-in in a browser, and goes through the provider's part of it. */
 async function comeBack(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
   const address = new URL('/sign-in/provider', PUBLIC_URL);
-  const answer = await at.begin(browser.request(address), next);
+  const answer = await at.begin(browser.request(address), next, KEY);
   expect(answer.status).toBe(303);
   browser.keep(address, answer.headers);
   return (await browser.follow(answer.headers.get('location') ?? '')).url;
 }
 
-const finish = (browser: CookieBrowser, callback: URL, at = interlude) => at.finish(browser.request(callback));
+const finish = (browser: CookieBrowser, callback: URL, at = interlude, key = KEY) =>
+  at.finish(browser.request(callback), key);
 
 async function signIn(visitor: string | null, next: string | null = '/', at = interlude) {
   identity.visitor = visitor;
@@ -129,7 +131,7 @@ describe('a sign-in', () => {
   });
 
   test('asks with a code challenge, state and nonce, and shows none of what they are kept for', async () => {
-    const answer = await interlude.begin(new Request(PUBLIC_URL), '/');
+    const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
     const asked = new URL(answer.headers.get('location') ?? '').searchParams;
     expect(Object.fromEntries(asked)).toMatchObject({
       response_type: 'code',
@@ -307,7 +309,7 @@ describe('a callback that is not the answer', () => {
     const value = another.cookiesFor(theirs).split('=')[1];
     const name = browser.cookiesFor(callback).split('=')[0];
     const request = new Request(callback, { headers: { cookie: `${name}=${value}` } });
-    await expect(interlude.finish(request)).rejects.toSatisfy(refusal('malformed', /belongs to another/));
+    await expect(interlude.finish(request, KEY)).rejects.toSatisfy(refusal('malformed', /belongs to another/));
   });
 
   test('is refused with a cookie that was changed, or sealed by somebody else', async () => {
@@ -317,10 +319,12 @@ describe('a callback that is not the answer', () => {
     const plain = `${btoa('{"alg":"none"}')}.${btoa('{}')}.`;
     for (const bad of [flipped, `${name}=`, `${name}=x.y.z`, `${name}=${plain}`, `${name}=%00`]) {
       const request = new Request(callback, { headers: { cookie: bad } });
-      await expect(interlude.finish(request)).rejects.toSatisfy(refusal('malformed', /can’t be read/));
+      await expect(interlude.finish(request, KEY)).rejects.toSatisfy(refusal('malformed', /can’t be read/));
     }
-    const elsewhere = signInWith({}, 'another secret');
-    await expect(finish(browser, callback, elsewhere)).rejects.toSatisfy(refusal('malformed', /can’t be read/));
+    const another = new Uint8Array(32).fill(8);
+    await expect(finish(browser, callback, interlude, another)).rejects.toSatisfy(
+      refusal('malformed', /can’t be read/),
+    );
   });
 
   test('is refused after ten minutes', async () => {
@@ -352,10 +356,12 @@ describe('a provider', () => {
     await identity.stop();
     try {
       const afresh = signInWith();
-      await expect(afresh.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(refusal('unavailable', /Try again/));
+      await expect(afresh.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
+        refusal('unavailable', /Try again/),
+      );
       await expect(finish(browser, callback)).rejects.toSatisfy(refusal('unavailable', /Try again/));
       now += 2 * MINUTE;
-      await expect(interlude.begin(new Request(PUBLIC_URL), '/')).rejects.toSatisfy(
+      await expect(interlude.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
         refusal('unavailable', /Try again/),
       );
       expect(log.mock.calls.join('\n')).toContain('ECONNREFUSED');

@@ -3,7 +3,9 @@ import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jwtDecrypt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { serverKey } from '@/db/server-keys';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import type { Me } from '@/lib/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
@@ -40,8 +42,18 @@ beforeAll(async () => {
     [client],
   );
   folder = mkdtempSync(join(tmpdir(), 'interlude-team-'));
-  server = createServer({
-    INTERLUDE_TOKEN: TOKEN,
+  server = serverWith(TOKEN);
+});
+afterAll(async () => {
+  await server.close();
+  await identity.stop();
+  backChannel.close();
+  rmSync(folder, { recursive: true });
+});
+
+function serverWith(token: string): Server {
+  return createServer({
+    INTERLUDE_TOKEN: token,
     INTERLUDE_DATA_DIR: folder,
     INTERLUDE_OIDC_ISSUER: identity.issuer,
     INTERLUDE_OIDC_CLIENT_ID: 'interlude',
@@ -51,13 +63,7 @@ beforeAll(async () => {
     INTERLUDE_OIDC_VIEWER_GROUPS: 'staff',
     INTERLUDE_PUBLIC_URL: PUBLIC_URL,
   });
-});
-afterAll(async () => {
-  await server.close();
-  await identity.stop();
-  backChannel.close();
-  rmSync(folder, { recursive: true });
-});
+}
 
 /** Goes through the provider and back. */
 async function signIn(visitor: string, next = '/'): Promise<{ browser: CookieBrowser; answer: Response }> {
@@ -100,6 +106,46 @@ async function signOutAtProvider(browser: CookieBrowser): Promise<void> {
 }
 
 const me = async (browser: CookieBrowser): Promise<Me> => (await ask(browser, '/api/v1/me')).json();
+
+describe('the cookie of a sign-in in progress', () => {
+  test('opens on every instance of one database, whatever its token', async () => {
+    const beside = serverWith('another-token-for-tests-9876543210');
+    identity.visitor = 'ada';
+    for (const [begins, ends] of [
+      [server, beside],
+      [beside, server],
+    ] as const) {
+      const browser = new CookieBrowser();
+      const address = new URL('/sign-in/provider', PUBLIC_URL);
+      const begun = await begins.handle(browser.request(address));
+      browser.keep(address, begun.headers);
+      const { url } = await browser.follow(begun.headers.get('location') ?? '');
+      expect((await ends.handle(browser.request(url))).status).toBe(303);
+    }
+    await beside.close();
+  });
+
+  test('opens with nothing that can be derived from the token', async () => {
+    const begun = await server.handle(new CookieBrowser().request(new URL('/sign-in/provider', PUBLIC_URL)));
+    const [cookie = ''] = begun.headers.getSetCookie();
+    const sealed = /=([^;]+)/.exec(cookie)?.[1] ?? '';
+    const token = new TextEncoder().encode(TOKEN);
+    const material = await crypto.subtle.importKey('raw', token, 'HKDF', false, ['deriveBits']);
+    const hkdf = async (info: string) => {
+      const how = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: new TextEncoder().encode(info) };
+      return new Uint8Array(await crypto.subtle.deriveBits(how, material, 256));
+    };
+    const guesses = [
+      await hkdf('interlude sign-in in progress, A256GCM'),
+      await hkdf(''),
+      new Uint8Array(await crypto.subtle.digest('SHA-256', token)),
+      token.slice(0, 32),
+    ];
+    for (const guess of guesses) await expect(jwtDecrypt(sealed, guess)).rejects.toThrow();
+    const { database } = await server.parts();
+    await expect(jwtDecrypt(sealed, await serverKey(database, 'sign-in'))).resolves.toBeTruthy();
+  });
+});
 
 describe('a person of the team', () => {
   test('comes in with the role of their groups, and goes on to where they wanted', async () => {

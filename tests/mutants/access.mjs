@@ -7,6 +7,13 @@
  */
 export const ACCESS = [
   {
+    name: 'makes a server key that anybody can guess',
+    file: 'db/server-keys.ts',
+    find: 'crypto.getRandomValues(new Uint8Array(KEY_BYTES))',
+    replace: 'new Uint8Array(KEY_BYTES)',
+    test: 'tests/unit/db/server-keys.test.ts',
+  },
+  {
     name: 'answers under a foreign host name',
     file: 'lib/access/authenticate.ts',
     find: 'checkHost(request, settings);',

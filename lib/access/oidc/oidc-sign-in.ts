@@ -49,18 +49,15 @@ const MAX_NEXT_LENGTH = 1024;
 export class OidcSignIn {
   readonly #settings: OidcSettings;
   readonly #provider: OidcProvider;
-  readonly #pending: PendingSignIns;
+  readonly #now: () => number;
   readonly #logoutTokens: LogoutTokens;
   readonly #redirectUri: string;
 
-  /**
-   * @param secret what seals sign-ins in progress. The same on every instance of this server
-   * @param asksTogether whether those who come at the same time wait for one answer of the provider
-   */
-  constructor(settings: OidcSettings, secret: string, now: () => number = Date.now, asksTogether = true) {
+  /** @param asksTogether whether those who come at the same time wait for one answer of the provider */
+  constructor(settings: OidcSettings, now: () => number = Date.now, asksTogether = true) {
     this.#settings = settings;
     this.#provider = new OidcProvider(settings, now, asksTogether);
-    this.#pending = new PendingSignIns(settings, secret, now);
+    this.#now = now;
     this.#logoutTokens = new LogoutTokens(settings, now);
     this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;
   }
@@ -73,9 +70,10 @@ export class OidcSignIn {
   /**
    * `GET /sign-in/provider?next=`: sends a browser to the provider.
    *
+   * @param key seals the sign-in in progress: see `PendingSignIns`
    * @throws AppError `unavailable` if the provider does not answer
    */
-  async begin(request: Request, next: string | null): Promise<Response> {
+  async begin(request: Request, next: string | null, key: Uint8Array): Promise<Response> {
     const configuration = await this.#provider.configuration(JUST_ASKED_MS);
     const path = nextPath(next);
     const pending = {
@@ -93,17 +91,18 @@ export class OidcSignIn {
       code_challenge_method: 'S256',
     });
     const headers = new Headers({ location: location.href, 'cache-control': 'no-store' });
-    for (const cookie of await this.#pending.add(pending, request.headers)) headers.append('set-cookie', cookie);
+    for (const cookie of await this.#pendingBy(key).add(pending, request.headers)) headers.append('set-cookie', cookie);
     return new Response(null, { status: 303, headers });
   }
 
   /**
    * `GET /sign-in/callback`: who came back from the provider. The role is decided here, each time anew.
    *
+   * @param key opens the sign-in in progress: the one that `begin` was given
    * @throws AppError `malformed` if it is not the answer to what this browser began; `forbidden` if the provider does
    * not let them in; `unavailable` if it does not answer
    */
-  async finish(request: Request): Promise<SignedInPerson> {
+  async finish(request: Request, key: Uint8Array): Promise<SignedInPerson> {
     const { publicUrl } = this.#settings;
     const callback = new URL(this.#redirectUri);
     callback.search = new URL(request.url).search;
@@ -111,7 +110,8 @@ export class OidcSignIn {
     if (state === null) {
       throw new AppError('malformed', `This is no answer to a sign-in: it has no state. Start again at ${publicUrl}.`);
     }
-    const pending = await this.#pending.find(state, request.headers);
+    const sealed = this.#pendingBy(key);
+    const pending = await sealed.find(state, request.headers);
     const { idToken, signed, claims } = await this.#redeem(callback, pending);
     const name = personName(claims);
     const role = roleOf(claims, this.#settings);
@@ -124,7 +124,7 @@ export class OidcSignIn {
       providerSessionId: typeof idToken.sid === 'string' ? idToken.sid : null,
       idToken: signed,
       next: pending.next,
-      clearedCookie: this.#pending.cleared(pending.state),
+      clearedCookie: sealed.cleared(pending.state),
     };
   }
 
@@ -153,6 +153,10 @@ export class OidcSignIn {
   async loggedOut<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
     const token = await logoutTokenIn(request);
     return this.#logoutTokens.take(token, await this.#provider.configuration(), end);
+  }
+
+  #pendingBy(key: Uint8Array): PendingSignIns {
+    return new PendingSignIns(this.#settings, key, this.#now);
   }
 
   /** Turns the code that came back into what the provider says of the person. */

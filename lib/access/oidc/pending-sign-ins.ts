@@ -27,9 +27,10 @@ export class PendingSignIns {
   readonly #now: () => number;
   readonly #prefix: string;
   readonly #attributes: string;
-  readonly #key: Promise<Uint8Array>;
+  readonly #key: Uint8Array;
 
-  constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, secret: string, now: () => number) {
+  /** @param key 32 random bytes that all instances of this server share and nobody else knows */
+  constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
     this.#settings = settings;
     this.#now = now;
     // The browser comes back to the public address, so that is what decides.
@@ -37,7 +38,7 @@ export class PendingSignIns {
     const secure = protocol === 'https:';
     this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
     this.#attributes = `Path=${pathname.replace(/\/$/, '')}/sign-in; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
-    this.#key = keyOf(secret);
+    this.#key = key;
   }
 
   /** The cookies to set for one more: its own, and the end of those that are too old or too many. */
@@ -48,7 +49,7 @@ export class PendingSignIns {
       .setAudience(this.#settings.clientId)
       .setIssuedAt(this.#seconds())
       .setExpirationTime(this.#seconds() + LIFETIME_SECONDS)
-      .encrypt(await this.#key);
+      .encrypt(this.#key);
     const spent = await this.#spent(headers);
     return [
       `${this.#prefix}${pending.state}=${value}; ${this.#attributes}; Max-Age=${LIFETIME_SECONDS}`,
@@ -103,7 +104,7 @@ export class PendingSignIns {
   }
 
   async #open(value: string) {
-    return jwtDecrypt<PendingSignIn>(value, await this.#key, {
+    return jwtDecrypt<PendingSignIn>(value, this.#key, {
       ...WHOLE,
       issuer: this.#settings.issuer,
       audience: this.#settings.clientId,
@@ -130,12 +131,4 @@ export class PendingSignIns {
   #refused(what: string, cause?: unknown): AppError {
     return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
   }
-}
-
-async function keyOf(secret: string): Promise<Uint8Array> {
-  const encoder = new TextEncoder();
-  const material = await crypto.subtle.importKey('raw', encoder.encode(secret), 'HKDF', false, ['deriveBits']);
-  const info = encoder.encode('interlude sign-in in progress, A256GCM');
-  const algorithm = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info };
-  return new Uint8Array(await crypto.subtle.deriveBits(algorithm, material, 256));
 }

@@ -17,6 +17,7 @@ const BOUNDED: Record<string, string> = {
   runners: 'one for each agent',
   members: 'one for each person',
   access: 'one row',
+  server_keys: 'one for each purpose',
   audit_start: 'one row',
   webhook_cursor: 'one row',
   counter: 'one row',

@@ -1,0 +1,46 @@
+import type { Database } from './client';
+
+const KEY_BYTES = 32;
+
+/** Keys this process has read, by database. Values rather than promises: a request that is cut off leaves none pending. */
+const known = new WeakMap<Database['reader'], Map<string, Uint8Array<ArrayBuffer>>>();
+
+/**
+ * The server's own key for one purpose: 32 random bytes that every instance on the same database shares. The first
+ * instance that needs a key creates it. It never leaves the server, and no credential can be derived from it or checked
+ * against it.
+ *
+ * Ordering: instances that create the same key at once all get the one that was inserted first.
+ * Failure: throws what the database throws; the next call reads again.
+ *
+ * @param name what the key is for; each purpose has its own
+ */
+export async function serverKey(
+  { reader, writes }: Pick<Database, 'reader' | 'writes'>,
+  name: ServerKeyName,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const keys = known.get(reader) ?? new Map<string, Uint8Array<ArrayBuffer>>();
+  known.set(reader, keys);
+  const cached = keys.get(name);
+  if (cached !== undefined) return cached;
+  const select = { sql: 'SELECT key FROM server_keys WHERE name = ?', args: [name] };
+  const stored = await reader.execute(select);
+  const { rows } =
+    stored.rows.length > 0
+      ? stored
+      : await writes.run(async (transaction) => {
+          const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+          await transaction.execute({
+            sql: 'INSERT INTO server_keys (name, key) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
+            args: [name, key],
+          });
+          return transaction.execute(select);
+        });
+  const key = new Uint8Array(rows[0]?.key as ArrayBuffer);
+  if (key.byteLength !== KEY_BYTES)
+    throw new Error(`The server key ${name} has ${key.byteLength} bytes, not ${KEY_BYTES}.`);
+  keys.set(name, key);
+  return key;
+}
+
+export type ServerKeyName = 'sign-in' | 'digest';
