@@ -666,6 +666,12 @@ export const credentials = sqliteTable(
     memberId: text('member_id'),
     /** The provider's own id of that sign-in, by which it ends it. */
     providerSessionId: text('provider_session_id'),
+    /** The provider's refresh token, sealed with the server key of that name. Removed when the sign-in is revoked. */
+    refreshToken: text('refresh_token'),
+    /** When the provider last confirmed the role. */
+    roleCheckedAt: integer('role_checked_at'),
+    /** When to ask the provider for the role again; null without a refresh token. */
+    roleDueAt: integer('role_due_at'),
     /** The credential that made it; it ends with that one. */
     parentId: text('parent_id'),
     createdAt: integer('created_at').notNull(),

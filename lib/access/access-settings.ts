@@ -7,6 +7,7 @@ export const MIN_TOKEN_LENGTH = 16;
 
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;
+const SESSION_HOURS = 12;
 
 /** Who may come in, and under which names this server answers. */
 export interface AccessSettings {
@@ -99,6 +100,17 @@ export function sessionIdleMs(env: Record<string, string | undefined>): number {
     least: 1,
     most: 30 * 24,
     otherwise: 'a sign-in lasts for a week without being used',
+  });
+  return hours * HOUR_MS;
+}
+
+/** How long a member's sign-in lasts however much it is used, from an hour to 30 days, in milliseconds. */
+export function sessionMs(env: Record<string, string | undefined>): number {
+  const hours = numberSetting(env, 'INTERLUDE_SESSION_HOURS', {
+    byDefault: SESSION_HOURS,
+    least: 1,
+    most: 30 * 24,
+    otherwise: `a member's sign-in lasts for ${SESSION_HOURS} hours`,
   });
   return hours * HOUR_MS;
 }

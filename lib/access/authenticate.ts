@@ -1,4 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
+import { API_BASE } from '@/lib/protocol/version';
 import type { AccessSettings } from './access-settings';
 import { clientAddress } from './client-address';
 import type { CredentialBook } from './credential-book';
@@ -9,6 +10,8 @@ import { MONITOR, OWNER, type Principal, TIMER } from './principal';
 import { checkSameOrigin } from './same-origin';
 import { isSecret } from './secret';
 import { sessionOf } from './session-cookie';
+
+const STREAM_PATH = `${API_BASE}/stream`;
 
 /** What is asked who somebody is. */
 export interface Doorkeeper {
@@ -38,13 +41,13 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
-    const principal = isOurs ? await (await door.credentials()).find(token) : null;
+    const principal = isOurs ? await (await door.credentials()).find(token, isUse(request)) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
     if (!isOurs) door.throttle.failed(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
-  const principal = await signedIn(request.headers, door);
+  const principal = await signedIn(request.headers, door, isUse(request));
   if (principal === null) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
   return principal;
@@ -63,10 +66,15 @@ export async function authenticateProgram(request: Request, door: Doorkeeper): P
 }
 
 /** Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing. */
-export async function signedIn(headers: Headers, door: Doorkeeper): Promise<Principal | null> {
+export async function signedIn(headers: Headers, door: Doorkeeper, isUse = true): Promise<Principal | null> {
   const secret = sessionOf(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
-  return (await door.credentials()).find(secret);
+  return (await door.credentials()).find(secret, isUse);
+}
+
+/** Whether somebody is behind a request: a page opens its stream again by itself, for as long as it is open. */
+function isUse({ url }: Request): boolean {
+  return new URL(url).pathname !== STREAM_PATH;
 }
 
 /** The credential ended while the request was on its way. */

@@ -1,6 +1,7 @@
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
+import { pause } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
 import { AppError, inShort } from '@/lib/protocol/errors';
 import type { Permission, Role } from '@/lib/protocol/scope';
@@ -19,6 +20,9 @@ const REST_AFTER_MS = 10_000;
 const NOTE_USE_MS = 60_000;
 /** Most that are remembered, known and unknown ones together. */
 const MOST = 20_000;
+
+/** How long a request waits for the role of its sign-in to be asked again. Then the role that is known counts. */
+const REFRESH_WAIT_MS = 2_000;
 
 /** How long the database may take to answer. */
 const PATIENCE_MS = 5_000;
@@ -51,6 +55,9 @@ export class CredentialBook {
   readonly #now: () => number;
   readonly #steady: () => number;
   readonly #redactedRoles: readonly Role[];
+  readonly #refreshRole: ((credentialId: string) => Promise<void>) | null;
+  /** By the credential's id: what asks for its role now. */
+  readonly #refreshing = new Map<string, Promise<void>>();
   /** By the hash of the secret; null for one that lets nobody in. */
   readonly #entries = new Map<string, Entry | null>();
   /** By the credential's id. */
@@ -77,6 +84,7 @@ export class CredentialBook {
     steady,
     redactedRoles = [],
     kind = 'shared',
+    refreshRole = null,
   }: {
     database: Database;
     now: () => number;
@@ -84,7 +92,10 @@ export class CredentialBook {
     /** Who is told no secrets, whatever the credential. */
     redactedRoles?: readonly Role[] | undefined;
     kind?: ContextKind | undefined;
+    /** Asks for the role of a sign-in again. Never rejects. */
+    refreshRole?: ((credentialId: string) => Promise<void>) | null;
   }) {
+    this.#refreshRole = refreshRole;
     this.#lasts = kind === 'shared';
     this.#database = database;
     this.#now = now;
@@ -95,39 +106,70 @@ export class CredentialBook {
   /**
    * Who has this secret. Answers at once where it is known and was looked at a moment ago.
    *
+   * @param isUse whether the request proves that somebody is there; opening a stream does not
    * @returns null for one that lets nobody in
    * @throws AppError `unavailable` while the database does not answer
    */
-  find(secret: string): Principal | null | Promise<Principal | null> {
+  find(secret: string, isUse = true): Principal | null | Promise<Principal | null> {
     const hash = secretHash(secret);
     this.#usedAt = this.#steady();
-    if (!this.#lasts) return this.#readOnce(hash);
+    if (!this.#lasts) return this.#readOnce(hash, isUse);
     this.#keep();
-    if (this.#usedAt - this.#lookedAt > FRESH_MS) return this.#look().then(() => this.#known(hash));
-    return this.#known(hash);
+    if (this.#usedAt - this.#lookedAt > FRESH_MS) return this.#look().then(() => this.#known(hash, isUse));
+    return this.#known(hash, isUse);
   }
 
   /** Where nothing is remembered between two requests: neither who it was nor that the use is still to be noted. */
-  async #readOnce(hash: string): Promise<Principal | null> {
-    const principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash));
+  async #readOnce(hash: string, isUse: boolean): Promise<Principal | null> {
+    let principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash, isUse));
+    const credential = this.#entries.get(hash)?.credential;
+    if (principal !== null && credential !== undefined && this.#isRoleDue(credential)) {
+      await this.#refresh(credential.id);
+      principal = await this.#read(hash, isUse);
+    }
     if (this.#isUseNews) await this.#noteUse();
     return principal;
   }
 
-  #known(hash: string): Principal | null | Promise<Principal | null> {
+  /** @param refreshes whether to wait for the role of a sign-in if it is due to be asked again */
+  #known(hash: string, isUse: boolean, refreshes = true): Principal | null | Promise<Principal | null> {
     const entry = this.#entries.get(hash);
-    if (entry === undefined) return this.#read(hash);
+    if (entry === undefined) {
+      return this.#read(hash, isUse).then((found) => (found === null ? null : this.#known(hash, isUse, refreshes)));
+    }
     if (entry === null) return null;
     const { credential, principal } = entry;
-    const now = this.#now();
     if (!this.#isLive(entry)) {
       // It may have been used elsewhere meanwhile.
-      if (credential.idleMs === null) return null;
-      return this.#read(hash);
+      return credential.idleMs === null ? null : this.#read(hash, isUse);
     }
+    if (refreshes && this.#isRoleDue(credential)) {
+      const refreshing = Promise.race([this.#refresh(credential.id), pause(REFRESH_WAIT_MS)]);
+      return refreshing.then(() => this.#known(hash, isUse, false));
+    }
+    if (isUse) this.#noteUseOf(credential);
+    return principal;
+  }
+
+  #noteUseOf(credential: Credential): void {
+    const now = this.#now();
     credential.lastUsedAt = Math.max(credential.lastUsedAt, now);
     this.#used.set(credential.id, now);
-    return principal;
+  }
+
+  #isRoleDue({ roleDueAt }: Credential): boolean {
+    return this.#refreshRole !== null && roleDueAt !== null && roleDueAt <= this.#now();
+  }
+
+  /** Asks for the role once for all who wait, then looks what came of it. Never rejects. */
+  #refresh(credentialId: string): Promise<void> {
+    const refreshing =
+      this.#refreshing.get(credentialId) ??
+      (this.#refreshRole?.(credentialId) ?? Promise.resolve())
+        .then(() => this.changed())
+        .finally(() => this.#refreshing.delete(credentialId));
+    this.#refreshing.set(credentialId, refreshing);
+    return refreshing;
   }
 
   /**
@@ -199,7 +241,7 @@ export class CredentialBook {
       this.#isFailing = true;
       throw error;
     }
-    this.#endOver();
+    await this.#endOver();
     if (beganAt - this.#notedAt >= NOTE_USE_MS) await this.#noteUse();
   }
 
@@ -250,25 +292,29 @@ export class CredentialBook {
     this.#version = isWhole ? version : null;
   }
 
-  async #read(hash: string): Promise<Principal | null> {
+  async #read(hash: string, isUse: boolean): Promise<Principal | null> {
+    const entry = await this.#readEntry(hash);
+    if (entry === null || !this.#isLive(entry)) return null;
+    this.#isUseNews = isUse && this.#now() - entry.credential.lastUsedAt >= NOTE_USE_MS;
+    if (isUse) this.#noteUseOf(entry.credential);
+    return entry.principal;
+  }
+
+  async #readEntry(hash: string): Promise<Entry | null> {
     const generation = this.#generation;
     const { rows } = await this.#ask({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ?`,
       args: [hash],
     });
     // it may have been read just before what changed meanwhile
-    if (generation !== this.#generation) return this.#read(hash);
+    if (generation !== this.#generation) return this.#readEntry(hash);
     const [row] = rows;
     if (row === undefined) {
       this.#remember(hash, null);
       return null;
     }
     const { hash: _, ...credential } = credentialFromRow(row);
-    const entry = this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
-    if (entry === null || !this.#isLive(entry)) return null;
-    this.#isUseNews = this.#now() - credential.lastUsedAt >= NOTE_USE_MS;
-    this.#used.set(credential.id, this.#now());
-    return entry.principal;
+    return this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
   }
 
   /** What is not live now by the clock alone may be again: by a use elsewhere, or when the clock is set right. */
@@ -303,18 +349,19 @@ export class CredentialBook {
     }
   }
 
-  /** Ends the streams of what has expired. */
-  #endOver(): void {
+  /**
+   * Ends the streams of what has expired: an open stream is no use. Roles of those that are open are asked again as they
+   * are of those in use.
+   */
+  async #endOver(): Promise<void> {
     if (this.#watchers.size === 0) return;
-    const now = this.#now();
-    for (const entry of this.#entries.values()) {
+    for (const [hash, entry] of [...this.#entries]) {
       if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
-      // who listens uses it
-      if (entry.credential.idleMs !== null) {
-        entry.credential.lastUsedAt = now;
-        this.#used.set(entry.credential.id, now);
-      }
-      if (!this.#isLive(entry)) this.#end(entry.credential.id);
+      const { id, idleMs } = entry.credential;
+      // requests to another instance are use too
+      const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);
+      if (now === null || !this.#isLive(now)) this.#end(id);
+      else if (this.#isRoleDue(now.credential)) void this.#refresh(id);
     }
   }
 

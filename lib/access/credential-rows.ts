@@ -28,6 +28,9 @@ export interface NewCredential {
   redacts?: boolean;
   memberId?: string | null;
   providerSessionId?: string | null;
+  refreshToken?: string | null;
+  roleCheckedAt?: number | null;
+  roleDueAt?: number | null;
 }
 
 /** For how long embeds and codes are kept that are over: they last for minutes, and there is one for every look. */
@@ -47,6 +50,9 @@ export async function addCredential(
     redacts: false,
     memberId: null,
     providerSessionId: null,
+    refreshToken: null,
+    roleCheckedAt: null,
+    roleDueAt: null,
     ...fields,
     id: `${fields.kind}-${crypto.randomUUID()}`,
     createdAt: now,
@@ -76,7 +82,7 @@ export async function revokeCredentials(
   now: number,
 ): Promise<string[]> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE credentials SET revoked_at = ? WHERE revoked_at IS NULL AND ${which.sql} RETURNING id`,
+    sql: `UPDATE credentials SET revoked_at = ?, refresh_token = NULL WHERE revoked_at IS NULL AND ${which.sql} RETURNING id`,
     args: [now, ...which.args],
   });
   const ids = rows.map(({ id }) => String(id));

@@ -13,8 +13,9 @@ import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign
 import type { PersonRole } from './oidc/role-of';
 import { isSecure } from './own-address';
 import { plainPage } from './plain-page';
+import { noteEnd, roleColumns } from './role-refresh';
 import { sessionCookie } from './session-cookie';
-import { DEFAULT_IDLE_MS, type SignInServer } from './sign-in';
+import { DEFAULT_IDLE_MS, DEFAULT_SESSION_MS, type SignInServer } from './sign-in';
 
 /**
  * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is
@@ -44,7 +45,7 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
   checkHost(request, server.settings());
   return asPage(async () => {
     const provider = server.provider();
-    const { database, now, sessionIdleMs, credentials } = await server.context();
+    const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
       await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
@@ -52,6 +53,7 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
       throw notLetIn(person);
     }
     const { role } = person;
+    const columns = await roleColumns({ database }, person, now());
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
       const member = await takeMember(transaction, { ...person, role }, now());
@@ -61,10 +63,11 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
         role: member.role,
         scope: EVERYTHING,
         now: now(),
-        expiresAt: null,
+        expiresAt: now() + (sessionMs ?? DEFAULT_SESSION_MS),
         idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
         memberId: member.id,
         providerSessionId: person.providerSessionId,
+        ...columns,
       });
       const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
       const about = { digest: textDigest(person.issuer), origin: originOf(request.headers) };
@@ -95,30 +98,12 @@ export async function endByProvider(request: Request, server: ProviderServer): P
         args: [issuer, providerSessionId ?? '', providerSessionId === null ? 1 : 0, issuedAt, issuer, subject ?? ''],
       };
       const ended = await revokeCredentials(transaction, which, now());
-      for (const credentialId of ended) {
-        const principal = { ...PROVIDER, credentialId };
-        const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
-        await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now());
-      }
+      for (const credentialId of ended) await noteEnd(transaction, credentialId, now());
     });
     await credentials.changed();
   });
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
 }
-
-/** Who ends sign-ins in the name of nobody here. */
-const PROVIDER = {
-  id: 'provider',
-  credentialKind: 'session',
-  memberId: null,
-  name: 'The identity provider',
-  kind: 'human',
-  role: 'viewer',
-  scope: EVERYTHING,
-  expiresAt: null,
-  parentOrigin: null,
-  redacts: false,
-} as const;
 
 /** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
 async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {

@@ -5,6 +5,7 @@ import type { Role } from '@/lib/protocol/scope';
 import type { StorageSizes } from '@/lib/protocol/storage';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
+import type { OidcSignIn } from './oidc/oidc-sign-in';
 import type { OpenStreams } from './open-streams';
 import type { WebhookSettings } from './webhook-settings';
 
@@ -29,6 +30,10 @@ export interface ServerContext extends AccessSettings {
   redactedRoles?: readonly Role[];
   /** How long a sign-in lasts without being used. */
   sessionIdleMs?: number;
+  /** How long a member's sign-in lasts, however much it is used. */
+  sessionMs?: number;
+  /** The identity provider that members sign in with. */
+  oidc?: OidcSignIn | null;
   /** How long a reply may be owed before it is overdue. */
   replyOverdueMs?: number;
   /** Milliseconds that the result of a task may wait for a turn. */

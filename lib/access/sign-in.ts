@@ -39,13 +39,19 @@ export const SIGNED_OUT_PATH = '/signed-out';
 const MAX_FORM_BYTES = 16 * 1024;
 
 export const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
+/** How long a member's sign-in lasts, however much it is used. */
+export const DEFAULT_SESSION_MS = 12 * 3_600_000;
+/** The same of a sign-in by this machine's own link or token. */
+const LOCAL_SESSION_MS = 30 * 24 * 3_600_000;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 /** What signing in needs beside the doorkeeper. */
 export interface SignInServer extends Doorkeeper {
   /** Where a browser signs out at the identity provider; null where there is none, or it does not answer. */
   endAtProvider(): Promise<string | null>;
-  context(): Promise<Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs'> & { credentials: CredentialBook }>;
+  context(): Promise<
+    Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialBook }
+  >;
 }
 
 /** `ended`: somebody was signed in, and is not any more. */
@@ -166,7 +172,7 @@ async function enter(request: Request, server: SignInServer, token: string, next
       role: isOwner ? 'admin' : granted.role,
       scope: isOwner ? EVERYTHING : granted.scope,
       now: now(),
-      expiresAt: null,
+      expiresAt: now() + LOCAL_SESSION_MS,
       idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
     });
     const act = actOf(request, principalOf(made.credential), 'sign in', {}, null);

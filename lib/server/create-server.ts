@@ -1,7 +1,13 @@
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
-import { type AccessSettings, accessSettings, redactedRoles, sessionIdleMs } from '@/lib/access/access-settings';
+import {
+  type AccessSettings,
+  accessSettings,
+  redactedRoles,
+  sessionIdleMs,
+  sessionMs,
+} from '@/lib/access/access-settings';
 import { actOf } from '@/lib/access/audited';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
 import { embedOrigins } from '@/lib/access/embed-origins';
@@ -142,7 +148,7 @@ export function createServer(
     const access = settings();
     checkContext(env, kind);
     // settings by which nobody could sign in are told at the start, not to whoever tries
-    memory.provider();
+    const oidc = memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : lasts ? null : PER_REQUEST_STREAM_MS;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
@@ -175,6 +181,8 @@ export function createServer(
         webhook,
         webhookProblem,
         sessionIdleMs: sessionIdleMs(env),
+        sessionMs: sessionMs(env),
+        oidc,
         embedOrigins: embedOrigins(env),
         redactedRoles: redactedRoles(env),
       },

@@ -1,5 +1,6 @@
 import { CredentialBook } from '@/lib/access/credential-book';
 import { Refusals } from '@/lib/access/refusals';
+import { refreshRole } from '@/lib/access/role-refresh';
 import { KeptAnswers, type ServerContext } from '@/lib/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
 import { FanOut } from '@/lib/fan-out/fan-out';
@@ -67,7 +68,10 @@ export function serverParts(
     history: new HistoryKeeper(context, retention.history),
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
-    credentials: new CredentialBook(context),
+    credentials: new CredentialBook({
+      ...context,
+      refreshRole: context.oidc ? (credentialId) => refreshRole(context, credentialId) : null,
+    }),
     refusals: new Refusals(context),
     retention: retentionRules(retention),
   };

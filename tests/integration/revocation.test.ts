@@ -109,22 +109,51 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: used })).toBe(401);
   });
 
-  test('keeps a sign-in while a page listens by it', async () => {
+  test('a sign-in whose only use is an open stream ends with it', async () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
-    const lastUsedAt = async () => {
-      const { rows } = await stage.parts.database.reader.execute('SELECT max(last_used_at) AS at FROM credentials');
-      return Number(rows[0]?.at);
-    };
-    for (let times = 0; times < 4; times += 1) {
-      clock.passes(HOUR_MS / 2);
-      await expect.poll(lastUsedAt).toBeGreaterThanOrEqual(Date.now());
-    }
-    expect(await stage.status('/me', { as: person })).toBe(200);
+    clock.passes(HOUR_MS / 2);
+    // as a page does whose stream has reached its time
+    await (await stage.stream('/stream?topic=fleet', person)).frame('up-to-date');
+    await stage.parts.credentials.changed();
     expect(stream.frames.map(({ event }) => event)).not.toContain('bye');
+    clock.passes(HOUR_MS / 2);
+    expect((await stream.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'unauthorized' } });
+    expect(await stage.status('/me', { as: person })).toBe(401);
+  });
+
+  test('a stream here goes on while its sign-in is used at another server', async () => {
+    const clock = movable();
+    const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
+    const stage = await stageOf({ env });
+    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const person = await stage.browser();
+    const stream = await stage.stream('/stream?topic=fleet', person);
+    await stream.frame('up-to-date');
+    clock.passes(HOUR_MS * 0.7);
+    expect(await second.status('/me', { as: person })).toBe(200);
+    await noted(second, clock);
+    clock.passes(HOUR_MS * 0.7);
+    await stage.parts.credentials.changed();
+    expect(stream.frames.map(({ event }) => event)).not.toContain('bye');
+  });
+
+  test('a sign-in on this machine ends 30 days after it began, however much it is used', async () => {
+    const clock = movable();
+    const stage = await stageOf();
+    const person = await stage.browser();
+    const stream = await stage.stream('/stream?topic=fleet', person);
+    for (let days = 5; days < 30; days += 5) {
+      clock.passes(5 * 24 * HOUR_MS);
+      expect([days, await stage.status('/me', { as: person })]).toEqual([days, 200]);
+    }
+    expect(stream.frames.map(({ event }) => event)).not.toContain('bye');
+    clock.passes(5 * 24 * HOUR_MS);
+    expect((await stream.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'unauthorized' } });
+    expect(await stage.status('/me', { as: person })).toBe(401);
   });
 
   test('a clock set back locks nobody out, and lets nobody in again who was told that it is over', async () => {

@@ -23,6 +23,9 @@ export class IdentityProvider {
   readonly accounts: Record<string, Account>;
   /** Who signs in next; null declines. */
   visitor: string | null = null;
+  givesRefreshTokens = true;
+  /** How many refresh tokens came. */
+  refreshes = 0;
   #server: Server;
   #port: number;
 
@@ -39,6 +42,9 @@ export class IdentityProvider {
     // It says as it is loaded that it wants a newer Node, and a caller may not want to hear that.
     const { Provider } = await import('oidc-provider');
     const provider = new Provider(identity.issuer, await configurationOf(identity, clients));
+    provider.on('grant.success', ({ oidc }) => {
+      if (oidc.params?.grant_type === 'refresh_token') identity.refreshes += 1;
+    });
     const answer = provider.callback();
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       if (!request.url?.startsWith('/visit/')) return answer(request, response);
@@ -79,6 +85,7 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
     clients: clients.map(({ id, secret, publicUrl, backChannelUrl }) => ({
       client_id: id,
       client_secret: secret,
+      grant_types: ['authorization_code', 'refresh_token'],
       redirect_uris: [`${publicUrl}/sign-in/callback`],
       post_logout_redirect_uris: [`${publicUrl}/signed-out`],
       ...(backChannelUrl && {
@@ -98,10 +105,12 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
       },
     },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/visit/${uid}` },
-    findAccount: (_: unknown, sub: string) => ({
-      accountId: sub,
-      claims: () => ({ sub, ...identity.accounts[sub] }),
-    }),
+    /** An account that is removed is known no more: a refresh of its tokens is an `invalid_grant`. */
+    findAccount: (_: unknown, sub: string) => {
+      const account = identity.accounts[sub];
+      return account && { accountId: sub, claims: () => ({ sub, ...account }) };
+    },
+    issueRefreshToken: async () => identity.givesRefreshTokens,
     /** Nobody is asked whether they agree. */
     loadExistingGrant: async ({ oidc }: GrantContext) => {
       const { client, session, provider } = oidc;
@@ -114,7 +123,15 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
     },
     // Without its guard, which refuses to call loopback.
     fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
-    ttl: { AccessToken: 60, AuthorizationCode: 60, IdToken: 60, Interaction: 60, Session: 600, Grant: 600 },
+    ttl: {
+      AccessToken: 60,
+      AuthorizationCode: 60,
+      IdToken: 60,
+      Interaction: 60,
+      RefreshToken: 600,
+      Session: 600,
+      Grant: 600,
+    },
   };
 }
 

@@ -15,6 +15,7 @@ declare module 'oidc-provider' {
   export class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>);
     readonly Grant: GrantModel;
+    on(event: 'grant.success', listener: (context: { oidc: { params?: { grant_type?: unknown } } }) => void): void;
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
     interactionFinished(request: IncomingMessage, response: ServerResponse, result: unknown): Promise<void>;
   }

@@ -7,29 +7,33 @@ import { claimOf, type PersonClaims } from './role-of';
 const MAX_SUBJECT_LENGTH = 255;
 
 /**
- * Everything the provider says of whoever signed in. Some tell name, email and groups only when asked: that is asked if
- * anything is missing. What the signed token says goes before it.
+ * Everything the provider says of a person. Some name the person's name, email and groups only when asked: that is asked
+ * if anything is missing, or if there is no ID token, as after some refreshes. The signed token goes before the answer.
  *
+ * @param tokens `subject`: who it has to be about
  * @throws AppError, or what the library throws if the provider does not answer, or answers about somebody else
  */
 export async function claimsOf(
   configuration: Configuration,
-  tokens: { idToken: IDToken; accessToken: string },
+  tokens: { subject: string; idToken: IDToken | undefined; accessToken: string },
   groupsClaim: string,
 ): Promise<PersonClaims> {
-  const { idToken, accessToken } = tokens;
+  const { subject, idToken, accessToken } = tokens;
   // What is stored of it has to stay one person's.
-  if (idToken.sub.length > MAX_SUBJECT_LENGTH || !idToken.sub.isWellFormed()) {
+  if (subject.length > MAX_SUBJECT_LENGTH || !subject.isWellFormed()) {
     throw new AppError('malformed', 'The identity provider names you by a subject that nobody could be known by.');
   }
-  const isWhole = ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
-  if (isWhole || userinfo_endpoint === undefined) return idToken;
-  const told = await fetchUserInfo(configuration, accessToken, idToken.sub).catch((error) => {
+  if (idToken !== undefined && idToken.sub !== subject)
+    throw providerAway(issuer, new Error('it answers about another'));
+  const isWhole =
+    idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
+  if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
+  const told = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
     // From the token endpoint it would say that our secret is wrong.
     throw error instanceof WWWAuthenticateChallengeError ? providerAway(issuer, error) : error;
   });
   // That an address is verified holds for the address it was said with.
-  const email = 'email' in idToken ? idToken : told;
+  const email = idToken !== undefined && 'email' in idToken ? idToken : told;
   return { ...told, ...idToken, email: email.email, email_verified: email.email_verified };
 }

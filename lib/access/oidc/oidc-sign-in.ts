@@ -3,9 +3,11 @@ import {
   buildAuthorizationUrl,
   buildEndSessionUrl,
   calculatePKCECodeChallenge,
+  ResponseBodyError,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
+  refreshTokenGrant,
 } from 'openid-client';
 import { nextPath } from '@/lib/access/next-path';
 import { AppError } from '@/lib/protocol/errors';
@@ -16,7 +18,7 @@ import { OidcProvider } from './oidc-provider';
 import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
 import { personName, personText } from './person-name';
-import { signInRefusal } from './provider-refusal';
+import { providerAway, signInRefusal } from './provider-refusal';
 import { type PersonRole, roleOf } from './role-of';
 
 /** Somebody whom the provider signed in. */
@@ -31,6 +33,8 @@ export interface SignedInPerson {
   role: PersonRole | null;
   /** The provider's own name of this sign-in, by which it may end it; null if it has none. */
   providerSessionId: string | null;
+  /** By which the provider can be asked again; null if it gave none. */
+  refreshToken: string | null;
   /** For `endSessionUrl`, and nothing else. */
   idToken: string;
   /** Where they wanted to go: a path of this server. */
@@ -38,6 +42,9 @@ export interface SignedInPerson {
   /** The `set-cookie` that ends the sign-in in progress. */
   clearedCookie: string;
 }
+
+/** A signed-in person as the provider describes them now. The refresh token is the one to use next time. */
+export type RefreshedPerson = Pick<SignedInPerson, 'name' | 'email' | 'role'> & { refreshToken: string };
 
 /** What the provider said of itself a moment ago is good enough to send somebody there. */
 const JUST_ASKED_MS = 60 * 1000;
@@ -112,7 +119,7 @@ export class OidcSignIn {
     }
     const sealed = this.#pendingBy(key);
     const pending = await sealed.find(state, request.headers);
-    const { idToken, signed, claims } = await this.#redeem(callback, pending);
+    const { idToken, signed, claims, refreshToken } = await this.#redeem(callback, pending);
     const name = personName(claims);
     const role = roleOf(claims, this.#settings);
     return {
@@ -122,10 +129,37 @@ export class OidcSignIn {
       email: personText(claims.email),
       role,
       providerSessionId: typeof idToken.sid === 'string' ? idToken.sid : null,
+      refreshToken,
       idToken: signed,
       next: pending.next,
       clearedCookie: sealed.cleared(pending.state),
     };
+  }
+
+  /**
+   * Asks the provider again about somebody whom it signed in.
+   *
+   * @param subject as at the sign-in
+   * @returns null if the provider has ended that sign-in
+   * @throws AppError `unavailable` if it does not answer, or answers about somebody else
+   */
+  async refresh(subject: string, refreshToken: string): Promise<RefreshedPerson | null> {
+    const { issuer, groupsClaim } = this.#settings;
+    const configuration = await this.#provider.configuration();
+    try {
+      const tokens = await refreshTokenGrant(configuration, refreshToken);
+      const about = { subject, idToken: tokens.claims(), accessToken: tokens.access_token };
+      const claims = await claimsOf(configuration, about, groupsClaim);
+      const person = {
+        name: personName(claims),
+        email: personText(claims.email),
+        role: roleOf(claims, this.#settings),
+      };
+      return { ...person, refreshToken: tokens.refresh_token ?? refreshToken };
+    } catch (error) {
+      if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return null;
+      throw error instanceof AppError ? error : providerAway(issuer, error);
+    }
   }
 
   /**
@@ -172,8 +206,12 @@ export class OidcSignIn {
       });
       const idToken = tokens.claims();
       if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
-      const claims = await claimsOf(configuration, { idToken, accessToken: tokens.access_token }, groupsClaim);
-      return { idToken, signed: tokens.id_token, claims };
+      const claims = await claimsOf(
+        configuration,
+        { subject: idToken.sub, idToken, accessToken: tokens.access_token },
+        groupsClaim,
+      );
+      return { idToken, signed: tokens.id_token, claims, refreshToken: tokens.refresh_token ?? null };
     } catch (error) {
       throw signInRefusal(error, issuer, publicUrl);
     }

@@ -1,0 +1,141 @@
+import type { Database } from '@/db/client';
+import { serverKey } from '@/db/server-keys';
+import type { WriteTransaction } from '@/db/writes';
+import { inShort } from '@/lib/protocol/errors';
+import { EVERYTHING, type Role } from '@/lib/protocol/scope';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { noteAct } from './audit-entry';
+import { moveVersion, revokeCredentials } from './credential-rows';
+import { setMemberRole, shutOut } from './manage-members';
+import type { OidcSignIn, RefreshedPerson } from './oidc/oidc-sign-in';
+import { openGrant, sealGrant } from './oidc/sealed-refresh-token';
+import type { Principal } from './principal';
+
+/** How long the provider's word on a role holds while its sign-in is used. */
+const ROLE_MS = 3_600_000;
+/** The wait after a first failure. It doubles with each further one. */
+const RETRY_MS = 60_000;
+const MOST_RETRY_MS = 30 * 60_000;
+
+export interface RoleServer {
+  database: Database;
+  now: () => number;
+  /** Null where no identity provider is set. */
+  oidc?: OidcSignIn | null;
+}
+
+/** Columns of a sign-in by which its role is asked again. */
+export interface RoleColumns {
+  refreshToken: string | null;
+  roleCheckedAt: number | null;
+  roleDueAt: number | null;
+}
+
+/** The columns of a sign-in that the provider has just confirmed. Without a refresh token it is not asked again. */
+export async function roleColumns(
+  { database }: Pick<RoleServer, 'database'>,
+  { subject, refreshToken }: { subject: string; refreshToken: string | null },
+  now: number,
+): Promise<RoleColumns> {
+  if (refreshToken === null) return { refreshToken: null, roleCheckedAt: now, roleDueAt: null };
+  const sealed = await sealGrant({ subject, refreshToken }, await serverKey(database, 'refresh-token'));
+  return { refreshToken: sealed, roleCheckedAt: now, roleDueAt: now + ROLE_MS };
+}
+
+/**
+ * Asks the identity provider again for the role of a sign-in, if that is due and no other instance does it. A new role
+ * holds for all sign-ins of the member. Whoever is in no group any more loses them all. A sign-in that the provider has
+ * ended ends here.
+ *
+ * Ordering: one instance claims the question in the database, by moving the time of the next one.
+ * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time asks again.
+ */
+export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
+  if (!oidc) return;
+  try {
+    const sealed = await database.writes.run((transaction) => {
+      transaction.touch('access');
+      return claim(transaction, credentialId, now());
+    });
+    if (sealed === null) return;
+    const key = await serverKey(database, 'refresh-token');
+    const { subject, refreshToken } = await openGrant(sealed, key);
+    const person = await oidc.refresh(subject, refreshToken);
+    const columns = person === null ? null : await roleColumns({ database }, { subject, ...person }, now());
+    await database.writes.run(async (transaction) => {
+      transaction.touch('access');
+      if (person === null || columns === null) await endSignIn(transaction, credentialId, now());
+      else await keep(transaction, credentialId, person, columns, now());
+    });
+  } catch (error) {
+    serverLog('warn', 'the role of a sign-in could not be refreshed and is kept for now', { error: inShort(error) });
+  }
+}
+
+/** @returns the sealed grant; null if nothing is due, or another instance was faster */
+async function claim(transaction: WriteTransaction, credentialId: string, now: number): Promise<string | null> {
+  const { rows } = await transaction.execute({
+    sql: `UPDATE credentials SET role_due_at = ?1 + min(max(?1 - role_checked_at - ?2, ?3), ?4)
+      WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1 RETURNING refresh_token`,
+    args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
+  });
+  if (rows[0] === undefined) return null;
+  // so that every instance knows when the next question is due
+  await moveVersion(transaction);
+  return String(rows[0].refresh_token);
+}
+
+async function keep(
+  transaction: WriteTransaction,
+  credentialId: string,
+  { role, name, email }: RefreshedPerson,
+  { refreshToken, roleCheckedAt, roleDueAt }: RoleColumns,
+  now: number,
+): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: 'SELECT member_id FROM credentials WHERE id = ? AND revoked_at IS NULL',
+    args: [credentialId],
+  });
+  const memberId = rows[0]?.member_id;
+  if (typeof memberId !== 'string') return;
+  if (role === null) {
+    await endSignIn(transaction, credentialId, now);
+    return shutOut(transaction, { sql: 'id = ?', args: [memberId] }, now);
+  }
+  const updated = await transaction.execute({
+    sql: 'UPDATE members SET name = ?, email = ?, role = ? WHERE id = ? RETURNING ifnull(given_role, role) AS role',
+    args: [name, email, role, memberId],
+  });
+  await setMemberRole(transaction, { id: memberId, role: String(updated.rows[0]?.role) as Role }, now);
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = ?, role_checked_at = ?, role_due_at = ? WHERE id = ?',
+    args: [refreshToken, roleCheckedAt, roleDueAt, credentialId],
+  });
+  await moveVersion(transaction);
+}
+
+/** Ends a sign-in because the provider has ended it. */
+export async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+  const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
+  if (ended.length > 0) await noteEnd(transaction, credentialId, now);
+}
+
+/** Notes in the audit that the provider ended a sign-in. */
+export async function noteEnd(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+  const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
+  const principal = { ...PROVIDER, credentialId };
+  await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
+}
+
+const PROVIDER: Omit<Principal, 'credentialId'> = {
+  id: 'provider',
+  credentialKind: 'session',
+  memberId: null,
+  name: 'The identity provider',
+  kind: 'human',
+  role: 'viewer',
+  scope: EVERYTHING,
+  expiresAt: null,
+  parentOrigin: null,
+  redacts: false,
+};
