@@ -5,6 +5,7 @@ import {
   PUBLIC_HEADERS,
   SECURITY_HEADERS,
 } from './lib/access/response-headers.mjs';
+import { STRICT_HOST, STRICT_TRANSPORT } from './lib/access/strict-transport.mjs';
 import { buildFolder } from './lib/launch/build-folder.mjs';
 import { basePathSetting } from './lib/protocol/base-path.mjs';
 
@@ -13,6 +14,12 @@ const basePath = basePathSetting(process.env.BASE_PATH_OF_BUILD ?? process.env.I
 
 /** As in lib/access/embed-path.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
+
+/** As `isStrict` in lib/access/strict-transport.mjs. @type {import('next/dist/lib/load-custom-routes').RouteHas[]} */
+const OVER_TLS = [
+  { type: 'header', key: 'x-forwarded-proto', value: 'https(?:,.*)?' },
+  { type: 'host', value: STRICT_HOST },
+];
 
 /** @type {import('next').NextConfig} */
 const config = {
@@ -32,6 +39,8 @@ const config = {
   // A browser that finds no icon in the head, as between two pages, asks for this one.
   rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
+    { source: '/', has: OVER_TLS, headers: headerList(STRICT_TRANSPORT) },
+    { source: '/:path*', has: OVER_TLS, headers: headerList(STRICT_TRANSPORT) },
     { source: '/', headers: headerList(SECURITY_HEADERS) },
     { source: `/((?!${EMBEDS}$).*)`, headers: headerList(SECURITY_HEADERS) },
     { source: `/(${EMBEDS})`, headers: headerList(EMBED_HEADERS) },

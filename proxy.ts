@@ -6,7 +6,7 @@ import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { placed } from '@/lib/protocol/base-path.mjs';
-import { withErrors } from '@/lib/protocol/errors';
+import { AppError, withErrors } from '@/lib/protocol/errors';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
@@ -18,6 +18,12 @@ import { theServer } from '@/lib/server/process-server.mjs';
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
   const settings = accessSettings(process.env);
   checkHost(request, settings);
+  if (request.headers.has('next-action')) throw new AppError('not_found', 'There is no such action here.');
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    throw new AppError('method_not_allowed', 'A page takes GET without a body, and nothing else.', {
+      headers: { allow: 'GET, HEAD' },
+    });
+  }
   const { pathname, search } = request.nextUrl;
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {

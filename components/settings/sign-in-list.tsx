@@ -45,7 +45,10 @@ export function SignInList(props: {
         {
           name: 'Ends unused',
           before: 'ends unused',
-          cell: ({ idleUntil }) => idleUntil !== null && <Until at={idleUntil} />,
+          cell: ({ idleUntil, expiresAt }) => {
+            const ends = [idleUntil, expiresAt].filter((at) => at !== null);
+            return ends.length > 0 && <Until at={Math.min(...ends)} />;
+          },
         },
         {
           name: 'End',

@@ -10,6 +10,7 @@ import { ROLE_MAY, ROLE_WORD } from './role-words';
 import { Section } from './section';
 import { SignOut } from './sign-out';
 import { spanInWords } from './span-words';
+import { Until } from './until';
 import { useOwnSignIns } from './use-own-sign-ins';
 
 /** Who is signed in, what that lets them do, and the ways out. */
@@ -77,11 +78,20 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
 }
 
 function Since({ signIn }: { signIn: CredentialSummary }) {
-  const { createdAt, lastUsedAt, idleUntil } = signIn;
+  const { createdAt, lastUsedAt, idleUntil, expiresAt } = signIn;
+  const idleMs = idleUntil === null ? Number.POSITIVE_INFINITY : idleUntil - lastUsedAt;
+  // a longer one ends nothing
+  const isIdleShorter = idleMs < (expiresAt ?? Number.POSITIVE_INFINITY) - createdAt;
   return (
     <p className="mt-1 text-ink-3 text-xs">
-      Signed in since <Moment at={createdAt} />
-      {idleUntil !== null && `; it ends by itself after ${spanInWords(idleUntil - lastUsedAt)} without use`}.
+      Signed in since <Moment at={createdAt} />.{isIdleShorter && ` Ends after ${spanInWords(idleMs)} without use.`}
+      {expiresAt !== null && (
+        <>
+          {' Ends '}
+          <Until at={expiresAt} />
+          {isIdleShorter && ' at the latest'}.
+        </>
+      )}
     </p>
   );
 }

@@ -2,6 +2,7 @@ import { AppError } from '@/lib/protocol/errors';
 import type { Role } from '@/lib/protocol/scope';
 import { type ProxyTrust, proxyTrust } from './client-address';
 import { numberSetting } from './number-setting';
+import { isGuessable } from './secret-strength.mjs';
 
 export const MIN_TOKEN_LENGTH = 16;
 
@@ -64,6 +65,20 @@ function secretSetting(setting = '', name: string): string | null {
   if (secret === '') return null;
   if (secret.length >= MIN_TOKEN_LENGTH) return secret;
   throw new AppError('unavailable', `${name} is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`);
+}
+
+/** One line for each secret that the environment sets and that could be guessed. */
+export function guessableSecrets(settings: AccessSettings): string[] {
+  const secrets = {
+    INTERLUDE_TOKEN: settings.token,
+    INTERLUDE_CRON_SECRET: settings.cronSecret,
+    INTERLUDE_METRICS_TOKEN: settings.metricsToken,
+  };
+  return Object.entries(secrets).flatMap(([name, secret]) =>
+    secret && isGuessable(secret)
+      ? `${name} is easy to guess. Set it to the output of "openssl rand -base64 32" and restart.`
+      : [],
+  );
 }
 
 /** The name under which people find this server. */

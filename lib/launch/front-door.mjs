@@ -1,8 +1,10 @@
 import { createServer, STATUS_CODES } from 'node:http';
+import { notePeerAddress } from '../access/peer-address.mjs';
+import { isRouterState } from '../access/router-state.mjs';
+import { isStrict, STRICT_TRANSPORT } from '../access/strict-transport.mjs';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
-import { notePeerAddress } from './peer-address.mjs';
 
 /**
  * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
@@ -68,6 +70,9 @@ export function frontDoor(
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
     notePeerAddress(request);
+    if (isStrict(request)) {
+      for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
+    }
     const refusal = judge(request) ?? enter(request, basePath);
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
@@ -130,9 +135,12 @@ const METHOD = {
 const BODY = {
   status: 405,
   code: 'method_not_allowed',
-  message: 'A page takes no body. Ask for it with GET.',
+  message: 'A page takes GET without a body, and nothing else.',
   headers: { allow: 'GET, HEAD' },
 };
+/** @type {Refusal} */
+const NO_ACTION = { status: 404, code: 'not_found', message: 'There is no such action here.' };
+const NO_ROUTER_STATE = 'The header Next-Router-State-Tree can’t be read. Load the page again.';
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
@@ -182,7 +190,21 @@ function enter(request, basePath) {
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }
-  return hasBody(request) && !isNoPage(pathOf(request)) ? BODY : null;
+  return isNoPage(pathOf(request)) ? null : judgePage(request);
+}
+
+/**
+ * Refuses what Next would log with a stack each time: calls of server actions, which no page here has, and a state of the
+ * router that can't be read.
+ *
+ * @param {import('node:http').IncomingMessage} request
+ * @returns {Refusal | null}
+ */
+function judgePage(request) {
+  if (request.headers['next-action'] !== undefined) return NO_ACTION;
+  if (request.method !== 'GET' && request.method !== 'HEAD') return BODY;
+  if (hasBody(request)) return BODY;
+  return isRouterState(request.headers['next-router-state-tree']) ? null : malformed(NO_ROUTER_STATE);
 }
 
 /**

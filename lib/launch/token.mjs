@@ -23,7 +23,7 @@ export function readOrMakeToken(dataDir, env) {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     // `wx`: of two that start at once, one makes it and both read it
-    writeFileSync(file, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
   }

@@ -4,6 +4,7 @@ import { type ContextKind, checkContext } from '@/db/context-kind';
 import {
   type AccessSettings,
   accessSettings,
+  guessableSecrets,
   redactedRoles,
   sessionIdleMs,
   sessionMs,
@@ -91,7 +92,10 @@ export class ProcessMemory {
 
   /** @throws AppError `unavailable` for settings that make no sense */
   settings(): AccessSettings {
-    this.#settings ??= accessSettings(this.env);
+    if (this.#settings === null) {
+      this.#settings = accessSettings(this.env);
+      for (const warning of guessableSecrets(this.#settings)) serverLog('warn', warning);
+    }
     return this.#settings;
   }
 

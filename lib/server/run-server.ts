@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
-import { notePeerAddress } from '@/lib/launch/peer-address.mjs';
+import { notePeerAddress } from '@/lib/access/peer-address.mjs';
 import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jwtDecrypt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
+import { openGrant } from '@/lib/access/oidc/sealed-refresh-token';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import type { Me } from '@/lib/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
@@ -51,7 +52,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function serverWith(token: string): Server {
+function serverWith(token: string, env: Record<string, string> = {}): Server {
   return createServer({
     INTERLUDE_TOKEN: token,
     INTERLUDE_DATA_DIR: folder,
@@ -62,6 +63,7 @@ function serverWith(token: string): Server {
     INTERLUDE_OIDC_ADMIN_GROUPS: 'admins',
     INTERLUDE_OIDC_VIEWER_GROUPS: 'staff',
     INTERLUDE_PUBLIC_URL: PUBLIC_URL,
+    ...env,
   });
 }
 
@@ -256,6 +258,172 @@ describe('a person of the team', () => {
       }),
     );
     expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
+  });
+});
+
+describe('the sign-in of a member', () => {
+  const HOUR_MS = 3_600_000;
+  const vera = (...groups: string[]) => {
+    identity.accounts.vera = { name: 'Vera', groups };
+  };
+
+  /** Makes the question for the role due, for every sign-in that can be asked about. */
+  async function passAnHour(): Promise<void> {
+    const { database, credentials } = await server.parts();
+    await database.writes.run(async (transaction) => {
+      await transaction.execute({
+        sql: `UPDATE credentials SET role_due_at = ?1, role_checked_at = ?1 - ${HOUR_MS} WHERE role_due_at IS NOT NULL`,
+        args: [Date.now()],
+      });
+      await transaction.execute('UPDATE access SET version = version + 1');
+    });
+    await credentials.changed();
+  }
+
+  /** The columns of the newest sign-in. */
+  async function newest() {
+    const { reader } = (await server.parts()).database;
+    const { rows } = await reader.execute(
+      "SELECT * FROM credentials WHERE kind = 'session' ORDER BY created_at DESC, rowid DESC LIMIT 1",
+    );
+    return rows[0];
+  }
+
+  beforeEach(() => {
+    vera('staff');
+    identity.givesRefreshTokens = true;
+  });
+
+  test('ends twelve hours after it began, unless the environment says otherwise', async () => {
+    const lifetimeOf = (one: Awaited<ReturnType<typeof newest>>) => Number(one?.expires_at) - Number(one?.created_at);
+    await signIn('vera');
+    expect(Math.round(lifetimeOf(await newest()) / HOUR_MS)).toBe(12);
+    const usual = server;
+    server = serverWith(TOKEN, { INTERLUDE_SESSION_HOURS: '2' });
+    await signIn('vera');
+    expect(Math.round(lifetimeOf(await newest()) / HOUR_MS)).toBe(2);
+    await server.close();
+    server = usual;
+  });
+
+  test('keeps the refresh token sealed, and shows it to nobody', async () => {
+    const { browser } = await signIn('ada');
+    const sealed = String((await newest())?.refresh_token);
+    const { database } = await server.parts();
+    const { refreshToken } = await openGrant(sealed, await serverKey(database, 'refresh-token'));
+    expect(sealed).not.toContain(refreshToken);
+    await expect(openGrant(sealed, await serverKey(database, 'sign-in'))).rejects.toThrow();
+    const answers = ['/api/v1/credentials', '/api/v1/me', '/api/v1/me/sign-ins', '/api/v1/members'].map(async (path) =>
+      (await ask(browser, path)).text(),
+    );
+    for (const answer of await Promise.all(answers)) {
+      expect(answer).not.toContain(sealed);
+      expect(answer).not.toMatch(/refresh/i);
+    }
+  });
+
+  test('forgets the refresh token when it ends', async () => {
+    const { browser } = await signIn('ada');
+    await ask(browser, '/sign-out', 'POST');
+    expect(await newest()).toMatchObject({ refresh_token: null, revoked_at: expect.any(Number) });
+  });
+
+  test('has a new role once an hour has passed, before the next request is answered', async () => {
+    const { browser } = await signIn('vera');
+    const { browser: beside } = await signIn('vera');
+    vera('admins');
+    expect(await me(browser)).toMatchObject({ role: 'viewer' });
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'admin' });
+    expect(await me(beside)).toMatchObject({ role: 'admin' });
+    expect(Number((await newest())?.role_due_at)).toBeGreaterThan(Date.now() + HOUR_MS / 2);
+  });
+
+  test('ends with all others of that person when no group lets them in any more', async () => {
+    const { browser } = await signIn('vera');
+    const { browser: beside } = await signIn('vera');
+    vera('elsewhere');
+    await passAnHour();
+    expect((await ask(browser, '/api/v1/sessions')).status).toBe(401);
+    expect((await ask(beside, '/api/v1/sessions')).status).toBe(401);
+    const { entries } = await (await askBy(TOKEN, '/api/v1/audit?action=end%20sign-in')).json();
+    expect(entries[0]).toMatchObject({ actor: 'The identity provider' });
+  });
+
+  test('ends when the provider has ended it', async () => {
+    const { browser } = await signIn('vera');
+    delete identity.accounts.vera;
+    await passAnHour();
+    expect((await ask(browser, '/api/v1/sessions')).status).toBe(401);
+  });
+
+  test('ends while only a stream is open by it', async () => {
+    const { browser } = await signIn('vera');
+    const stream = new FrameReader(
+      (await ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,
+    );
+    await stream.frame('up-to-date');
+    vera('elsewhere');
+    await passAnHour();
+    expect((await stream.frame('bye')).data).toEqual({ reason: 'unauthorized' });
+  });
+
+  test('goes on while the provider is away, which is asked again later and later', async () => {
+    const { browser } = await signIn('vera');
+    vera('admins');
+    const waits: number[] = [];
+    const minutesUntilDue = async () => Math.round((Number((await newest())?.role_due_at) - Date.now()) / 60_000);
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    await identity.stop();
+    for (const overdueMinutes of [0, 5, 24 * 60]) {
+      await passAnHour();
+      const { database } = await server.parts();
+      await database.writes.run((transaction) =>
+        transaction.execute({
+          sql: 'UPDATE credentials SET role_checked_at = role_checked_at - ? WHERE role_due_at IS NOT NULL',
+          args: [overdueMinutes * 60_000],
+        }),
+      );
+      expect(await me(browser)).toMatchObject({ role: 'viewer' });
+      waits.push(await minutesUntilDue());
+    }
+    expect(waits).toEqual([1, 5, 30]);
+    await identity.startAgain();
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'admin' });
+  });
+
+  test('is asked about by one of two instances, and once', async () => {
+    const beside = serverWith('another-token-for-tests-9876543210');
+    const { browser } = await signIn('vera');
+    await passAnHour();
+    await (await beside.parts()).credentials.changed();
+    const before = identity.refreshes;
+    const requests = Array.from({ length: 20 }, () => {
+      const request = browser.request(new URL('/api/v1/me', PUBLIC_URL));
+      return [server, beside].map((one) =>
+        one.handle(
+          new Request(request, {
+            headers: { ...Object.fromEntries(request.headers), 'sec-fetch-site': 'same-origin' },
+          }),
+        ),
+      );
+    });
+    const statuses = (await Promise.all(requests.flat())).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(identity.refreshes - before).toBe(1);
+    await beside.close();
+  });
+
+  test('without a refresh token is asked about at the next sign-in', async () => {
+    identity.givesRefreshTokens = false;
+    const { browser } = await signIn('vera');
+    expect(await newest()).toMatchObject({ refresh_token: null, role_due_at: null });
+    vera('admins');
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'viewer' });
+    await signIn('vera');
+    expect(await me(browser)).toMatchObject({ role: 'admin' });
   });
 });
 

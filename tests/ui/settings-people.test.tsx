@@ -7,7 +7,7 @@ import { MembersPage } from '@/components/settings/members-page';
 import { SettingsNav } from '@/components/settings/settings-nav';
 import { YouPage } from '@/components/settings/you-page';
 import { NowProvider } from '@/components/ui/now';
-import type { CredentialSummary, Me, MemberSummary } from '@/lib/protocol/access';
+import type { CredentialSummary, Me, MemberSummary, OwnSignIns } from '@/lib/protocol/access';
 import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { NextPage } from '../support/next-page';
 import { aCredential } from './credential';
@@ -90,13 +90,29 @@ it('signs out every other browser on a second press, and keeps this one', async 
   read = { signIns: [aSignIn('here'), aSignIn('there')] };
   answer = () => Response.json({ signIns: [aSignIn('here')] });
   await open(<YouPage me={me('admin')} initial={{ signIns: [aSignIn('here'), aSignIn('there')] }} ask="" />);
-  screen.getByText(/it ends by itself after 8 hours without use/);
+  screen.getByText(/Ends after 8 hours without use\./);
   await act(settle);
   await press('Sign out everywhere else');
   await act(settle);
   await press('End 1 sign-in?');
   expect(sent).toEqual([['DELETE', '/api/v1/me/sign-ins']]);
   screen.getByText(/this browser is the only one/);
+});
+
+it('shows when a sign-in ends, by use and at the latest', async () => {
+  const [HOUR, DAY] = [3_600_000, 24 * 3_600_000];
+  const textFor = async (times: Partial<CredentialSummary>) => {
+    read = { signIns: [{ ...aSignIn('here'), createdAt: NOW, lastUsedAt: NOW, ...times }] };
+    await open(<YouPage me={me('admin')} initial={read as OwnSignIns} ask="" />);
+    const text = screen.getByText(/Signed in since/).textContent;
+    cleanup();
+    return text;
+  };
+  const idleUntil = NOW + 7 * DAY;
+  expect(await textFor({ idleUntil, expiresAt: NOW + 12 * HOUR })).toMatch(/\. Ends in 12 h\.$/);
+  expect(await textFor({ idleUntil, expiresAt: NOW + 30 * DAY })).toMatch(
+    /\. Ends after 7 days without use\. Ends in 30 d at the latest\.$/,
+  );
 });
 
 it('tells a viewer what they may do and whom to ask', async () => {

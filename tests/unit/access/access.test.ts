@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { type AccessSettings, accessSettings, sessionIdleMs } from '@/lib/access/access-settings';
+import { type AccessSettings, accessSettings, sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
 import { sameSecret } from '@/lib/access/digest';
 import { checkHost } from '@/lib/access/host';
 import { clearedCookie, sessionCookie, sessionOf } from '@/lib/access/session-cookie';
@@ -69,6 +69,14 @@ describe('a sign-in', () => {
     const idle = (hours?: string) => sessionIdleMs(hours === undefined ? {} : { INTERLUDE_SESSION_IDLE_HOURS: hours });
     expect([idle(), idle('1'), idle('720')]).toEqual([7 * 24 * HOUR_MS, HOUR_MS, 720 * HOUR_MS]);
     expect([idle('0.5'), idle('721'), idle('a day')]).toEqual(Array(3).fill(7 * 24 * HOUR_MS));
+    vi.restoreAllMocks();
+  });
+
+  test('of a member lasts twelve hours, or as long as is set, from an hour to thirty days', () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const lasts = (hours?: string) => sessionMs(hours === undefined ? {} : { INTERLUDE_SESSION_HOURS: hours });
+    expect([lasts(), lasts('1'), lasts('720')]).toEqual([12 * HOUR_MS, HOUR_MS, 720 * HOUR_MS]);
+    expect([lasts('0.5'), lasts('721'), lasts('a day')]).toEqual(Array(3).fill(12 * HOUR_MS));
     vi.restoreAllMocks();
   });
 

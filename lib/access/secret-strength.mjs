@@ -1,0 +1,61 @@
+/** Below this, somebody who can try secrets offline finds it. */
+const ENOUGH_BITS = 64;
+
+/** What a character adds that the ones before it suggest: a repetition or a sequence. */
+const EXPECTED_BITS = 1;
+/** What any other character adds in a secret that is made of words. */
+const WORD_BITS = 2;
+
+const HEX = /^[0-9a-f]+$/i;
+/** Letters of one case that can be spoken, as in most words. */
+const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
+const SPOKEN = /^(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
+/** A secret is made of words if this part of its letters, and of all its characters, is in words. */
+const LETTERS_IN_WORDS = 2 / 3;
+const ALL_IN_WORDS = 0.4;
+
+/**
+ * Whether a secret that a person chose can be guessed. An estimate by rule, without a dictionary: repetitions, sequences
+ * and words count for little, and every other character for the size of the alphabet.
+ *
+ * @param {string} secret
+ */
+export function isGuessable(secret) {
+  return estimatedBits(secret) < ENOUGH_BITS;
+}
+
+/** @param {string} secret */
+export function estimatedBits(secret) {
+  const bitsEach = hasWords(secret) ? WORD_BITS : Math.log2(alphabetOf(secret));
+  /** @type {Set<string>} */
+  const seen = new Set();
+  let bits = 0;
+  for (let at = 0; at < secret.length; at += 1) {
+    const pair = secret.slice(Math.max(at - 1, 0), at + 1).toLowerCase();
+    const step = at === 0 ? Number.NaN : secret.charCodeAt(at) - secret.charCodeAt(at - 1);
+    const isExpected = Math.abs(step) <= 1 || seen.has(pair);
+    seen.add(pair);
+    bits += isExpected ? EXPECTED_BITS : bitsEach;
+  }
+  return bits;
+}
+
+/** @param {string} secret */
+function hasWords(secret) {
+  if (HEX.test(secret)) return false;
+  const letters = secret.replace(/[^a-z]/gi, '').length;
+  const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word)).join('').length;
+  return words > 0 && words >= letters * LETTERS_IN_WORDS && words >= secret.length * ALL_IN_WORDS;
+}
+
+/** How many characters there are of the kinds that occur. @param {string} secret */
+function alphabetOf(secret) {
+  if (HEX.test(secret)) return 16;
+  const kinds = /** @type {const} */ ([
+    [/[a-z]/, 26],
+    [/[A-Z]/, 26],
+    [/[0-9]/, 10],
+    [/[^a-zA-Z0-9]/, 33],
+  ]);
+  return kinds.reduce((size, [kind, count]) => size + (kind.test(secret) ? count : 0), 0);
+}

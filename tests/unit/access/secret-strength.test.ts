@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { accessSettings, guessableSecrets } from '@/lib/access/access-settings';
+import { isGuessable } from '@/lib/access/secret-strength.mjs';
+
+test.each([
+  'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+  '12345678901234567890',
+  'abcdefghijklmnopqrstuvwxyz',
+  'deadbeefdeadbeefdeadbeefdeadbeef',
+  'changeme-changeme-changeme',
+  'correct-horse-battery-staple',
+  'my-super-secret-interlude-token',
+  'interlude-production-token-2026',
+  'SuperSecretPassword123!',
+  'Summer2024Summer2024',
+  'a1b2c3a1b2c3a1b2c3a1b2c3',
+  '8f3kq0z7xw2m1',
+])('%s can be guessed', (secret) => {
+  expect(isGuessable(secret)).toBe(true);
+});
+
+test('32 random bytes can’t be guessed, in any usual spelling', () => {
+  fc.assert(
+    fc.property(fc.noShrink(fc.uint8Array({ minLength: 32, maxLength: 32 })), () => {
+      const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
+      return (['base64', 'base64url', 'hex'] as const).every((spelling) => !isGuessable(bytes.toString(spelling)));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('every secret of the environment that can be guessed is named, with the command for a good one', () => {
+  const strong = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64');
+  const weak = 'changeme-changeme-changeme';
+  const warnings = (env: Record<string, string>) => guessableSecrets(accessSettings(env));
+  expect(warnings({ INTERLUDE_TOKEN: strong, INTERLUDE_CRON_SECRET: strong })).toEqual([]);
+  const all = warnings({ INTERLUDE_TOKEN: weak, INTERLUDE_CRON_SECRET: weak, INTERLUDE_METRICS_TOKEN: weak });
+  expect(all.map((line) => line.split(' ')[0])).toEqual([
+    'INTERLUDE_TOKEN',
+    'INTERLUDE_CRON_SECRET',
+    'INTERLUDE_METRICS_TOKEN',
+  ]);
+  for (const line of all) expect(line).toMatch(/^[^\n]*openssl rand -base64 32[^\n]*$/);
+  for (const line of all) expect(line).not.toContain(weak);
+});
