@@ -67,17 +67,12 @@ function secretSetting(setting = '', name: string): string | null {
   throw new AppError('unavailable', `${name} is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`);
 }
 
-/** One line for each secret that the environment sets and that could be guessed. */
-export function guessableSecrets(settings: AccessSettings): string[] {
-  const secrets = {
-    INTERLUDE_TOKEN: settings.token,
-    INTERLUDE_CRON_SECRET: settings.cronSecret,
-    INTERLUDE_METRICS_TOKEN: settings.metricsToken,
-  };
-  return Object.entries(secrets).flatMap(([name, secret]) =>
-    secret && isGuessable(secret)
-      ? `${name} is easy to guess. Set it to the output of "openssl rand -base64 32" and restart.`
-      : [],
+const CHOSEN_SECRETS = ['INTERLUDE_TOKEN', 'INTERLUDE_CRON_SECRET', 'CRON_SECRET', 'INTERLUDE_METRICS_TOKEN'];
+
+/** A warning of one line for each secret of the environment that can be guessed. */
+export function guessableSecrets(env: Record<string, string | undefined>): string[] {
+  return CHOSEN_SECRETS.filter((name) => env[name] && isGuessable(env[name].trim())).map(
+    (name) => `${name} is easy to guess. Set it to the output of "openssl rand -base64 32" and restart.`,
   );
 }
 

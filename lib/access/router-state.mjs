@@ -1,3 +1,6 @@
+/** What the router of a page sends of what it shows. */
+export const ROUTER_STATE = 'next-router-state-tree';
+
 /** Next refuses longer ones. */
 const MAX_LENGTH = 40_000;
 const REFRESHES = ['refetch', 'inside-shared-layout', 'metadata-only'];

@@ -1,6 +1,6 @@
 import { createServer, STATUS_CODES } from 'node:http';
 import { notePeerAddress } from '../access/peer-address.mjs';
-import { isRouterState } from '../access/router-state.mjs';
+import { isRouterState, ROUTER_STATE } from '../access/router-state.mjs';
 import { isStrict, STRICT_TRANSPORT } from '../access/strict-transport.mjs';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
@@ -204,7 +204,7 @@ function judgePage(request) {
   if (request.headers['next-action'] !== undefined) return NO_ACTION;
   if (request.method !== 'GET' && request.method !== 'HEAD') return BODY;
   if (hasBody(request)) return BODY;
-  return isRouterState(request.headers['next-router-state-tree']) ? null : malformed(NO_ROUTER_STATE);
+  return isRouterState(request.headers[ROUTER_STATE]) ? null : malformed(NO_ROUTER_STATE);
 }
 
 /**

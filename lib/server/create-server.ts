@@ -4,7 +4,6 @@ import { type ContextKind, checkContext } from '@/db/context-kind';
 import {
   type AccessSettings,
   accessSettings,
-  guessableSecrets,
   redactedRoles,
   sessionIdleMs,
   sessionMs,
@@ -92,10 +91,7 @@ export class ProcessMemory {
 
   /** @throws AppError `unavailable` for settings that make no sense */
   settings(): AccessSettings {
-    if (this.#settings === null) {
-      this.#settings = accessSettings(this.env);
-      for (const warning of guessableSecrets(this.#settings)) serverLog('warn', warning);
-    }
+    this.#settings ??= accessSettings(this.env);
     return this.#settings;
   }
 

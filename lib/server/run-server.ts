@@ -1,19 +1,25 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
+import { guessableSecrets } from '@/lib/access/access-settings';
 import { notePeerAddress } from '@/lib/access/peer-address.mjs';
+import { isRouterState, ROUTER_STATE } from '@/lib/access/router-state.mjs';
+import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
 /** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */
 export async function runServer(): Promise<void> {
+  for (const warning of guessableSecrets(process.env)) serverLog('warn', warning);
   const server = serverOf(process.env);
   holdServer(server);
   await server.start();
   if (isLaunched()) return;
-  // No front door does it here. Where a host makes the connections, its own header has the address: see client-address.
-  subscribe('http.server.request.start', (message) =>
-    notePeerAddress((message as { request: IncomingMessage }).request),
-  );
+  // What the front door does elsewhere. Where a host makes the connections, its own header has the address.
+  subscribe('http.server.request.start', (message) => {
+    const { request } = message as { request: IncomingMessage };
+    notePeerAddress(request);
+    if (!isRouterState(request.headers[ROUTER_STATE])) delete request.headers[ROUTER_STATE];
+  });
   // Next waits for open responses when told to stop; a stream would keep it waiting for ever.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.close());
 }
