@@ -20,7 +20,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   checkHost(request, settings);
   if (request.headers.has('next-action')) throw new AppError('not_found', 'There is no such action here.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new AppError('method_not_allowed', 'A page takes GET without a body, and nothing else.', {
+    throw new AppError('method_not_allowed', 'A page takes no body. Ask for it with GET.', {
       headers: { allow: 'GET, HEAD' },
     });
   }
@@ -47,6 +47,6 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
 export const config = {
   matcher: [
     '/',
-    '/((?!api(?:/|$)|_next/static/|_next/image|sign-in(?:/|$)|sign-out$|healthz$|readyz$|metrics$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
+    '/((?!api(?:/|$)|_next/static/|sign-in(?:/|$)|sign-out$|healthz$|readyz$|metrics$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };

@@ -135,7 +135,7 @@ const METHOD = {
 const BODY = {
   status: 405,
   code: 'method_not_allowed',
-  message: 'A page takes GET without a body, and nothing else.',
+  message: 'A page takes no body. Ask for it with GET.',
   headers: { allow: 'GET, HEAD' },
 };
 /** @type {Refusal} */
@@ -204,6 +204,8 @@ function judgePage(request) {
   if (request.headers['next-action'] !== undefined) return NO_ACTION;
   if (request.method !== 'GET' && request.method !== 'HEAD') return BODY;
   if (hasBody(request)) return BODY;
+  // Next fails with a 500 at one that it can't satisfy
+  delete request.headers.range;
   return isRouterState(request.headers[ROUTER_STATE]) ? null : malformed(NO_ROUTER_STATE);
 }
 

@@ -2,18 +2,31 @@ import { interludeCommand } from '../runner/shown-command.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
 /**
- * What the terminal says of signing in. The link holds a code that is spent by its first use, and nothing that opens
- * anything afterwards: it may stay in the terminal and in the browser's history.
+ * How to sign in, as it is printed at start. On a terminal that is a link with a code that is spent by its first use. A
+ * log is read by more people, and later, so that it only says how to get a link.
  *
  * @param {import('./ask-own-server.mjs').Own} own
+ * @param {boolean} isTerminal as `isTerminal` has it
  * @returns {Promise<string>}
  */
-export async function signInLines(own) {
+export async function signInLines(own, isTerminal) {
   const another = interludeCommand(['sign-in']);
+  if (!isTerminal) return `  Sign in:  this prints a link, good once:\n    ${another}`;
   const { status, answer } = await askOwnServer(own, '/sign-in-codes', { body: {} });
   if (status === 201 && typeof answer.path === 'string') {
     return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;
   }
   const until = status === 0 ? 'the server is less busy' : 'its database answers';
   return `  Sign in:  no link can be made now. Once ${until}, this prints one:\n    ${another}`;
+}
+
+/**
+ * Whether what is printed is only read by the person who started the server. Output in JSON is for a collector, also
+ * through a terminal, as in a container that has one.
+ *
+ * @param {{ isTTY?: boolean }} output
+ * @param {Record<string, string | undefined>} env
+ */
+export function isTerminal({ isTTY }, { INTERLUDE_LOG_FORMAT }) {
+  return isTTY === true && INTERLUDE_LOG_FORMAT !== 'json';
 }

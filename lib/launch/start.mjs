@@ -24,7 +24,7 @@ import { root } from './root.mjs';
 import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
 import { giveUp, LaunchError, say } from './say.mjs';
 import { announce, runningAt } from './server-file.mjs';
-import { signInLines } from './sign-in-link.mjs';
+import { isTerminal, signInLines } from './sign-in-link.mjs';
 import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 import { outliveListeners } from './unheard-output.mjs';
 
@@ -78,7 +78,7 @@ async function start() {
   end.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
-  const signIn = await signInLines(own);
+  const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
   const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : ownPages(localName, url);
   const takeBack = announce(dataDir, url, pages);
   process.once('exit', takeBack);

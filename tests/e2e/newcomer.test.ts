@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
-import { type CliRun, startCli } from '../support/cli';
+import { type CliRun, runCli, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -41,10 +41,16 @@ test('the start page names the ways to connect an agent, as the terminal does, a
   await page.close();
 });
 
-test('the link in the terminal signs in once, under the server’s local name, and shows no owner’s token', async () => {
-  const link = /Sign in: {2}(\S+)/.exec(it.server.output)?.[1] ?? '';
+test('a sign-in link works once, under the server’s local name, and the server’s log has no secret', async () => {
+  expect(it.server.output).toContain('npm run -s interlude -- sign-in');
+  for (const secret of ['?token=', 'ilc_', it.server.token]) expect(it.server.output).not.toContain(secret);
+  const { stdout } = await runCli(['sign-in'], {
+    INTERLUDE_DATA_DIR: it.server.dataDir,
+    INTERLUDE_TOKEN: it.server.token,
+    INTERLUDE_URL: it.server.url,
+  });
+  const link = stdout.trim();
   expect(link).toMatch(/\?token=ilc_/);
-  expect(it.server.output).not.toContain(it.server.token);
   const page = await it.context.newPage();
   await page.goto(link);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();

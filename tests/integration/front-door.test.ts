@@ -154,3 +154,62 @@ test('every request names the address of its connection last', async () => {
   await fetch(url, { headers: { 'x-forwarded-for': '198.51.100.9' } });
   expect(seen).toEqual(['127.0.0.1', '198.51.100.9, 127.0.0.1']);
 });
+
+test.each([
+  ['POST', { 'next-action': 'abc' }, 404],
+  ['POST', { 'next-action': '4'.repeat(42) }, 404],
+  ['GET', { 'next-action': 'abc' }, 404],
+  ['POST', {}, 405],
+  ['OPTIONS', {}, 405],
+  ['GET', { 'next-router-state-tree': 'garbage' }, 400],
+  ['GET', { 'next-router-state-tree': '%' }, 400],
+  ['GET', { 'next-router-state-tree': '[]' }, 400],
+  ['GET', { rsc: '1' }, 200],
+  ['HEAD', {}, 200],
+])(
+  'a page that is asked for with %s and %j is answered %i, and Next sees no others',
+  async (method, headers, status) => {
+    const { send } = await open();
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const answer = await send(`${method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines.join('')}\r\n`)
+      .closed;
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(/"code":/.test(answer)).toBe(status !== 200);
+  },
+);
+
+test.each([
+  ['over TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'https' }, true],
+  ['over TLS with a port', { host: 'interlude.example.com:8443', 'x-forwarded-proto': 'https, http' }, true],
+  [
+    'over TLS, where it is refused',
+    { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' },
+    true,
+  ],
+  ['without TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'http' }, false],
+  ['without a proxy', { host: 'interlude.example.com' }, false],
+  ['over TLS on loopback', { host: 'localhost:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS by a local name', { host: 'interlude-1.localhost:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS by a loopback address', { host: '127.0.0.1:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS by the one of IPv6', { host: '[::1]:4319', 'x-forwarded-proto': 'https' }, false],
+])('an answer to a request %s asks for TLS for a year, or not', async (_, headers, isStrict) => {
+  const { send } = await open();
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const answer = await send(`GET / HTTP/1.1\r\nConnection: close\r\n${lines.join('')}\r\n`).closed;
+  const [, value] = /strict-transport-security: (.*)\r\n/i.exec(answer) ?? [];
+  expect(value).toBe(isStrict ? 'max-age=31536000' : undefined);
+});
+
+test('no range is asked for of a page, which Next may fail to satisfy', async () => {
+  const seen: unknown[] = [];
+  const server = frontDoor(async ({ headers }: IncomingMessage, response: ServerResponse) => {
+    seen.push(headers.range);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/embed.js`, {
+    headers: { range: 'bytes=5-1' },
+  });
+  expect(seen).toEqual([undefined]);
+});

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ensureRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
-import { signInLines } from '@/lib/launch/sign-in-link.mjs';
+import { isTerminal, signInLines } from '@/lib/launch/sign-in-link.mjs';
 import type { CredentialList, Me } from '@/lib/protocol/access';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
@@ -103,7 +103,7 @@ describe('the token of this machine’s runners', () => {
 
 describe('what the terminal says of signing in', () => {
   test('is a link that is good once, and how to get another; the owner’s token is nowhere', async () => {
-    const said = await signInLines(own());
+    const said = await signInLines(own(), true);
     expect(said).not.toContain(dashboard.token);
     expect(said).toMatch(/\n {2}It is good once, for 5 minutes. This prints another:\n {4}.*interlude -- sign-in$/);
     const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
@@ -112,9 +112,27 @@ describe('what the terminal says of signing in', () => {
     expect((await open()).headers.get('set-cookie')).toBe(null);
   });
 
+  test('is how to get a link where a log keeps it, for which no code is made', async () => {
+    const asked: string[] = [];
+    dashboard.cutsOff = (path) => asked.push(path) < 0;
+    expect(await signInLines(own(), false)).toMatch(
+      /^ {2}Sign in: {2}this prints a link, good once:\n {4}.*interlude -- sign-in$/,
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test.each([
+    [true, {}, true],
+    [true, { INTERLUDE_LOG_FORMAT: 'json' }, false],
+    [false, {}, false],
+    [undefined, {}, false],
+  ])('is a link on a terminal alone: isTTY %s, %j', (isTTY, env, expected) => {
+    expect(isTerminal({ ...(isTTY !== undefined && { isTTY }) }, env)).toBe(expected);
+  });
+
   test('is what to do, where none can be made', async () => {
     dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
-    expect(await signInLines(own())).toMatch(
+    expect(await signInLines(own(), true)).toMatch(
       /no link can be made now. Once .+ prints one:\n {4}.*interlude -- sign-in$/,
     );
   });

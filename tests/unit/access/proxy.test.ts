@@ -34,6 +34,8 @@ const signedIn = async () => {
 const nonceOf = (response: Response) =>
   /script-src 'self' 'nonce-([^']+)' 'strict-dynamic'/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
 
+const isMatched = (path: string) => config.matcher.some((source) => new RegExp(`^${source}$`).test(path));
+
 describe('before a page', () => {
   test('a visitor without a sign-in is sent to the page that says how, and back afterwards', async () => {
     const response = await visit('/sessions/a%2Fb?turn=1');
@@ -41,6 +43,20 @@ describe('before a page', () => {
     const location = new URL(response.headers.get('location') ?? '', ORIGIN);
     expect(location.pathname).toBe('/signed-out');
     expect(location.searchParams.get('next')).toBe('/sessions/a%2Fb?turn=1');
+  });
+
+  test.each([
+    ['POST', {}, 405],
+    ['OPTIONS', {}, 405],
+    ['POST', { 'next-action': 'abc' }, 404],
+    ['GET', { 'next-action': 'abc' }, 404],
+  ])('%s with %j is answered %i, and Next sees nothing of it', async (method, headers, status) => {
+    for (const path of ['/', '/signed-out', '/nowhere', '/_next/image']) {
+      expect(isMatched(path)).toBe(true);
+      const all = { host: '127.0.0.1:4319', ...headers };
+      const response = await proxy(new NextRequest(`${ORIGIN}${path}`, { method, headers: all }));
+      expect([path, response.status, response.headers.get('x-middleware-next')]).toEqual([path, status, null]);
+    }
   });
 
   test('a bearer token opens no page: it is for programs', async () => {
@@ -118,9 +134,8 @@ describe('before a page', () => {
   });
 
   test('every page passes here, and nothing that looks after itself', () => {
-    const matches = (path: string) => config.matcher.some((source) => new RegExp(`^${source}$`).test(path));
     for (const page of ['/', '/sessions/a.b', '/sessions/favicon.ico', '/inbox', '/apix', '/signed-out', '/sign-inx']) {
-      expect([page, matches(page)]).toEqual([page, true]);
+      expect([page, isMatched(page)]).toEqual([page, true]);
     }
     for (const other of [
       '/api',
@@ -132,7 +147,7 @@ describe('before a page', () => {
       '/favicon.ico',
       '/embed.js',
     ]) {
-      expect([other, matches(other)]).toEqual([other, false]);
+      expect([other, isMatched(other)]).toEqual([other, false]);
     }
   });
 });

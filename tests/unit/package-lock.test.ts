@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+interface Entry {
+  integrity?: string;
+  link?: boolean;
+  /** It comes in the archive of the package around it, whose integrity covers it. */
+  inBundle?: boolean;
+}
+
+const locks = execFileSync('git', ['ls-files', '*package-lock.json', '*npm-shrinkwrap.json'], { encoding: 'utf8' });
+
+test.each(locks.trim().split('\n'))('every package of %s has the SHA-512 of its archive', (file) => {
+  const { packages } = JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, Entry> };
+  const fetched = Object.entries(packages).filter(([path, { link, inBundle }]) => path !== '' && !link && !inBundle);
+  const without = fetched.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''));
+  expect(fetched.length).toBeGreaterThan(100);
+  expect(without.map(([path]) => path)).toEqual([]);
+});
