@@ -3,6 +3,7 @@ import { redirect } from 'next/navigation';
 import { cache } from 'react';
 import { clientOf } from '@/lib/access/client-of';
 import type { Principal } from '@/lib/access/principal';
+import { shownDigests } from '@/lib/access/shown-digests';
 import { type Sight, sightOf } from '@/lib/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { AppError } from '@/lib/protocol/errors';
@@ -30,9 +31,11 @@ export async function readForPage<T>(
   read: (sight: Sight, parts: Pick<ServerParts, 'kept' | 'retention'>) => Promise<T>,
 ): Promise<T> {
   try {
-    const { scope, redacts } = await visitor();
+    const principal = await visitor();
+    const { scope, redacts } = principal;
     const parts = await partsOfRequest();
-    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts), { redacts });
+    const digests = await shownDigests(principal, parts.database);
+    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts), { redacts }, digests);
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -22,7 +22,10 @@ export interface StreamServer extends ServerContext {
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function getStream({ request, principal, whenOver }: Asked, server: StreamServer): Promise<Response> {
+export async function getStream(
+  { request, principal, digests, whenOver }: Asked,
+  server: StreamServer,
+): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const { scope, redacts } = principal;
@@ -30,7 +33,7 @@ export async function getStream({ request, principal, whenOver }: Asked, server:
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const client = clientOf(request.headers);
   const { signal } = request;
-  const wish = { topics, scope, redacts, after, signal, maxMs: server.streamMaxMs, client, whenOver };
+  const wish = { topics, scope, redacts, digests, after, signal, maxMs: server.streamMaxMs, client, whenOver };
   const open = await server.fanOut.subscribe(wish);
   return markRedacted(new StreamAnswer(open, SSE_HEADERS));
 }

@@ -72,7 +72,8 @@ export interface InboxMarks {
 
 export interface InboxRequest {
   id: string;
-  digest: string;
+  /** As `RequestItem.digest`. Null for readers who may not answer. */
+  digest: string | null;
   openedPosition: Position;
   /** Until when it can be answered; null: it does not expire. */
   answerBy: number | null;
