@@ -7,6 +7,27 @@
  */
 export const ACCESS = [
   {
+    name: 'lets a token outlast the token that made it',
+    file: 'lib/access/credential-rows.ts',
+    find: "const outlivesMaker = credentialKind === 'session' && made.kind === 'token';",
+    replace: "const outlivesMaker = made.kind === 'token';",
+    test: 'tests/unit/access/made-credentials.test.ts',
+  },
+  {
+    name: 'leaves what a revoked token had made',
+    file: 'lib/access/credential-rows.ts',
+    find: "WHERE made.kind = 'embed' OR over.kind = 'token')",
+    replace: "WHERE made.kind = 'embed')",
+    test: 'tests/unit/access/made-credentials.test.ts',
+  },
+  {
+    name: 'lets a token that was just revoked make another',
+    file: 'lib/access/credential-rows.ts',
+    find: 'if (rows.length === 0) throw new AppError(',
+    replace: 'if (rows.length < 0) throw new AppError(',
+    test: 'tests/unit/access/made-credentials.test.ts',
+  },
+  {
     name: 'makes a server key that anybody can guess',
     file: 'db/server-keys.ts',
     find: 'crypto.getRandomValues(new Uint8Array(KEY_BYTES))',
