@@ -52,7 +52,7 @@ async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessi
 }
 
 async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
-  const { ids, query, principal } = asked;
+  const { query, principal } = asked;
   const sight = sightOf(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
   const before = await factsFor(asked, sight, sessionId);

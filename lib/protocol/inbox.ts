@@ -91,9 +91,9 @@ export interface InboxClaim {
   at: number;
 }
 
-/** Whoever sits at a browser, as that says. */
+/** The person or the program that claimed an item. */
 export interface InboxPerson {
-  /** Of the browser. */
+  /** As `Me.id`; `operator` for everybody who signs in with this machine's own links or token. */
   id: string;
   /** What to call them. */
   name: string;

@@ -7,6 +7,13 @@
  */
 export const ACCESS = [
   {
+    name: 'lets a token claim in the name of the operator',
+    file: 'lib/access/person-of.ts',
+    find: "if (isLocal(principal)) return { id: OPERATOR, name: 'Operator' };",
+    replace: "return { id: OPERATOR, name: 'Operator' };",
+    test: 'tests/contract/inbox.test.ts',
+  },
+  {
     name: 'lets a token outlast the token that made it',
     file: 'lib/access/credential-rows.ts',
     find: "const outlivesMaker = credentialKind === 'session' && made.kind === 'token';",
@@ -23,8 +30,8 @@ export const ACCESS = [
   {
     name: 'lets a token that was just revoked make another',
     file: 'lib/access/credential-rows.ts',
-    find: 'if (rows.length === 0) throw new AppError(',
-    replace: 'if (rows.length < 0) throw new AppError(',
+    find: "if (rows.length === 0) throw new AppError('unauthenticated'",
+    replace: "if (rows.length < 0) throw new AppError('unauthenticated'",
     test: 'tests/unit/access/made-credentials.test.ts',
   },
   {
@@ -337,9 +344,9 @@ export const ACCESS = [
   },
   {
     name: 'lets an embed outlive the token that made it',
-    file: 'lib/access/embed-tokens.ts',
-    find: 'Math.min(now() + ttlSeconds * 1000, principal.expiresAt ?? Number.MAX_SAFE_INTEGER)',
-    replace: 'now() + ttlSeconds * 1000',
+    file: 'lib/access/credential-rows.ts',
+    find: 'Math.min(made.expiresAt ?? most, most)',
+    replace: 'made.expiresAt',
     test: 'tests/unit/access/embeds.test.ts',
   },
   {
