@@ -13,6 +13,7 @@ export const ERROR_STATUS = {
   unauthenticated: 401,
   forbidden: 403,
   stale_epoch: 403,
+  epoch_ahead: 409,
   cross_origin: 403,
   not_found: 404,
   method_not_allowed: 405,
