@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
 import { commandPlace } from '@/lib/access/command-place';
+import { inboxPersonOf } from '@/lib/access/person-of';
 import { may } from '@/lib/access/principal';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
 import { readInTurn, visitor } from './read-in-turn';
@@ -12,10 +13,11 @@ const MAY_READ = 'You can read here. To write, ask an admin for the operator rol
 
 /** The first of the sessions are read with every page, so that they are there before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
-  const mayAct = may(await visitor(), 'act');
+  const principal = await visitor();
+  const mayAct = may(principal, 'act');
   const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
-    <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
+    <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere person={inboxPersonOf(principal).id}>
       <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
         {children}
       </Shell>

@@ -2,6 +2,7 @@ import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { cache } from 'react';
 import type { Principal } from '@/lib/access/principal';
+import { shownDigests } from '@/lib/access/shown-digests';
 import { type Sight, sightOf } from '@/lib/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
 import { AppError } from '@/lib/protocol/errors';
@@ -29,7 +30,8 @@ export async function readForPage<T>(
     const reader = await visitor();
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
-    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts, reader), { redacts });
+    const digests = await shownDigests(reader, parts.database);
+    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts, reader), { redacts }, digests);
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -61,7 +61,9 @@ function AllowThese(props: {
   const allowable = useAllowable();
   const [given, setGiven] = useState<ReadonlySet<string>>(new Set());
   // One whose answer did not arrive can be allowed again, and says so.
-  const open = items.filter(({ request: { digest } }) => !given.has(digest) || allowable.has(digest));
+  const open = items
+    .map(({ id, request: { digest } }) => ({ id, digest: digest ?? '' }))
+    .filter(({ digest }) => !given.has(digest) || allowable.has(digest));
   const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
   const folded = open.filter(({ id }) => !isUnfolded(id));
   if (open.length === 0) return <span role="status">Allowed, on their way to the agents</span>;
@@ -72,16 +74,16 @@ function AllowThese(props: {
       </button>
     );
   }
-  const ready = open.filter(({ request: { digest } }) => allowable.has(digest));
+  const ready = open.filter(({ digest }) => allowable.has(digest));
   const left = open.length - ready.length;
   return (
     <>
       <SettledButton
-        of={open.map(({ id, request }) => `${id} ${request.digest}`).join('\n')}
+        of={open.map(({ id, digest }) => `${id} ${digest}`).join('\n')}
         disabled={left > 0}
         onPress={() => {
-          setGiven(new Set([...given, ...ready.map(({ request }) => request.digest)]));
-          for (const { request } of ready) allowable.get(request.digest)?.();
+          setGiven(new Set([...given, ...ready.map(({ digest }) => digest)]));
+          for (const { digest } of ready) allowable.get(digest)?.();
         }}
         className={clsx(STRONG, 'disabled:text-ink-3 aria-disabled:text-ink-3')}
       >

@@ -33,7 +33,7 @@ export interface RowActs {
 /** One thing that needs a person: what it is, whose it is, since when, who takes care of it, and what can be done. */
 export const InboxRow = memo(function InboxRow(props: {
   item: InboxItem;
-  person: string;
+  person: string | null;
   isSelected: boolean;
   isUnfolded: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;

@@ -1,7 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
-import { useMayAct } from '@/components/access/may-act';
+import { useActing } from '@/components/access/may-act';
 import { asShown } from '@/components/live/mark-items';
 import { pressCard } from '@/components/requests/card-keys';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -19,7 +19,6 @@ import { type Mark, snoozeForAnHour } from './item-actions';
 import { KindFilter } from './kind-filter';
 import { useMarks } from './use-inbox';
 import { useInboxKeys } from './use-inbox-keys';
-import { usePerson } from './use-person';
 import type { RequestedItem } from './use-request';
 import { useShownItems } from './use-shown-items';
 
@@ -29,9 +28,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const field = useRef<HTMLInputElement>(null);
   const shown = useShownItems(box);
   const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
-  const mayAct = useMayAct();
+  const { may: mayAct, person } = useActing();
   const { mark, failure } = useMarks();
-  const person = usePerson();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
   const [said, say] = useState('');
@@ -40,8 +38,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const make = (of: readonly InboxItem[], made: Mark) => {
     const items = asShown(of);
     if (typeof made === 'object') return mark({ items, mark: 'snoozed', until: made.snoozedUntil });
-    if (made === 'taken-over') return mark({ items, mark: 'claimed', by: person.sign(), takeOver: true });
-    return made === 'claimed' ? mark({ items, mark: made, by: person.sign() }) : mark({ items, mark: made });
+    if (made === 'taken-over') return mark({ items, mark: 'claimed', takeOver: true });
+    return mark({ items, mark: made });
   };
   // a letter marks, too
   const one = (item: InboxItem, made: Mark) => void (mayAct && make([item], made));
@@ -62,7 +60,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       select: ({ id }) => select(id, !selected.has(id)),
       seen: (item) => one(item, item.seenAt === null ? 'seen' : 'unseen'),
       claim: (item) =>
-        one(item, item.claim === null ? 'claimed' : item.claim.by.id === person.id ? 'released' : 'taken-over'),
+        one(item, item.claim === null ? 'claimed' : item.claim.by.id === person ? 'released' : 'taken-over'),
       snooze: (item) => one(item, isSnoozed(item, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
     },
   });
@@ -84,7 +82,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   };
   return (
     <div ref={box} className="group/inbox">
-      <KindFilter counts={list?.counts ?? noItems()} wanted={wanted} name={person.name} onRename={person.rename} />
+      <KindFilter counts={list?.counts ?? noItems()} wanted={wanted} />
       {(open.length > 0 || isSearched) && (
         <div className="flex max-w-sm pb-2">
           <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
@@ -110,7 +108,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             <InboxRow
               key={item.id}
               item={item}
-              person={person.id}
+              person={person}
               isSelected={selected.has(item.id)}
               isUnfolded={unfolded.selected.has(item.id)}
               requestCode={requestCode}

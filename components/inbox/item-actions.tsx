@@ -14,7 +14,7 @@ export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | '
 /** What can be made of one item. */
 export function ItemActions(props: {
   item: InboxItem;
-  person: string;
+  person: string | null;
   /** Shows or hides what can be done here besides; null if nothing can. */
   unfold: { label: string; isUnfolded: boolean; onUnfold: (isUnfolded: boolean) => void } | null;
   onMark: (mark: Mark) => void;

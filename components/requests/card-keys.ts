@@ -23,7 +23,8 @@ export function useCardKeys(digest: string | null, keys: CardKeys): void {
 }
 
 /** @returns whether there is such a card */
-export function pressCard(digest: string, key: keyof CardKeys): boolean {
-  cards.get(digest)?.[key]();
-  return cards.has(digest);
+export function pressCard(digest: string | null, key: keyof CardKeys): boolean {
+  const card = digest === null ? undefined : cards.get(digest);
+  card?.[key]();
+  return card !== undefined;
 }

@@ -1,4 +1,5 @@
 import type { Principal } from './principal';
+import type { ShownDigests } from './shown-digests';
 
 /**
  * A request as its handler gets it: the ids in the path, the query and body as parsed by the route's schemas, and who
@@ -10,6 +11,8 @@ export type Asked<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
+  /** Digests as the sender sees them, and names things by them. */
+  digests: ShownDigests;
   /** Calls back once if the sender may no longer come in, or ask for this, while the answer lasts. @returns how to stop that */
   whenOver: (onEnd: () => void) => () => void;
 };

@@ -2,12 +2,19 @@ import type { Row } from '@libsql/client';
 import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { AppError } from '@/lib/protocol/errors';
 import type { CredentialKind, Role, Scope } from '@/lib/protocol/scope';
+import type { Principal } from './principal';
 import { makeSecret, secretHash } from './secret';
 
 /**
  * Writing credentials. Whatever changes one moves `access.version` in the same transaction, so that every process that
  * remembers it looks again (see credential-book.ts).
+ *
+ * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
+ * down. An embed ends with the sign-in that made it, too. A token that a person made while signed in outlives the
+ * sign-in, because people sign out and programs go on: it ends when the person is shut out or is no admin any more (see
+ * manage-members.ts).
  */
 
 export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
@@ -70,8 +77,33 @@ export async function addCredential(
 }
 
 /**
- * Ends credentials, and the embeds that were made with them. Tokens go on: whoever made one may sign out. What becomes
- * of them when their maker is shut out, manage-members.ts says.
+ * Adds a credential that another one made, with an end no later than the maker allows.
+ *
+ * @throws AppError `unauthenticated` if the maker was revoked since the request came in: it makes nothing that nobody
+ *   would revoke with it
+ */
+export async function addMadeCredential(
+  transaction: WriteTransaction,
+  maker: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
+  made: Omit<NewCredential, 'parentId'>,
+): Promise<{ secret: string; credential: Credential }> {
+  const { credentialId: parentId, credentialKind } = maker;
+  transaction.touch('access');
+  if (credentialKind !== 'owner') {
+    const { rows } = await transaction.execute({
+      sql: 'SELECT 1 FROM credentials WHERE id = ? AND revoked_at IS NULL',
+      args: [parentId],
+    });
+    if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was revoked a moment ago.');
+  }
+  const outlivesMaker = credentialKind === 'session' && made.kind === 'token';
+  const most = outlivesMaker ? null : maker.expiresAt;
+  const expiresAt = most === null ? made.expiresAt : Math.min(made.expiresAt ?? most, most);
+  return addCredential(transaction, { ...made, expiresAt, parentId });
+}
+
+/**
+ * Ends credentials, and what was made with them, as far as it ends with them: see Lifetime.
  *
  * @param which a condition on `credentials`, with its arguments
  * @returns the ids of those that it chose and that were live
@@ -81,19 +113,23 @@ export async function revokeCredentials(
   which: { sql: string; args: (string | number)[] },
   now: number,
 ): Promise<string[]> {
+  const chosen = await transaction.execute({
+    sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${which.sql}`,
+    args: which.args,
+  });
+  const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
+  // also below those that are revoked already: by an earlier version, which left what they had made
   const { rows } = await transaction.execute({
-    sql: `UPDATE credentials SET revoked_at = ?, refresh_token = NULL WHERE revoked_at IS NULL AND ${which.sql} RETURNING id`,
-    args: [now, ...which.args],
+    sql: `WITH RECURSIVE over (id, kind) AS (
+        SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
+        UNION SELECT made.id, made.kind FROM credentials AS made JOIN over ON made.parent_id = over.id
+          WHERE made.kind = 'embed' OR over.kind = 'token')
+      UPDATE credentials SET revoked_at = ?, refresh_token = NULL
+        WHERE revoked_at IS NULL AND id IN (SELECT id FROM over) RETURNING id`,
+    args: [ids, now],
   });
-  const ids = rows.map(({ id }) => String(id));
-  if (ids.length === 0) return ids;
-  await transaction.execute({
-    sql: `UPDATE credentials SET revoked_at = ? WHERE revoked_at IS NULL AND kind = 'embed'
-      AND parent_id IN (SELECT value FROM json_each(?))`,
-    args: [now, JSON.stringify(ids)],
-  });
-  await moveVersion(transaction);
-  return ids;
+  if (rows.length > 0) await moveVersion(transaction);
+  return chosen.rows.filter(({ is_live }) => Number(is_live) === 1).map(({ id }) => String(id));
 }
 
 export async function moveVersion(transaction: WriteTransaction): Promise<void> {

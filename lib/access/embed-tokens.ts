@@ -4,7 +4,7 @@ import type { NewEmbed, NewEmbedRequest } from '@/lib/protocol/access';
 import { AppError } from '@/lib/protocol/errors';
 import { reachesLog, type Scope } from '@/lib/protocol/scope';
 import type { Asked } from './asked';
-import { addCredential } from './credential-rows';
+import { addMadeCredential } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
 
 export interface EmbedServer extends CredentialServer {
@@ -36,9 +36,7 @@ export async function postEmbedToken(
       { details: { parentOrigin } },
     );
   }
-  // it does not outlast what made it
-  const expiresAt = Math.min(now() + ttlSeconds * 1000, principal.expiresAt ?? Number.MAX_SAFE_INTEGER);
-  const { secret } = await database.writes.run(async (transaction) => {
+  const { secret, credential } = await database.writes.run(async (transaction) => {
     if (scope.kind === 'session') {
       const { rows } = await transaction.execute({
         sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`,
@@ -49,20 +47,20 @@ export async function postEmbedToken(
         throw new AppError('not_found', message);
       }
     }
-    return addCredential(transaction, {
+    return addMadeCredential(transaction, principal, {
       kind: 'embed',
       name: `Embed in ${parentOrigin}`,
       role,
       scope,
       now: now(),
-      expiresAt,
-      parentId: principal.credentialId,
+      expiresAt: now() + ttlSeconds * 1000,
       parentOrigin,
       redacts: redact,
     });
   });
   await credentials.changed();
-  return { token: secret, expiresAt };
+  // an embed always has an end
+  return { token: secret, expiresAt: credential.expiresAt as number };
 }
 
 /** @param own what whoever asks may see: no embed shows more */

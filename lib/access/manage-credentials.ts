@@ -14,6 +14,7 @@ import type { Asked } from './asked';
 import type { CredentialBook } from './credential-book';
 import {
   addCredential,
+  addMadeCredential,
   CREDENTIAL_COLUMNS,
   type Credential,
   credentialFromRow,
@@ -77,15 +78,7 @@ export async function postToken(
   const whose = agentPrefix === undefined ? '' : `of ${agentPrefix}…`;
   const name = body.name ?? `${role} ${agent === undefined ? whose : `of ${agent}`}`.trim();
   const { secret, credential } = await database.writes.run((transaction) =>
-    addCredential(transaction, {
-      kind: 'token',
-      name,
-      role,
-      scope,
-      now: now(),
-      expiresAt,
-      parentId: principal.credentialId,
-    }),
+    addMadeCredential(transaction, principal, { kind: 'token', name, role, scope, now: now(), expiresAt }),
   );
   await credentials.changed();
   return { token: secret, credential: summaryOf(credential) };

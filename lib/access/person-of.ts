@@ -1,9 +1,18 @@
+import { cutText } from '@/lib/protocol/cut-text';
+import type { InboxPerson } from '@/lib/protocol/inbox';
+import { MAX_PERSON_NAME } from '@/lib/protocol/limits';
 import { isLocal, type Principal } from './principal';
 
 /** What a sign-in with this machine's own link is called. */
 export const LOCAL_ADMIN = 'Local admin';
 /** Who acts while everybody who signs in is the same person. */
 const OPERATOR = 'operator';
+
+/** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
+export function inboxPersonOf(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
+  if (isLocal(principal)) return { id: OPERATOR, name: 'Operator' };
+  return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
+}
 
 /** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */
 export function personOf(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {

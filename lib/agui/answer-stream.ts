@@ -1,3 +1,4 @@
+import type { ShownDigests } from '@/lib/access/shown-digests';
 import type { Opener, Sink, Source } from '@/lib/access/stream-answer';
 import type { FanOut } from '@/lib/fan-out/fan-out';
 import { inShort } from '@/lib/protocol/errors';
@@ -30,6 +31,7 @@ export interface AnswerStreamOptions {
   /** Aborted when the reader is gone. */
   signal: AbortSignal;
   scope: Scope;
+  digests: ShownDigests;
   /** Calls back once the reader may not listen any more. */
   whenOver: (onEnd: () => void) => () => void;
 }
@@ -57,11 +59,12 @@ export async function answerStream(options: AnswerStreamOptions): Promise<Opener
 }
 
 function subscribe(
-  { fanOut, sessionId, maxMs, client, scope, whenOver }: AnswerStreamOptions,
+  { fanOut, sessionId, maxMs, client, scope, digests, whenOver }: AnswerStreamOptions,
   after: number,
   signal: AbortSignal,
 ) {
-  return fanOut.subscribe({ topics: [{ kind: 'session', sessionId }], scope, after, signal, maxMs, client, whenOver });
+  const topics = [{ kind: 'session' as const, sessionId }];
+  return fanOut.subscribe({ topics, scope, digests, after, signal, maxMs, client, whenOver });
 }
 
 class Answer implements Source {

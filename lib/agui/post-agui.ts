@@ -1,5 +1,5 @@
 import type { Asked as AskedOf } from '@/lib/access/asked';
-import { sightOf } from '@/lib/access/sight';
+import { type Sight, sightOf } from '@/lib/access/sight';
 import { StreamAnswer } from '@/lib/access/stream-answer';
 import { postRequestAnswer } from '@/lib/commands/answer-request';
 import { postInterrupt } from '@/lib/commands/ask-agent';
@@ -11,6 +11,7 @@ import { AppError } from '@/lib/protocol/errors';
 import { laterPosition, type Position } from '@/lib/protocol/position';
 import { SSE_HEADERS } from '@/lib/protocol/sse';
 import { readTranscript } from '@/lib/queries/read-transcript';
+import { toldModel } from '@/lib/queries/told-model';
 import { answerStream } from './answer-stream';
 import { Course } from './course';
 import type { CourseOptions } from './course-options';
@@ -24,7 +25,7 @@ import { TaskActivities } from './task-activity';
 export interface AgUiServer extends CommandServer, StreamServer {}
 
 /** Who asks, and with which request. */
-type Sender = Pick<AskedOf, 'request' | 'principal' | 'whenOver'>;
+type Sender = Pick<AskedOf, 'request' | 'principal' | 'digests' | 'whenOver'>;
 
 type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
 
@@ -44,11 +45,16 @@ export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promis
   return connect(asked, await readRunInput(await readBody(asked.request)), server);
 }
 
+/** With the digests that the client may see. */
+async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
+  return toldModel(await readFacts(sight, ids.agentId, sessionId), principal, digests);
+}
+
 async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
-  const { ids, query, principal } = asked;
+  const { query, principal } = asked;
   const sight = sightOf(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
-  const before = await readFacts(sight, ids.agentId, sessionId);
+  const before = await factsFor(asked, sight, sessionId);
   const { answered, says } = await resume(input.resume, before, asked, server);
   const sent: string[] = [];
   // What a client was told of other people's messages stands at its end, too, while nobody has answered it.
@@ -62,7 +68,7 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
     const body = { text, clientId };
     sent.push((await postMessage({ ids: { sessionId }, body, ...senderOf(asked) }, server)).messageId);
   }
-  const facts = await readFacts(sight, ids.agentId, sessionId);
+  const facts = await factsFor(asked, sight, sessionId);
   const [firstSent] = sent;
   const queuedAt = firstSent === undefined ? null : await commandAt(server.database, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
@@ -99,7 +105,7 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   const range = { before: null, limit: HISTORY_TURNS };
   const read = () => readTranscript(sight, sessionId, range);
   const page = await sight.reads.run(principal.id, read, { signal: request.signal });
-  const facts = await readFacts(sight, ids.agentId, sessionId);
+  const facts = await factsFor(asked, sight, sessionId);
   const history = historyOf(page?.turns ?? [], input.parts);
   const position = page?.position ?? facts.position;
   const openTurnId = page?.places?.openTurn?.id ?? null;
@@ -118,8 +124,8 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   return answer(input, facts, server, asked, Number(position), made, history);
 }
 
-function senderOf({ request, principal, whenOver }: Sender): Sender {
-  return { request, principal, whenOver };
+function senderOf({ request, principal, digests, whenOver }: Sender): Sender {
+  return { request, principal, digests, whenOver };
 }
 
 type Made = Pick<
@@ -131,7 +137,7 @@ async function answer(
   input: RunInput,
   facts: SessionFacts,
   server: AgUiServer,
-  { request, principal, whenOver }: Sender,
+  { request, principal, digests, whenOver }: Sender,
   from: number,
   made: Made,
   history: readonly object[] | null = null,
@@ -158,6 +164,7 @@ async function answer(
     client: principal.id,
     signal: request.signal,
     scope: principal.scope,
+    digests,
     whenOver,
   });
   return new StreamAnswer(open, SSE_HEADERS);

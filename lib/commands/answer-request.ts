@@ -1,5 +1,6 @@
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
+import type { ShownDigests } from '@/lib/access/shown-digests';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type {
   AnsweredRequest,
@@ -25,6 +26,7 @@ export async function postRequestAnswer(
     ids: { sessionId, requestId },
     body: { clientId, ...said },
     principal,
+    digests,
   }: Asked<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
@@ -43,7 +45,7 @@ export async function postRequestAnswer(
     clientId,
     ask: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...said },
     prepare: async (transaction, session) => {
-      const asked = await requireOpen(transaction, session, { requestId, kind, digest }, server.now());
+      const asked = await requireOpen(transaction, session, { requestId, kind, digest, digests }, server.now());
       if (!isAnswer && said.optionId !== undefined) {
         requireOffered(await offeredOptions(transaction, session, requestId), said.optionId, said.behavior);
       }
@@ -65,16 +67,21 @@ function requireOffered(options: readonly RequestOption[], optionId: string, beh
 }
 
 /**
- * @param answered which request; `digest`: of what was answered, where the sender says so
+ * @param answered which request; `digest`: of what was answered, where the sender says so, as the sender was shown it
  * @returns the request as it is open now: an answer is meant for this and nothing else
  */
 async function requireOpen(
   transaction: WriteTransaction,
   session: WritableSession,
-  answered: { requestId: string; kind: 'permission' | 'question'; digest: string | null | undefined },
+  answered: {
+    requestId: string;
+    kind: 'permission' | 'question';
+    digest: string | null | undefined;
+    digests: ShownDigests;
+  },
   now: number,
 ): Promise<AnsweredRequest> {
-  const { requestId, kind, digest } = answered;
+  const { requestId, kind, digest, digests } = answered;
   const open = await openRequest(transaction, session, requestId);
   if (open === null) throw missing('request', requestId, 'The transcript shows what the agent asks.');
   if (open === 'resolved') {
@@ -83,10 +90,10 @@ async function requireOpen(
   if (open.answerBy !== undefined && now >= open.answerBy) {
     throw conflict('request_expired', 'The time to answer the request is over: the agent waits for it no more.');
   }
-  if (digest !== undefined && digest !== open.digest) {
+  if (digest !== undefined && digest !== digests.request(open.digest)) {
     const message =
       'The agent asks something else under this id now. Read what it asks, and answer that with its digest.';
-    throw conflict('request_changed', message, { digest: open.digest });
+    throw conflict('request_changed', message, { digest: digests.request(open.digest) });
   }
   if (open.kind !== kind) {
     const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';

@@ -4,6 +4,7 @@ import { choiceArgs, isChosen } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { type ShownDigests, storedHash } from '@/lib/access/shown-digests';
 import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@/lib/protocol/attachments';
 import { AppError } from '@/lib/protocol/errors';
 import {
@@ -75,26 +76,32 @@ async function requireRoom(transaction: WriteTransaction, id: string, bytes: num
 /**
  * What a message names, by its own names. From here on it stays as long as the message, which is written behind it in the
  * same transaction.
+ * @param refs by hash as the sender was shown it
  * @throws AppError `invalid_argument` for a hash that the session does not have, and for more than a message may carry
  */
 export async function nameAttachments(
   transaction: WriteTransaction,
   sessionId: string,
   refs: readonly AttachmentRef[],
+  digests: ShownDigests,
 ): Promise<Attachment[]> {
   if (refs.length === 0) return [];
+  const meant: { hash: string | null; given: string; name: string }[] = [];
+  for (const { hash: given, name } of refs) {
+    meant.push({ hash: await storedHash(transaction, sessionId, given, digests), given, name });
+  }
   transaction.touch(`session:${columnText(sessionId)}`);
   const found = await transaction.execute({
     sql: `UPDATE attachments SET is_named = 1, named_position = ?
           WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?)) RETURNING ${ATTACHMENT.columns()}`,
-    args: [await transaction.position(), columnText(sessionId), JSON.stringify(refs.map(({ hash }) => hash))],
+    args: [await transaction.position(), columnText(sessionId), JSON.stringify(meant.map(({ hash }) => hash))],
   });
   const known = new Map(ATTACHMENT.all(found).map((attachment) => [attachment.hash, attachment]));
-  const named = refs.map(({ hash, name }) => {
-    const attachment = known.get(hash);
+  const named = meant.map(({ hash, given, name }) => {
+    const attachment = hash === null ? undefined : known.get(hash);
     if (attachment !== undefined) return { ...attachment, name };
-    const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${hash}. Send its bytes (${ATTACHMENT_TYPES.join(', ')}) to POST /api/v1/sessions/:id/attachments first; what no message names is kept for a day.`;
-    throw new AppError('invalid_argument', message, { details: { hash } });
+    const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${given}. Send its bytes (${ATTACHMENT_TYPES.join(', ')}) to POST /api/v1/sessions/:id/attachments first; what no message names is kept for a day.`;
+    throw new AppError('invalid_argument', message, { details: { hash: given } });
   });
   const bytes = named.reduce((sum, attachment) => sum + attachment.bytes, 0);
   if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;

@@ -91,6 +91,10 @@ function aboutOf(command: Command): Partial<CommandEventValue> {
   }
 }
 
-function requestOf({ requestId, digest }: AnsweredRequest): Partial<CommandEventValue> {
-  return { request_id: requestId, ...(digest === undefined ? {} : { digest }) };
+function requestOf({ requestId, digest, openedPosition }: AnsweredRequest): Partial<CommandEventValue> {
+  return {
+    request_id: requestId,
+    ...(digest === undefined ? {} : { digest }),
+    ...(openedPosition === undefined ? {} : { opened_position: openedPosition }),
+  };
 }

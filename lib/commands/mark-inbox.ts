@@ -3,11 +3,18 @@ import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/f
 import { positionIn, sessionsIn } from '@/db/scope-sql';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
+import { inboxPersonOf } from '@/lib/access/person-of';
 import type { ServerContext } from '@/lib/access/server-context';
 import { appendFacts } from '@/lib/ingest/append-facts';
 import type { AgentFact } from '@/lib/ingest/facts';
 import type { MarkInbox } from '@/lib/protocol/commands';
-import { DONE_ONCE_SEEN, type InboxItem, type InboxMarked, type InboxMarks } from '@/lib/protocol/inbox';
+import {
+  DONE_ONCE_SEEN,
+  type InboxItem,
+  type InboxMarked,
+  type InboxMarks,
+  type InboxPerson,
+} from '@/lib/protocol/inbox';
 import { comparePositions, type Position, positionToNumber } from '@/lib/protocol/position';
 import type { Scope } from '@/lib/protocol/scope';
 import { standsSince } from '@/lib/protocol/session-standing';
@@ -28,15 +35,17 @@ const AT_ONCE = 50;
  * @returns the items as they are now; the same again changes nothing
  */
 export async function postMarks(
-  { body, principal: { scope } }: Asked<never, { body: MarkInbox }>,
+  { body, principal }: Asked<never, { body: MarkInbox }>,
   { database: { writes }, ...server }: ServerContext,
 ): Promise<InboxMarked> {
   const now = server.now();
+  const { scope } = principal;
+  const by = inboxPersonOf(principal);
   const shown = [...shownBy(body)];
   const changed: string[] = [];
   for (let at = 0; at < shown.length; at += AT_ONCE) {
     const some = new Map(shown.slice(at, at + AT_ONCE));
-    const made = await writes.run((transaction) => markSome(transaction, some, body, scope, now));
+    const made = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
     changed.push(...made.changed);
     await seeFailures(writes, made.failures, now);
   }
@@ -56,6 +65,7 @@ async function markSome(
   transaction: WriteTransaction,
   shown: ReadonlyMap<string, Position | undefined>,
   body: MarkInbox,
+  by: InboxPerson,
   scope: Scope,
   now: number,
 ): Promise<{ changed: string[]; failures: Map<string, number> }> {
@@ -74,7 +84,7 @@ async function markSome(
     if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
     if (isSeen && item.kind === 'failure') failed.push(item);
-    const after = marked(item, body, now);
+    const after = marked(item, body, by, now);
     if (after === null) continue;
     const ofAgent = marks.get(item.agentId) ?? new Map();
     marks.set(item.agentId, ofAgent.set(item.id, after));
@@ -92,7 +102,12 @@ function shownBy({ items, ids = [] }: MarkInbox): Map<string, Position | undefin
 }
 
 /** What a mark makes of an item; null if nothing changes. */
-function marked(item: InboxItem, { mark, until, by, takeOver }: MarkInbox, now: number): InboxMarks | null {
+function marked(
+  item: InboxItem,
+  { mark, until, takeOver }: MarkInbox,
+  by: InboxPerson,
+  now: number,
+): InboxMarks | null {
   const { seenAt, snoozedUntil, claim, doneAt } = item;
   const marks = { seenAt, snoozedUntil, claim, doneAt };
   switch (mark) {
@@ -109,9 +124,9 @@ function marked(item: InboxItem, { mark, until, by, takeOver }: MarkInbox, now: 
     case 'unsnoozed':
       return snoozedUntil === null ? null : { ...marks, snoozedUntil: null };
     case 'claimed': {
-      const isTheirs = claim !== null && claim.by.id === by?.id;
+      const isTheirs = claim !== null && claim.by.id === by.id;
       const isTaken = claim !== null && !isTheirs && takeOver !== true;
-      if (by === undefined || isTaken || (isTheirs && claim.by.name === by.name)) return null;
+      if (isTaken || (isTheirs && claim.by.name === by.name)) return null;
       return { ...marks, claim: { by, at: isTheirs ? claim.at : now } };
     }
     case 'released':

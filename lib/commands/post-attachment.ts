@@ -17,7 +17,7 @@ import { missing } from './refusals';
  * @throws AppError `not_found`; `too_large`, before the body is read to its end; `invalid_argument` for what is not taken
  */
 export async function postAttachment(
-  { ids: { sessionId }, query: { name }, request }: Asked<'sessionId', { query: AttachmentQuery }>,
+  { ids: { sessionId }, query: { name }, request, principal }: Asked<'sessionId', { query: AttachmentQuery }>,
   { database, now }: ServerContext,
 ): Promise<Attachment> {
   // before anything is read that nobody could keep
@@ -32,9 +32,12 @@ export async function postAttachment(
   }
   const mediaType = mediaTypeOf(request.headers.get('content-type'), content);
   const attachment = { hash: await sha256(content), name, mediaType, bytes: content.byteLength };
-  return database.writes.run((transaction) => keepAttachment(transaction, sessionId, attachment, content, now()), {
-    bytes: content.byteLength,
-  });
+  const kept = await database.writes.run(
+    (transaction) => keepAttachment(transaction, sessionId, attachment, content, now()),
+    { bytes: content.byteLength },
+  );
+  // under its first name, a redacted sender would learn that somebody had sent these bytes before
+  return principal.redacts ? attachment : kept;
 }
 
 const ATTACHMENT = { what: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };

@@ -21,6 +21,7 @@ export async function postMessage(
     ids: { sessionId },
     body: { text, clientId, replyTo, attachments = [], results },
     principal,
+    digests,
   }: Asked<'sessionId', { body: SendMessage }>,
   server: CommandServer,
 ): Promise<MessageAnswer> {
@@ -44,7 +45,7 @@ export async function postMessage(
           `Nobody said ${JSON.stringify(replyTo)} in this session. Reply to a message of its transcript, or leave replyTo out.`,
         );
       }
-      const named = await nameAttachments(transaction, id, attachments);
+      const named = await nameAttachments(transaction, id, attachments, digests);
       const carried: CommandBodies['message']['results'] = [];
       for (const { taskId, ...run } of results ?? []) {
         const { runId, position } = await findEnded(transaction, id, taskId, run);

@@ -25,16 +25,34 @@ type ProducerOutcome =
   /** The batch begins beyond the next record; nothing of it may be taken. */
   | { kind: 'gap'; expectedSeq: number }
   /** A newer epoch has written. */
-  | { kind: 'fenced'; currentEpoch: number };
+  | { kind: 'fenced'; currentEpoch: number }
+  /** An epoch that has not written yet, and lies ahead of the clock. */
+  | { kind: 'ahead'; currentEpoch: number | null };
+
+/**
+ * How far a new epoch may lie ahead of the server's clock. An epoch is the time at which an outbox was made, and one that
+ * is ahead fences every outbox made before that time comes. A clock that nothing sets is off by a minute within weeks.
+ */
+const MAX_AHEAD_MS = 60_000;
 
 /**
  * Decides about a batch. The only place that moves a producer's state; the caller writes `lastSeq` in the transaction
  * that writes the records.
  *
  * @param seqs the batch's sequence numbers, at least one, without a hole (repeats are allowed)
+ * @param now epoch milliseconds
  */
-export function commitProducer(stored: ProducerState | null, producer: ProducerRef, seqs: number[]): ProducerOutcome {
+export function commitProducer(
+  stored: ProducerState | null,
+  producer: ProducerRef,
+  seqs: number[],
+  now: number,
+): ProducerOutcome {
   if (stored !== null && producer.epoch < stored.epoch) return { kind: 'fenced', currentEpoch: stored.epoch };
+  // an earlier version let epochs lie a day ahead: those that wrote go on
+  if (producer.epoch > Math.max(now + MAX_AHEAD_MS, stored?.epoch ?? 0)) {
+    return { kind: 'ahead', currentEpoch: stored?.epoch ?? null };
+  }
   let lastSeq = stored !== null && producer.epoch === stored.epoch ? stored.lastSeq : 0;
   if ((seqs[0] ?? 0) > lastSeq + 1) return { kind: 'gap', expectedSeq: lastSeq + 1 };
   const fresh: number[] = [];

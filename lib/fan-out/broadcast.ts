@@ -1,11 +1,12 @@
 import { Pace } from '@/db/next-turn';
+import type { ShownDigests } from '@/lib/access/shown-digests';
 import type { RowPage, Wanted } from '@/lib/event-log/read-after';
 import type { Row } from '@/lib/event-log/rows';
 import { formatTopic, type Topic } from '@/lib/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@/lib/protocol/scope';
 import { isCutUnder } from './is-cut-under';
 import { isInScope } from './is-in-scope';
-import { rowFrame, topicOf } from './row-frame';
+import { rowFrame, topicOf, withDigests } from './row-frame';
 import type { RowRedactor } from './row-redactor';
 import type { Subscriber } from './subscriber';
 import { encodeText, Tick, type TickFrame } from './tick';
@@ -15,6 +16,7 @@ export interface Sees {
   scope: Scope;
   /** No secrets. */
   redacts: boolean;
+  digests: ShownDigests;
 }
 
 /** All subscribers of the same topics that see the same, who get the same bytes. */
@@ -50,9 +52,9 @@ export class Broadcast {
   }
 
   /** @returns how to remove it; calling that twice does no harm. */
-  add(topics: readonly Topic[], { scope, redacts }: Sees, subscriber: Subscriber): () => void {
-    const key = JSON.stringify([scopeKey(scope), redacts, ...topics.map(formatTopic).sort()]);
-    const audience = this.#audiences.get(key) ?? this.#newAudience(key, { topics, scope, redacts });
+  add(topics: readonly Topic[], { scope, redacts, digests }: Sees, subscriber: Subscriber): () => void {
+    const key = JSON.stringify([scopeKey(scope), redacts, digests.kind, ...topics.map(formatTopic).sort()]);
+    const audience = this.#audiences.get(key) ?? this.#newAudience(key, { topics, scope, redacts, digests });
     audience.subscribers.add(subscriber);
     this.#size += 1;
     return () => {
@@ -87,11 +89,13 @@ export class Broadcast {
       if (isCutUnder(row, whole)) endAll(audiences, row);
       const [all, some] = framesFor(audiences, row);
       const told = some ? await this.#redacted(row, audiences) : null;
-      const frame = all ? { position: row.position, bytes: encodeText(rowFrame(row)) } : null;
+      const frame = all ? rowFrame(row) : null;
+      const frames = new Map<string, TickFrame>();
       for (const audience of audiences) {
         if (!isInScope(row, audience.scope)) continue;
-        const own = audience.redacts ? told : frame;
-        if (own === null) continue;
+        const text = audience.redacts ? told : frame;
+        if (text === null) continue;
+        const own = frameFor(row, text, audience, frames);
         const tick = ticks.get(audience) ?? new Tick(from, upTo);
         ticks.set(audience, tick);
         tick.frames.push(own);
@@ -107,9 +111,9 @@ export class Broadcast {
   }
 
   /** Who can't be told what comes now has to resume. */
-  async #redacted(row: Row, audiences: ReadonlySet<Audience>): Promise<TickFrame | null> {
+  async #redacted(row: Row, audiences: ReadonlySet<Audience>): Promise<string | null> {
     try {
-      return { position: row.position, bytes: encodeText(await this.#redactor.frame(row)) };
+      return await this.#redactor.frame(row);
     } catch (error) {
       for (const { redacts, subscribers } of [...audiences]) {
         if (redacts) for (const subscriber of [...subscribers]) subscriber.fail(error);
@@ -150,6 +154,14 @@ function endAll(audiences: ReadonlySet<Audience>, row: Row | null = null): void 
   for (const { scope, subscribers } of [...audiences]) {
     if (row === null || isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');
   }
+}
+
+/** The row's frame with the audience's digests, made once for all audiences that see it alike. */
+function frameFor(row: Row, text: string, { redacts, digests }: Audience, frames: Map<string, TickFrame>): TickFrame {
+  const key = `${redacts} ${digests.kind}`;
+  const made = frames.get(key) ?? { position: row.position, bytes: encodeText(withDigests(text, row, digests)) };
+  frames.set(key, made);
+  return made;
 }
 
 /** Whether any of them is told everything, and any no secrets. */

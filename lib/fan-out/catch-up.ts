@@ -1,9 +1,10 @@
 import type { Database } from '@/db/client';
 import { nextTurn, Pace, pause } from '@/db/next-turn';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/access/shown-digests';
 import { type Bounds, readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/event-log/read-after';
 import type { Row, RowLimits } from '@/lib/event-log/rows';
 import { isCutUnder } from './is-cut-under';
-import { rowFrame } from './row-frame';
+import { rowFrame, withDigests } from './row-frame';
 import type { RowRedactor } from './row-redactor';
 import type { Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
@@ -30,6 +31,7 @@ const REPLICA_PAUSE_MS = 20;
  * @param start where the reader stands, and what bounds there were when that could be resumed
  * @param client who is waiting: each page takes its turn among all heavy reads
  * @param redactor of a subscriber that is told no secrets
+ * @param digests as the subscriber sees them
  *
  * Failure: what the database throws ends the stream; the client resumes from the last row it has.
  */
@@ -42,6 +44,7 @@ export async function catchUp(
   limits: RowLimits,
   client: string,
   redactor: RowRedactor | null = null,
+  digests: ShownDigests = PLAIN_DIGESTS,
 ): Promise<void> {
   const { after, newest, removedUpTo } = start;
   let position = after;
@@ -64,7 +67,7 @@ export async function catchUp(
     }
     replay = replayBehind(replay, page);
     position = page.upTo;
-    await sendRows(subscriber, page.rows, redactor);
+    await sendRows(subscriber, page.rows, redactor, digests);
     // to a reader with a scope, the counter would tell how busy others are
     told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
     // A folded row's text is in a later row. The next page reads that row; a tick would send only its own part.
@@ -88,11 +91,16 @@ export async function catchUp(
 const CHUNK_LENGTH = 256 * 1024;
 
 /** Everybody else gets a turn between the chunks of a page. */
-async function sendRows(subscriber: Subscriber, rows: readonly Row[], redactor: RowRedactor | null): Promise<void> {
+async function sendRows(
+  subscriber: Subscriber,
+  rows: readonly Row[],
+  redactor: RowRedactor | null,
+  digests: ShownDigests,
+): Promise<void> {
   const pace = new Pace();
   let chunk = '';
   for (const [index, row] of rows.entries()) {
-    chunk += redactor === null ? rowFrame(row) : await redactor.frame(row);
+    chunk += withDigests(redactor === null ? rowFrame(row) : await redactor.frame(row), row, digests);
     if (chunk.length < CHUNK_LENGTH && !pace.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';

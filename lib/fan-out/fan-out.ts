@@ -1,5 +1,6 @@
 import type { Database } from '@/db/client';
 import type { OpenStreams } from '@/lib/access/open-streams';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/access/shown-digests';
 import type { Opener, Sink } from '@/lib/access/stream-answer';
 import { type Bounds, type RowPage, readBounds } from '@/lib/event-log/read-after';
 import type { EventRow, RowLimits } from '@/lib/event-log/rows';
@@ -38,6 +39,8 @@ export interface Subscription {
   scope: Scope;
   /** Whether it is told no secrets. */
   redacts?: boolean;
+  /** By default plain. */
+  digests?: ShownDigests;
   /** Where to resume; null for "from now". */
   after: number | null;
   /** Aborted when the reader is gone. */
@@ -107,7 +110,7 @@ export class FanOut {
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(wish: Subscription): Promise<Opener> {
-    const { topics, scope, redacts = false, after, client = '' } = wish;
+    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = wish;
     const wanted = wantedBy(topics, scope);
     const start = resume(after, await readBounds(this.#database, wanted));
     if (this.#isClosed) {
@@ -119,7 +122,7 @@ export class FanOut {
       const subscriber = this.#begin(sink, wish, start);
       const { page } = this.#options;
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
-      catchUp(subscriber, this.#database, this.#tailer, wanted, start, page, client, redactor).then(
+      catchUp(subscriber, this.#database, this.#tailer, wanted, start, page, client, redactor, digests).then(
         () => {
           this.#isBroken = false;
         },
@@ -146,13 +149,13 @@ export class FanOut {
   }
 
   #begin(sink: Sink, wish: Subscription, start: Start): Subscriber {
-    const { topics, scope, redacts = false, signal, maxMs = null, whenOver } = wish;
+    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, signal, maxMs = null, whenOver } = wish;
     const cleanUps: (() => void)[] = [];
     const subscriber = new Subscriber(sink, this.#options, () => {
       for (const cleanUp of cleanUps) cleanUp();
       if (this.#broadcast.size === 0) this.#rest();
     });
-    cleanUps.push(this.#broadcast.add(topics, { scope, redacts }, subscriber));
+    cleanUps.push(this.#broadcast.add(topics, { scope, redacts, digests }, subscriber));
     if (whenOver !== undefined) cleanUps.push(whenOver(() => subscriber.close('unauthorized')));
     const abandon = () => subscriber.abandon();
     signal.addEventListener('abort', abandon);

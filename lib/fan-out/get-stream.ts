@@ -21,14 +21,27 @@ export interface StreamServer extends ServerContext {
  *
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
-export async function getStream({ request, principal, whenOver }: Asked, server: StreamServer): Promise<Response> {
+export async function getStream(
+  { request, principal, digests, whenOver }: Asked,
+  server: StreamServer,
+): Promise<Response> {
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const { scope, redacts } = principal;
   await requireTopics(server.database, scope, topics);
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const { signal } = request;
-  const wish = { topics, scope, redacts, after, signal, maxMs: server.streamMaxMs, client: principal.id, whenOver };
+  const wish = {
+    topics,
+    scope,
+    redacts,
+    digests,
+    after,
+    signal,
+    maxMs: server.streamMaxMs,
+    client: principal.id,
+    whenOver,
+  };
   const open = await server.fanOut.subscribe(wish);
   return markRedacted(new StreamAnswer(open, SSE_HEADERS));
 }

@@ -1,8 +1,10 @@
 import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/access/shown-digests';
 import type { EventRow, Row } from '@/lib/event-log/rows';
 import { type Frame, formatTopic } from '@/lib/protocol/frames';
 import { type Position, positionFromNumber } from '@/lib/protocol/position';
 import { encodeFrame } from '@/lib/protocol/sse';
+import { maskDigests, mayHaveDigest } from '@/lib/redaction/mask-digests';
 
 /** The topic that carries a row. */
 export function topicOf(row: Row): string {
@@ -23,6 +25,18 @@ export function rowFrame(row: Row, told?: RowFrame): string {
   if (row.kind === 'event') return eventFrame(id, row);
   return encodeFrame({ id, ...(told ?? frameOf(row)) });
 }
+
+/** The text of a row's frame with the digests that its readers may see. */
+export function withDigests(frame: string, { kind }: Row, digests: ShownDigests): string {
+  // an agent's log lines are free text
+  if (digests === PLAIN_DIGESTS || kind === 'log' || !mayHaveDigest(frame)) return frame;
+  const from = frame.indexOf(DATA) + DATA.length;
+  const data = frame.slice(from, -FRAME_END.length);
+  return `${frame.slice(0, from)}${JSON.stringify(maskDigests(JSON.parse(data), digests))}${FRAME_END}`;
+}
+
+const DATA = '\ndata: ';
+const FRAME_END = '\n\n';
 
 /** A frame without its id. */
 export function frameOf(row: Exclude<Row, EventRow>): RowFrame {

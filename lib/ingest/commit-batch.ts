@@ -13,6 +13,7 @@ export type CommitOutcome =
   | { kind: 'answered'; answer: IngestAnswer; openings: Opening[] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
+  | { kind: 'ahead'; currentEpoch: number | null }
   /** The outbox is of an agent that the sender may not speak for. */
   | { kind: 'foreign' };
 
@@ -38,7 +39,7 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const seqs = records.map(({ raw }) => raw.seq);
   const isServer = source.id === SERVER_PRODUCER_ID;
   const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
-  const outcome = commitProducer(stored, source, seqs);
+  const outcome = commitProducer(stored, source, seqs, receivedAt);
   if (outcome.kind !== 'taken') return outcome;
   const { lastSeq } = outcome;
   const fresh = outcome.fresh.map((index) => records[index] as JudgedRecord);

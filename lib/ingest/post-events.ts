@@ -50,7 +50,7 @@ export async function postEvents(
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
-  requireProducer(reach, source, server.now());
+  requireProducer(reach, source);
   // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
   await pace.rest();
   const judged = await pace.map(raws, (raw) => ({
@@ -88,7 +88,7 @@ export async function postEvents(
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
-  return toAnswer(outcome, source.id, raws[0]?.seq ?? 0);
+  return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
 }
 
 async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
@@ -100,7 +100,7 @@ async function take(transaction: WriteTransaction, batch: Batch, gaps: number): 
 /** The answer is too small for a compressor, which Next would otherwise start for each one. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
-function toAnswer(outcome: CommitOutcome, producerId: string, firstSeq: number): Response {
+function toAnswer(outcome: CommitOutcome, { source, receivedAt: now }: Batch, firstSeq: number): Response {
   switch (outcome.kind) {
     case 'answered':
       return Response.json(outcome.answer, { headers: ANSWER_HEADERS });
@@ -111,7 +111,13 @@ function toAnswer(outcome: CommitOutcome, producerId: string, firstSeq: number):
         { details: { expectedSeq: outcome.expectedSeq } },
       );
     case 'foreign':
-      throw foreignProducer(producerId);
+      throw foreignProducer(source.id);
+    case 'ahead':
+      throw new AppError(
+        'epoch_ahead',
+        `producer.epoch: ${source.epoch} is ahead of the server's clock (${now}). Set this machine's clock, or begin the outbox anew with an epoch between currentEpoch and now.`,
+        { details: { now, currentEpoch: outcome.currentEpoch } },
+      );
     case 'fenced':
       throw new AppError(
         'stale_epoch',

@@ -15,9 +15,6 @@ import type { RawRecord } from './parse-request';
  * single record goes to quarantine, under the sender's own agent: nothing of it reaches whomever it names.
  */
 
-/** An epoch is the birth of an outbox. One further ahead than any clock is wrong would fence the outbox for ever. */
-const MAX_AHEAD_MS = 24 * 3_600_000;
-
 /** What only the server tells: of what people did, and of what it found out by itself. */
 const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.quarantined,
@@ -37,15 +34,9 @@ const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.taskGoesOn,
 ]);
 
-/** @throws AppError `forbidden` for an outbox of somebody else, `malformed` for an epoch that can't be */
-export function requireProducer(reach: Scope, { id, epoch }: ProducerRef, now: number): void {
+/** @throws AppError `forbidden` for an outbox of somebody else */
+export function requireProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>): void {
   if (!isOwnProducer(reach, columnText(id))) throw foreignProducer(id);
-  if (epoch <= now + MAX_AHEAD_MS) return;
-  throw new AppError(
-    'malformed',
-    `producer.epoch: ${epoch} is more than a day ahead of the server's clock. It is the time at which the outbox was made, in epoch milliseconds.`,
-    { details: { now } },
-  );
 }
 
 export function foreignProducer(id: string): AppError {

@@ -27,7 +27,7 @@ export function foldCommand(state: State) {
     const requestId = pickId(value, 'request_id', 'requestId');
     const reason = pickText(value, 'reason');
     const asked = draft.find('request', requestId);
-    if (asked !== undefined && isItsAnswer(asked, commandId, pickText(value, 'digest'))) {
+    if (asked !== undefined && isItsAnswer(asked, commandId, value)) {
       const said = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
       const behavior = said ?? asked.answer?.behavior ?? null;
       const optionId = pickText(value, 'option_id');
@@ -57,9 +57,11 @@ export function foldCommand(state: State) {
 }
 
 /** The first answer stands until it fails: anyone who answers again had not seen the first one. */
-function isItsAnswer(item: RequestItem, commandId: string, digest: string | null): boolean {
+function isItsAnswer(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
   const { answer } = item;
-  // It was meant for an earlier request under this id.
+  const [openedPosition, digest] = [pickText(value, 'opened_position'), pickText(value, 'digest')];
+  // It was meant for an earlier request under this id. Old events name no position, some readers see no digest.
+  if (openedPosition !== null && openedPosition !== item.openedPosition) return false;
   if (digest !== null && digest !== item.digest) return false;
   return answer === null || answer.commandId === commandId || answer.state === 'failed';
 }

@@ -14,9 +14,9 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   const value = customValue(entry.event);
   const id = pickId(value, 'request_id', 'requestId');
   if (id === null) return;
-  const digest = pickText(value, 'digest');
   const known = draft.find('request', id);
-  if (known !== undefined && known.digest === digest) {
+  // by position, because some readers see no digest
+  if (known !== undefined && known.openedPosition === pickText(value, 'opened_position')) {
     // Told again unchanged, it may only wait longer.
     draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
     return;
@@ -31,7 +31,6 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
 /** A request as it is asked. */
 export function requestItem(id: string, entry: EventEntry): RequestItem {
   const value = customValue(entry.event);
-  const digest = pickText(value, 'digest');
   const toolName = pickText(value, 'tool_name', 'toolName');
   const options = value.kind === 'question' ? [] : requestOptions(value.options);
   return {
@@ -49,8 +48,8 @@ export function requestItem(id: string, entry: EventEntry): RequestItem {
     resolvedAt: null,
     ...(options.length === 0 ? {} : { options }),
     expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
-    digest,
-    openedPosition: digest === null ? null : pickText(value, 'opened_position'),
+    digest: pickText(value, 'digest'),
+    openedPosition: pickText(value, 'opened_position'),
     answer: null,
   };
 }

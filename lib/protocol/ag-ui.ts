@@ -326,9 +326,10 @@ export interface CommandEventValue {
   command_id: string;
   type: CommandType;
   reason?: string;
-  /** Of `permission.decision` and `question.answer`, with the digest of the request that was answered. */
+  /** Of `permission.decision` and `question.answer`, with the digest of the request that was answered and where it was opened. */
   request_id?: string;
   digest?: string;
+  opened_position?: Position;
   /** Of `task.stop` and `task.wake`. */
   task_id?: string;
   run_id?: string;

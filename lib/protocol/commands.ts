@@ -7,7 +7,6 @@ import {
   MAX_MESSAGE_ATTACHMENTS,
   MAX_MESSAGE_BYTES,
   MAX_MESSAGE_RESULTS,
-  MAX_PERSON_NAME,
   MAX_REASON_LENGTH,
   MAX_SESSION_NAME,
 } from './limits';
@@ -263,14 +262,13 @@ export const markInboxSchema = z
     mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
     /** Of `snoozed`: until when, on the server's clock. */
     until: timeSchema.optional(),
-    /** Of `claimed`: by whom. */
-    by: z.strictObject({ id: idSchema, name: textUpTo(MAX_PERSON_NAME) }).optional(),
+    /** Ignored: pages of earlier versions named who claims. The server knows the sender. */
+    by: z.unknown().optional(),
     /** Of `claimed`: also what somebody else has. */
     takeOver: z.boolean().optional(),
   })
   .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'say either items or ids')
-  .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed')
-  .refine(({ mark, by }) => (mark === 'claimed') === (by !== undefined), 'by belongs to claimed');
+  .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed');
 export type MarkInbox = z.infer<typeof markInboxSchema>;
 
 /** `POST /sessions/:id/obligations/:messageId/waive`. The body may be empty. */

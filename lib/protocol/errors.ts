@@ -18,6 +18,7 @@ export const ERROR_STATUS = {
   method_not_allowed: 405,
   conflict: 409,
   sequence_gap: 409,
+  epoch_ahead: 409,
   too_large: 413,
   unsupported_encoding: 415,
   misdirected_host: 421,

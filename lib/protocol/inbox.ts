@@ -72,7 +72,8 @@ export interface InboxMarks {
 
 export interface InboxRequest {
   id: string;
-  digest: string;
+  /** As `RequestItem.digest`. Null for readers who may not answer. */
+  digest: string | null;
   openedPosition: Position;
   /** Until when it can be answered; null: it does not expire. */
   answerBy: number | null;
@@ -90,9 +91,9 @@ export interface InboxClaim {
   at: number;
 }
 
-/** Whoever sits at a browser, as that says. */
+/** The person or the program that claimed an item. */
 export interface InboxPerson {
-  /** Of the browser. */
+  /** As `Me.id`; `operator` for everybody who signs in with this machine's own links or token. */
   id: string;
   /** What to call them. */
   name: string;

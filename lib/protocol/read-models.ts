@@ -102,7 +102,8 @@ export interface RequestItem extends ItemBase {
   expiresAt: number | null;
   /**
    * Of session, id, tool, input and `openedPosition`. Whoever answers for a person sends it with the answer, which then
-   * reaches this request or none. Null if the request was opened before servers computed it.
+   * reaches this request or none. HMAC-SHA-256 of it under a key of the server for redacted readers. Null for readers who may
+   * not answer, and if the request was opened before servers computed it.
    */
   digest: string | null;
   /** The position at which it was opened; it has asked the same ever since. */

@@ -5,7 +5,8 @@ import { shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/access/asked';
 import { cutShort } from '@/lib/access/cut-short';
 import type { ServerContext } from '@/lib/access/server-context';
-import { isHash, isImageType, isTextType } from '@/lib/protocol/attachments';
+import { storedHash } from '@/lib/access/shown-digests';
+import { isImageType, isTextType } from '@/lib/protocol/attachments';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
 import { markRedacted } from '@/lib/redaction/redact-model';
@@ -22,25 +23,28 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
  */
 export async function getAttachment(
   {
-    ids: { hash },
+    ids: { hash: given },
     query: { session, name: asked },
     request,
     principal,
+    digests,
     whenOver,
   }: Asked<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
+  const hash = await storedHash(database.reader, session, given, digests);
   const key = [columnText(session), hash];
-  const found = isHash(hash)
-    ? await database.reader.execute({
-        sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?
+  const found =
+    hash === null
+      ? undefined
+      : await database.reader.execute({
+          sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?
           AND EXISTS (SELECT 1 FROM sessions WHERE id = session_id AND ${sessionsIn(principal.scope, 'id')})`,
-        args: key,
-      })
-    : undefined;
+          args: key,
+        });
   const attachment = ATTACHMENT.first(found);
   if (attachment === undefined) {
-    const message = `The session ${JSON.stringify(session)} has no attachment ${JSON.stringify(hash)}. One that no message names is removed after a day.`;
+    const message = `The session ${JSON.stringify(session)} has no attachment ${JSON.stringify(given)}. One that no message names is removed after a day.`;
     throw new AppError('not_found', message);
   }
   const { name, mediaType, bytes } = attachment;
@@ -51,7 +55,7 @@ export async function getAttachment(
     );
   }
   // Asked for each time, so that nobody sees it who has signed out; sent once.
-  const kept = { etag: `"${hash}"`, 'cache-control': 'private, no-cache, no-transform' };
+  const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));
   let part = 0;

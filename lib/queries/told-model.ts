@@ -1,9 +1,20 @@
 import { Pace } from '@/db/next-turn';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/access/shown-digests';
+import { maskDigests } from '@/lib/redaction/mask-digests';
 import { redactModel } from '@/lib/redaction/redact-model';
 
-/** A read model as a reader is told it: without secrets for one who is told none. Others get their turns meanwhile. */
-export async function toldModel<Model>(model: Model, { redacts }: { redacts: boolean }): Promise<Model> {
-  if (!redacts || typeof model !== 'object' || model === null) return model;
+/**
+ * A read model as a reader sees it: without secrets for a redacted reader, and with the digests that the reader may have.
+ * Others get their turns meanwhile.
+ */
+export async function toldModel<Model>(
+  model: Model,
+  { redacts }: { redacts: boolean },
+  digests: ShownDigests,
+): Promise<Model> {
+  if (typeof model !== 'object' || model === null) return model;
   const pace = new Pace();
-  return redactModel(model, () => (pace.isDue ? pace.rest() : null));
+  const shown = redacts ? await redactModel(model, () => (pace.isDue ? pace.rest() : null)) : model;
+  // readers who see everything, most of them, cost no walk
+  return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

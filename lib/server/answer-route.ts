@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
+import type { Asked } from '@/lib/access/asked';
 import { actOf, audited } from '@/lib/access/audited';
 import type { Principal } from '@/lib/access/principal';
 import { requireReach } from '@/lib/access/require-reach';
+import { shownDigests } from '@/lib/access/shown-digests';
 import { parseJson } from '@/lib/ingest/parse-json';
 import { describeIssue } from '@/lib/ingest/parse-request';
 import { readBody } from '@/lib/ingest/read-body';
@@ -33,10 +35,11 @@ export async function answerRoute(
   const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
   const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
   const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
-  const asked = { ids, query, body, request, principal, whenOver };
+  const digests = await shownDigests(principal, server.database);
+  const asked = { ids, query, body, request, principal, digests, whenOver };
   if (action === null) {
     await requireReach(server.database, principal.scope, ids, of);
-    return responseOf(await handler(asked, server), status, principal);
+    return responseOf(await handler(asked, server), status, asked);
   }
   const act = actOf(request, principal, action, ids, bytes);
   try {
@@ -45,7 +48,7 @@ export async function answerRoute(
     const model = await handler(asked, { ...server, database });
     // some acts write nothing themselves
     if (noted.count === 0) await database.writes.run(async () => undefined);
-    return await responseOf(model, status, principal);
+    return await responseOf(model, status, asked);
   } catch (error) {
     await server.refusals.note(act, error);
     throw error;
@@ -58,13 +61,17 @@ const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 const TELLS_ALL = /\/agui\//;
 
 /** Whoever is told no secrets is answered only what they were taken out of: what a route forgets is refused. */
-async function responseOf(model: object, status: ApiRoute['status'], principal: Principal): Promise<Response> {
+async function responseOf(
+  model: object,
+  status: ApiRoute['status'],
+  { principal, digests }: Pick<Asked, 'principal' | 'digests'>,
+): Promise<Response> {
   if (model instanceof Response) {
     if (!principal.redacts || isRedacted(model)) return model;
     await model.body?.cancel();
     throw tellsAll();
   }
-  return answer(await toldModel(model, principal), status);
+  return answer(await toldModel(model, principal, digests), status);
 }
 
 function tellsAll(): AppError {

@@ -109,7 +109,7 @@ describe('a runner’s token', () => {
   test('whoever sends it, an epoch far ahead of the clock is refused, because it would fence the outbox for ever', async () => {
     const far = Date.now() + 2 * DAY_MS;
     const answer = await send(server.token, 'mine', [marker({ agentId: 'mine' })], far);
-    expect([answer.status, (await errorOf(answer)).code]).toEqual([400, 'malformed']);
+    expect([answer.status, (await errorOf(answer)).code]).toEqual([409, 'epoch_ahead']);
     expect((await send(server.token, 'near', [marker({ agentId: 'near', sessionId: 'n' })], Date.now())).status).toBe(
       200,
     );

@@ -23,7 +23,7 @@ export const COMMANDS = [
   {
     name: 'answers another request than the one that was shown',
     file: 'lib/commands/answer-request.ts',
-    find: 'if (digest !== undefined && digest !== open.digest) {',
+    find: 'if (digest !== undefined && digest !== digests.request(open.digest)) {',
     replace: 'if (digest === null) {',
     test: 'tests/unit/commands/meant-asks.test.ts',
   },

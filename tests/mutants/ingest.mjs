@@ -118,10 +118,10 @@ export const INGEST = [
   },
   {
     name: 'accepts an outbox epoch far ahead of the clock',
-    file: 'lib/ingest/sender-reach.ts',
-    find: 'if (epoch <= now + MAX_AHEAD_MS) return;',
-    replace: 'if (epoch > 0) return;',
-    test: 'tests/unit/ingest/sender-reach.test.ts',
+    file: 'lib/event-log/producer-state.ts',
+    find: 'if (producer.epoch > Math.max(now + MAX_AHEAD_MS, stored?.epoch ?? 0)) {',
+    replace: 'if (producer.epoch < 0) {',
+    test: 'tests/unit/event-log/producer-state.test.ts',
   },
   {
     name: 'tells a scoped runner the position of other agents',

@@ -5,10 +5,45 @@
  */
 export const REDACTION = [
   {
+    name: 'shows redacted readers plain digests, which confirm guesses',
+    file: 'lib/access/shown-digests.ts',
+    find: 'bytesToHex(hmac(sha256, key, utf8ToBytes(digest)))',
+    replace: 'digest',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
+    name: 'shows digests of requests to readers who may not answer them',
+    file: 'lib/access/shown-digests.ts',
+    find: "return may(principal, 'act') && principal.kind !== 'embed';",
+    replace: 'return true;',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
+    name: 'finds an attachment by the plain hash of a redacted reader’s guess',
+    file: 'lib/access/shown-digests.ts',
+    find: 'digests.attachment(hash) === given',
+    replace: 'digests.attachment(hash) === given || hash === given',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
+    name: 'tells a redacted sender that an attachment was sent before',
+    file: 'lib/commands/post-attachment.ts',
+    find: 'return principal.redacts ? attachment : kept;',
+    replace: 'return kept;',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
+    name: 'streams digests as they are stored',
+    file: 'lib/fan-out/row-frame.ts',
+    find: "if (digests === PLAIN_DIGESTS || kind === 'log' || !mayHaveDigest(frame)) return frame;",
+    replace: 'if (mayHaveDigest(frame)) return frame;',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
     name: 'answers a read model with its secrets',
     file: 'lib/queries/told-model.ts',
-    find: "if (!redacts || typeof model !== 'object' || model === null) return model;",
-    replace: 'if (redacts !== null) return model;',
+    find: 'const shown = redacts ? await',
+    replace: 'const shown = redacts === null ? await',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },
   {
@@ -28,8 +63,8 @@ export const REDACTION = [
   {
     name: 'streams live secrets',
     file: 'lib/fan-out/broadcast.ts',
-    find: 'const own = audience.redacts ? told : frame;',
-    replace: 'const own = frame ?? { position: row.position, bytes: encodeText(rowFrame(row)) };',
+    find: 'const text = audience.redacts ? told : frame;',
+    replace: 'const text = frame ?? rowFrame(row);',
     test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {

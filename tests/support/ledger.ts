@@ -9,12 +9,17 @@ export class Ledger {
   /** Everything that was accepted, in the order of its arrival. */
   readonly records: IngestRecord[] = [];
   duplicates = 0;
+  /** The server's clock, in epoch milliseconds; null if it takes an outbox of any time. */
+  now: number | null = null;
 
   take(body: { producer: { id: string; epoch: number }; records: IngestRecord[] }): { status: number; body: unknown } {
     const { producer, records } = body;
     const known = this.#producers.get(producer.id) ?? { epoch: 0, lastSeq: 0 };
     if (producer.epoch < known.epoch) {
       return refusal(403, 'stale_epoch', { currentEpoch: known.epoch });
+    }
+    if (this.now !== null && producer.epoch > Math.max(this.now, known.epoch)) {
+      return refusal(409, 'epoch_ahead', { now: this.now, currentEpoch: known.epoch || null });
     }
     const state = producer.epoch > known.epoch ? { epoch: producer.epoch, lastSeq: 0 } : { ...known };
     if ((records[0]?.seq ?? 0) > state.lastSeq + 1) {

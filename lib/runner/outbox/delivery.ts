@@ -28,6 +28,7 @@ export type OutboxNotice =
   | { level: 'error'; kind: 'lost-by-server'; count: number; message: string }
   | { level: 'error'; kind: 'rewound'; message: string }
   | { level: 'error'; kind: 'dropped'; count: number; message: string }
+  | { level: 'warn'; kind: 'clock-ahead'; message: string }
   | { level: 'warn'; kind: 'passed-over'; message: string }
   | { level: 'warn'; kind: 'quarantined'; rejected: Rejected[]; message: string };
 
@@ -109,6 +110,8 @@ export class Deliverer {
         return this.#gap(outcome, first);
       case 'refused':
         return this.#refused(outcome, rows, first);
+      case 'ahead':
+        return this.#ahead(outcome, first);
       case 'fenced':
         return { kind: 'fenced', message: outcome.message };
       case 'unauthorized':
@@ -154,13 +157,33 @@ export class Deliverer {
       const message = `the server expects record ${expectedSeq} and refuses it as a gap`;
       return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
     }
-    // The server acknowledged these once and no longer has them: its database was lost or another one answers.
-    const count = first.seq - expectedSeq;
+    await this.#lostByServer(this.#nextEpoch(), first, first.seq - expectedSeq);
+    return { kind: 'delivered' };
+  }
+
+  /** The server acknowledged `count` records once and no longer has them: its database was lost, or another one answers. */
+  async #lostByServer(epoch: number, first: QueuedRow, count: number): Promise<void> {
     const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
     const occurredAt = this.#options.clock.now();
-    await this.#store.renumber(this.#nextEpoch(), { agentId, sessionId, occurredAt, count, reason: 'lost-by-server' });
+    await this.#store.renumber(epoch, { agentId, sessionId, occurredAt, count, reason: 'lost-by-server' });
     const message = `the server no longer has ${count} record(s) it had acknowledged; they are declared lost`;
     this.#options.onNotice({ level: 'error', kind: 'lost-by-server', count, message });
+  }
+
+  /**
+   * The outbox was made by a clock that is ahead of the server's. It begins anew at the server's time, so that it need not
+   * wait until that clock has caught up. Waits where an outbox with an epoch as far ahead has written before.
+   */
+  async #ahead({ now, currentEpoch, message }: Answer<'ahead'>, first: QueuedRow): Promise<Delivery> {
+    const { epoch } = this.#store.producer;
+    const next = Math.max(now, currentEpoch + 1);
+    if (next >= epoch) return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+    this.#refusedUpTo = [];
+    if (first.seq > 1) await this.#lostByServer(next, first, first.seq - 1);
+    else await this.#store.renumber(next, null);
+    const minutes = Math.ceil((epoch - now) / 60_000);
+    const notice = `this machine's clock was ${minutes} min ahead of the server's when the outbox was made; it begins anew at the server's time`;
+    this.#options.onNotice({ level: 'warn', kind: 'clock-ahead', message: notice });
     return { kind: 'delivered' };
   }
 

@@ -17,6 +17,8 @@ export type SendOutcome =
   | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; message: string }
+  /** The outbox is of a later time than it is at the server, in epoch milliseconds. `currentEpoch`: of the one that wrote last. */
+  | { kind: 'ahead'; now: number; currentEpoch: number; message: string }
   | { kind: 'unauthorized'; message: string }
   /** This request as it is will never be taken. */
   | { kind: 'refused'; message: string }
@@ -89,6 +91,9 @@ function meaning(response: Response, text: string): SendOutcome {
     return { kind: 'gap', expectedSeq: error.expectedSeq as number };
   }
   if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
+  if (error?.code === 'epoch_ahead' && Number.isSafeInteger(error.now)) {
+    return { kind: 'ahead', now: error.now as number, currentEpoch: Number(error.currentEpoch ?? 0), message };
+  }
   if (response.status === 401 || response.status === 403) return { kind: 'unauthorized', message };
   // A proxy's 413 is about this request too; a 400 only when Interlude itself says so.
   if (response.status === 413 || (response.status === 400 && error?.code !== undefined)) {

@@ -3,6 +3,7 @@ import { redactedRoles } from '@/lib/access/access-settings';
 import { CredentialBook } from '@/lib/access/credential-book';
 import { postEmbedToken } from '@/lib/access/embed-tokens';
 import { OWNER } from '@/lib/access/principal';
+import { PLAIN_DIGESTS } from '@/lib/access/shown-digests';
 import { newEmbedSchema } from '@/lib/protocol/access';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
@@ -35,7 +36,14 @@ describe('who is told no secrets', () => {
     async function principalOf(asked: object) {
       const body = newEmbedSchema.parse({ fleet: true, parentOrigin: CONSOLE, ...asked });
       const { token } = await postEmbedToken(
-        { body, principal: OWNER, ids: {}, request: new Request(CONSOLE), whenOver: () => () => {} },
+        {
+          body,
+          principal: OWNER,
+          ids: {},
+          request: new Request(CONSOLE),
+          digests: PLAIN_DIGESTS,
+          whenOver: () => () => {},
+        },
         { database, now: Date.now, credentials, embedOrigins: [CONSOLE] },
       );
       return credentials.find(token);

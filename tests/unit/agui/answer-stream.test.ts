@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { PLAIN_DIGESTS } from '@/lib/access/shown-digests';
 import type { Opener, Sink } from '@/lib/access/stream-answer';
 import { answerStream } from '@/lib/agui/answer-stream';
 import { ClientParts } from '@/lib/agui/client-parts';
@@ -64,6 +65,7 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     client: '',
     signal: aborted.signal,
     scope: EVERYTHING,
+    digests: PLAIN_DIGESTS,
     whenOver: () => () => {},
   });
   const source = open({

@@ -105,11 +105,11 @@ describe('a failure that nobody has seen', () => {
   it('is the same in the inbox when its runner is back: no news, and whose it was', async () => {
     await fails('r1');
     const [failure] = await inbox();
-    const by = { id: 'p1', name: 'Ada' };
+    const by = { id: 'operator', name: 'Operator' };
     await postMarks(
       {
         ids: {},
-        body: { ids: [failure?.id ?? ''], mark: 'claimed', by },
+        body: { ids: [failure?.id ?? ''], mark: 'claimed' },
         request: new Request('http://localhost'),
         ...byOwner,
       },

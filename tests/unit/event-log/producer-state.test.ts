@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { commitProducer } from '@/lib/event-log/producer-state';
 
+const NOW = 1_000_000;
 const stored = { epoch: 5, lastSeq: 10 };
+const ahead = { epoch: NOW + 3_600_000, lastSeq: 1 };
 
 describe('a producer', () => {
   it.each([
@@ -14,9 +16,14 @@ describe('a producer', () => {
     ['repeats among what is new', stored, 5, [11, 11, 10, 12], { kind: 'taken', lastSeq: 12, fresh: [0, 3] }],
     ['a newer epoch, from 1', stored, 6, [1], { kind: 'taken', lastSeq: 1, fresh: [0] }],
     ['a newer epoch that goes on counting', stored, 6, [11], { kind: 'gap', expectedSeq: 1 }],
+    ['a first epoch a minute ahead of the clock', null, NOW + 60_000, [1], { kind: 'taken', lastSeq: 1, fresh: [0] }],
+    ['a first epoch further ahead', null, NOW + 60_001, [1], { kind: 'ahead', currentEpoch: null }],
+    ['a newer epoch further ahead', stored, NOW + 60_001, [1], { kind: 'ahead', currentEpoch: 5 }],
+    ['an epoch far ahead that has written', ahead, ahead.epoch, [2], { kind: 'taken', lastSeq: 2, fresh: [0] }],
+    ['a newer one than that', ahead, ahead.epoch + 1, [1], { kind: 'ahead', currentEpoch: ahead.epoch }],
     ['an older epoch', stored, 4, [11], { kind: 'fenced', currentEpoch: 5 }],
     ['an older epoch from 1', stored, 4, [1], { kind: 'fenced', currentEpoch: 5 }],
   ] as const)('answers %s', (_what, state, epoch, seqs, outcome) => {
-    expect(commitProducer(state, { id: 'p', epoch }, [...seqs])).toEqual(outcome);
+    expect(commitProducer(state, { id: 'p', epoch }, [...seqs], NOW)).toEqual(outcome);
   });
 });

@@ -96,8 +96,13 @@ describe('a record', () => {
   });
 });
 
-test('an outbox whose epoch is more than a day ahead is refused', async () => {
-  const ahead = async (ms: number) =>
-    (await send([marker(1)], { as: stage.owner, id: `ahead ${ms}`, epoch: Date.now() + ms })).status;
-  expect([await ahead(23 * 3_600_000), await ahead(25 * 3_600_000)]).toEqual([200, 400]);
+test('a new outbox whose epoch is more than a minute ahead is refused, and told the server’s time', async () => {
+  const ahead = async (ms: number) => send([marker(1)], { as: stage.owner, id: `ahead ${ms}`, epoch: Date.now() + ms });
+  expect((await ahead(50_000)).status).toBe(200);
+  for (const ms of [90_000, 23 * 3_600_000]) {
+    const before = Date.now();
+    const { status, error } = await ahead(ms);
+    expect([status, error]).toEqual([409, expect.objectContaining({ code: 'epoch_ahead', currentEpoch: null })]);
+    expect(Number((error as unknown as { now: number }).now)).toBeGreaterThanOrEqual(before);
+  }
 });

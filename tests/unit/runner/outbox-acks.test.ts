@@ -98,6 +98,44 @@ test('sends as new what it has numbered like records that the server has', async
   expect(server.ledger.messages).toEqual(['line 1']);
 });
 
+test('begins anew at the server’s time when this machine’s clock is ahead, and loses nothing', async () => {
+  const { epoch } = outbox.status.producer;
+  server.ledger.now = epoch - 3_600_000;
+  await outbox.enqueue(lines(3));
+  await outbox.idle();
+  expect(notices).toMatchObject([{ level: 'warn', kind: 'clock-ahead' }]);
+  expect(outbox.status.producer.epoch).toBe(server.ledger.now);
+  expect(server.ledger.messages).toEqual(['line 1', 'line 2', 'line 3']);
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect([notices.length, server.ledger.messages.length, server.ledger.lost]).toEqual([1, 4, 0]);
+});
+
+test('declares what another server had, when that one’s clock was ahead, too', async () => {
+  await outbox.enqueue(lines(2));
+  await outbox.idle();
+  const { epoch } = outbox.status.producer;
+  server.ledger.forget();
+  server.ledger.now = epoch - 3_600_000;
+  await outbox.enqueue(lines(1));
+  await outbox.idle();
+  expect(notices.map(({ kind }) => kind)).toEqual(['lost-by-server', 'clock-ahead']);
+  expect(server.ledger.lost).toBe(2);
+});
+
+test('waits for the server’s clock where an outbox that is as far ahead has written', async () => {
+  const { id, epoch } = outbox.status.producer;
+  const [line] = lines(1);
+  server.ledger.take({ producer: { id, epoch: epoch - 1 }, records: [{ seq: 1, ...line } as never] });
+  server.ledger.now = epoch - 3_600_000;
+  await outbox.enqueue(lines(1));
+  await server.until(() => server.requests.length > 2);
+  expect([server.ledger.records.length, notices]).toEqual([1, []]);
+  server.ledger.now = epoch;
+  await outbox.idle();
+  expect(server.ledger.records).toHaveLength(2);
+});
+
 test('sets a record aside that the server refuses, and declares it lost in its place', async () => {
   server.behaviour = ({ seqs }) =>
     seqs.includes(2) && notices.length === 0 ? { kind: 'answer', ...refusal(400, 'malformed', {}) } : { kind: 'none' };

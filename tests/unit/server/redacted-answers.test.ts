@@ -131,9 +131,12 @@ describe('whoever is told no secrets', () => {
       body: TOKEN,
     });
     const { hash } = (await attached.json()) as { hash: string };
-    const path = `/api/v1/attachments/${hash}?session=s1`;
-    expect((await server.send(path, { headers: operator })).status).toBe(200);
-    const refused = await server.send(path, { headers: viewer });
+    await post('/api/v1/sessions/s1/messages', { text: 'see', clientId: 'c1', attachments: [{ hash, name: 'a.txt' }] });
+    const path = (given: string) => `/api/v1/attachments/${given}?session=s1`;
+    expect((await server.send(path(hash), { headers: operator })).status).toBe(200);
+    const transcript = await server.send('/api/v1/sessions/s1/transcript', { headers: viewer });
+    const given = /"hash":"(\w+)"/.exec(await transcript.text())?.[1] ?? '';
+    const refused = await server.send(path(given), { headers: viewer });
     expect([refused.status, (await errorOf(refused)).code]).toEqual([403, 'forbidden']);
   });
 

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { postEmbedToken } from '@/lib/access/embed-tokens';
+import { postToken } from '@/lib/access/manage-credentials';
+import type { NewToken } from '@/lib/protocol/access';
+import { newEmbedSchema, newTokenSchema } from '@/lib/protocol/access';
+import { AccessStage, bearer, type Headers, secretOf } from '@/tests/support/access-stage';
+import { byOwner } from '@/tests/support/by-owner';
+
+const CONSOLE = 'https://console.example';
+const HOUR = 3_600_000;
+
+let stage: AccessStage;
+let until: number;
+
+beforeAll(async () => {
+  stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
+});
+afterAll(() => stage.close());
+beforeEach(() => {
+  until = stage.parts.now() + HOUR;
+});
+
+async function token(as: Headers, body: object = {}): Promise<{ as: Headers; id: string; expiresAt: number | null }> {
+  const sent = { method: 'POST', as, body: { role: 'admin', ...body } };
+  const { token: secret, credential } = await stage.ask<NewToken>('/tokens', sent);
+  return { as: bearer(secret), id: credential.id, expiresAt: credential.expiresAt };
+}
+
+async function embed(as: Headers): Promise<Headers> {
+  const sent = { method: 'POST', as, body: { fleet: true, parentOrigin: CONSOLE } };
+  return bearer((await stage.ask<{ token: string }>('/embed-tokens', sent)).token);
+}
+
+const comesIn = async (as: Headers) => (await stage.status('/me', { as })) === 200;
+const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE' });
+
+test('a token made with a token that expires expires no later', async () => {
+  const parent = await token(stage.owner, { expiresAt: until });
+  expect(parent.expiresAt).toBe(until);
+  expect((await token(parent.as)).expiresAt).toBe(until);
+  expect((await token(parent.as, { expiresAt: until + HOUR })).expiresAt).toBe(until);
+  expect((await token(parent.as, { expiresAt: until - 1 })).expiresAt).toBe(until - 1);
+  const child = await token(parent.as, { role: 'admin' });
+  expect((await token(child.as, { role: 'runner', agent: 'a1' })).expiresAt).toBe(until);
+});
+
+test('revoking a token revokes what it made, and what that made', async () => {
+  const [parent, other] = [await token(stage.owner), await token(stage.owner)];
+  const child = await token(parent.as);
+  const grandchildren = [
+    (await token(child.as, { role: 'viewer' })).as,
+    (await token(child.as, { role: 'runner', agent: 'a1' })).as,
+    await embed(child.as),
+    await embed((await token(child.as, { role: 'issuer' })).as),
+  ];
+  const all = [parent.as, child.as, ...grandchildren];
+  expect(await Promise.all(all.map(comesIn))).toEqual(all.map(() => true));
+  await revoke(parent.id);
+  expect(await Promise.all(all.map(comesIn))).toEqual(all.map(() => false));
+  expect(await comesIn(other.as)).toBe(true);
+});
+
+test('revoking a token once more ends what an earlier version had left of it', async () => {
+  const parent = await token(stage.owner);
+  const child = await token(parent.as);
+  await stage.parts.database.writes.run((transaction) =>
+    transaction.execute({ sql: 'UPDATE credentials SET revoked_at = 1 WHERE id = ?', args: [parent.id] }),
+  );
+  expect(await comesIn(child.as)).toBe(true);
+  await revoke(parent.id);
+  expect(await comesIn(child.as)).toBe(false);
+});
+
+test('a token made while signed in outlives the sign-in, its embeds do not', async () => {
+  const person = await stage.browser();
+  const made = await token(person);
+  const shown = await embed(person);
+  const { credentialId } = await stage.ask<{ credentialId: string }>('/me', { as: person });
+  expect(await Promise.all([made.as, shown].map(comesIn))).toEqual([true, true]);
+  await stage.send('/sign-out', { method: 'POST', as: { ...person, origin: 'http://127.0.0.1:4319' } });
+  expect(await comesIn(person)).toBe(false);
+  expect(credentialId).toMatch(/^session-/);
+  expect(await Promise.all([made.as, shown].map(comesIn))).toEqual([true, false]);
+});
+
+test('a sign-in that expires does not cut the tokens that its person makes', async () => {
+  const { secret } = await stage.credential({ kind: 'session', role: 'admin', expiresAt: until });
+  const person = { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' };
+  expect((await token(person)).expiresAt).toBeNull();
+  const sent = { method: 'POST', as: person, body: { fleet: true, parentOrigin: CONSOLE, ttlSeconds: 900 } };
+  const { expiresAt } = await stage.ask<{ expiresAt: number }>('/embed-tokens', sent);
+  expect(expiresAt).toBeLessThanOrEqual(until);
+});
+
+test('a token makes nothing once it is revoked, not even by a request that came in before', async () => {
+  const parent = await token(stage.owner);
+  const principal = await stage.parts.credentials.find(secretOf(parent.as));
+  if (principal === null) throw new Error('the token is not known');
+  await revoke(parent.id);
+  const asked = { ...byOwner, principal, ids: {}, request: new Request(CONSOLE) };
+  const embeds = { ...stage.parts, embedOrigins: [CONSOLE] };
+  const [body, shown] = [
+    newTokenSchema.parse({ role: 'viewer' }),
+    newEmbedSchema.parse({ fleet: true, parentOrigin: CONSOLE }),
+  ];
+  await expect(postToken({ ...asked, body }, stage.parts)).rejects.toMatchObject({ code: 'unauthenticated' });
+  await expect(postEmbedToken({ ...asked, body: shown }, embeds)).rejects.toMatchObject({ code: 'unauthenticated' });
+  const made = { sql: 'SELECT 1 FROM credentials WHERE parent_id = ?', args: [parent.id] };
+  expect((await stage.parts.database.reader.execute(made)).rows).toEqual([]);
+});

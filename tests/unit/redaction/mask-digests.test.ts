@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { maskDigests } from '@/lib/redaction/mask-digests';
+
+const mask = { request: (digest: string) => `r ${digest}`, attachment: (hash: string) => `a ${hash}` };
+
+test('masks digests of requests and hashes of attachments, however deep', () => {
+  const model = { requests: [{ digest: 'd' }], message: { attachments: [{ hash: 'h', name: 'n' }] }, digest: null };
+  expect(maskDigests(model, mask)).toEqual({
+    requests: [{ digest: 'r d' }],
+    message: { attachments: [{ hash: 'a h', name: 'n' }] },
+    digest: null,
+  });
+  expect(model.requests).toEqual([{ digest: 'd' }]);
+});
+
+test('keeps what agents and people filled in, and the same object where nothing changes', () => {
+  const model = {
+    lines: [{ fields: { digest: 'd', hash: 'h' } }],
+    input: { digest: 'd' },
+    event: { type: 'CUSTOM', name: 'somebody:s', value: { digest: 'd' } },
+  };
+  expect(maskDigests(model, mask)).toBe(model);
+  const known = { type: 'CUSTOM', name: 'request:opened', value: { digest: 'd', input: { digest: 'd' } } };
+  expect(maskDigests(known, mask).value).toEqual({ digest: 'r d', input: { digest: 'd' } });
+});

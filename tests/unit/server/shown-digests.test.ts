@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RequestDetail } from '@/lib/protocol/read-models';
+import { ROUTES } from '@/lib/server/routes';
+import { AccessStage, bearer, type Headers } from '@/tests/support/access-stage';
+import { bytesOf, hashOf, PNG } from '@/tests/support/attachments';
+import { record } from '@/tests/support/ingest-target';
+
+const CONSOLE = 'https://console.example';
+const FILE = bytesOf('pin: 4711');
+const FILE_HASH = hashOf(FILE);
+const PNG_HASH = hashOf(PNG);
+
+let stage: AccessStage;
+/** May answer and sees everything. */
+let admin: Headers;
+/** May answer and is redacted. */
+let operator: Headers;
+/** Sees everything of the agents and may not answer. */
+let viewer: Headers;
+/** Frames, redacted and not, which may not answer either, whatever their role. */
+let embeds: Headers[];
+/** The digest of the request, as the database has it. */
+let plain: string;
+
+const run = [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }];
+let seq = 0;
+
+async function say(...events: object[]): Promise<void> {
+  const records = events.map((event) => record(++seq, { event }));
+  const body = { producer: { id: 'p1', epoch: 1 }, records };
+  await stage.ask('/events', { method: 'POST', body });
+}
+
+function asks(id: string, command: string) {
+  const value = { request_id: id, kind: 'permission', tool_name: 'Bash', title: 'Run it?', input: { command } };
+  return { type: 'CUSTOM', name: 'request:opened', value };
+}
+
+const read = (as: Headers, id: string) => stage.ask<RequestDetail>(`/sessions/s1/requests/${id}`, { as });
+
+beforeAll(async () => {
+  stage = await AccessStage.start({ env: { INTERLUDE_REDACT_ROLES: 'operator', INTERLUDE_EMBED_ORIGINS: CONSOLE } });
+  admin = await stage.token({ role: 'admin' });
+  operator = await stage.token({ role: 'operator' });
+  viewer = await stage.token({ role: 'viewer' });
+  await say(...run, asks('q1', 'pin 4711'));
+  plain = (await read(admin, 'q1')).request.digest ?? '';
+  embeds = await Promise.all(
+    [
+      { sessionId: 's1', role: 'operator' },
+      { sessionId: 's1', role: 'operator', redact: false },
+      { fleet: true, redact: false },
+    ].map(async (made) => {
+      const body = { parentOrigin: CONSOLE, ...made };
+      return bearer((await stage.ask<{ token: string }>('/embed-tokens', { method: 'POST', body })).token);
+    }),
+  );
+  for (const [name, type, content] of [
+    ['pin.txt', 'text/plain', FILE],
+    ['dot.png', 'image/png', PNG],
+  ] as const) {
+    await stage.ask(`/sessions/s1/attachments?name=${name}`, {
+      method: 'POST',
+      body: content,
+      headers: { 'content-type': type },
+    });
+  }
+  const attachments = [
+    { hash: FILE_HASH, name: 'pin.txt' },
+    { hash: PNG_HASH, name: 'dot.png' },
+  ];
+  const body = { text: 'see', clientId: 'c1', attachments };
+  await stage.ask('/sessions/s1/messages', { method: 'POST', as: admin, body });
+});
+afterAll(() => stage.close());
+
+const IDS: Record<string, string> = { sessionId: 's1', agentId: 'a1', requestId: 'q1' };
+const READS = ROUTES.filter(({ method, access }) => method === 'GET' && (access === 'read' || access === 'attend'))
+  .map(({ pattern }) => pattern.replace('/api/v1', '').replace(/:(\w+)/g, (_, name) => IDS[name] ?? 'id'))
+  .filter((path) => path !== '/stream');
+
+/** All that a reader is told of the session and of the inbox: by every route, and by a stream that replays it. */
+async function everything(as: Headers): Promise<string> {
+  const answers = await Promise.all(READS.map(async (path) => (await stage.send(`/api/v1${path}`, { as })).text()));
+  const topics = as === embeds[2] ? 'topic=fleet' : 'topic=session:s1&topic=fleet';
+  const reader = await stage.stream(`/stream?${topics}&after=0`, as);
+  await reader.frame('up-to-date');
+  return [...answers, JSON.stringify(reader.frames)].join('\n');
+}
+
+const digestsIn = (text: string) => [...text.matchAll(/"digest":("[^"]*")/g)].map(([, digest]) => digest);
+const hashesIn = (text: string) => [...text.matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash]) => hash ?? '');
+
+describe('a digest of a request', () => {
+  test('is plain for readers who see everything and may answer', async () => {
+    const digests = digestsIn(await everything(admin));
+    // the request, its inbox item, and both on the stream
+    expect(digests.length).toBeGreaterThan(3);
+    expect(new Set(digests)).toEqual(new Set([JSON.stringify(plain)]));
+  });
+
+  test('is keyed for redacted readers who may answer, alike on every route and stream', async () => {
+    const text = await everything(operator);
+    const digests = digestsIn(text);
+    expect(digests.length).toBeGreaterThan(3);
+    expect(new Set(digests).size).toBe(1);
+    expect(digests[0]).toMatch(/^"[0-9a-f]{64}"$/);
+    expect(text).not.toContain(plain);
+  });
+
+  test('is kept from readers who may not answer', async () => {
+    for (const reader of [viewer, ...embeds]) {
+      const text = await everything(reader);
+      expect([digestsIn(text), text.includes(plain)]).toEqual([[], false]);
+    }
+  });
+
+  test('is kept from them on a live stream, too, beside readers who see it', async () => {
+    const topics = '/stream?topic=session:s1&topic=fleet';
+    const readers = await Promise.all([admin, operator, viewer].map((as) => stage.stream(topics, as)));
+    for (const reader of readers) await reader.frame('up-to-date');
+    await say(asks('q2', 'pin 4712'));
+    const [all, keyed, none] = await Promise.all(
+      readers.map(async (reader) => {
+        const { data } = await reader.frame('inbox');
+        return data as unknown as { request: { digest: string | null } };
+      }),
+    );
+    const digest = (await read(admin, 'q2')).request.digest;
+    expect(all?.request.digest).toBe(digest);
+    expect(keyed?.request.digest).toBe((await read(operator, 'q2')).request.digest);
+    expect(none?.request.digest).toBeNull();
+    const seen = JSON.stringify([readers[1]?.frames, readers[2]?.frames]);
+    expect(seen).not.toContain(digest);
+  });
+
+  test('names the request in an answer of the reader who was given it, and no other form does', async () => {
+    await say(asks('q3', 'ls'), asks('q4', 'ls -l'));
+    const answer = async (as: Headers, id: string, digest: string | null) => {
+      const body = { behavior: 'allow', digest };
+      const response = await stage.send(`/api/v1/sessions/s1/requests/${id}`, { method: 'POST', as, body });
+      const { error } = (await response.json()) as { error?: { reason: string; digest: string } };
+      return [response.status, error?.reason ?? null, error?.digest ?? null];
+    };
+    const [plainOf3, keyedOf3] = [
+      (await read(admin, 'q3')).request.digest,
+      (await read(operator, 'q3')).request.digest,
+    ];
+    const keyedOf4 = (await read(operator, 'q4')).request.digest;
+    expect(await answer(operator, 'q3', plainOf3)).toEqual([409, 'request_changed', keyedOf3]);
+    expect(await answer(operator, 'q3', keyedOf4)).toEqual([409, 'request_changed', keyedOf3]);
+    expect(await answer(admin, 'q3', keyedOf3)).toEqual([409, 'request_changed', plainOf3]);
+    expect(await answer(operator, 'q3', keyedOf3)).toEqual([202, null, null]);
+    expect(await answer(admin, 'q4', (await read(admin, 'q4')).request.digest)).toEqual([202, null, null]);
+    // the runner checks the plain one, whoever answered
+    const { rows } = await stage.parts.database.reader.execute(
+      "SELECT body FROM commands WHERE type LIKE 'permission%'",
+    );
+    expect(rows.map(({ body }) => JSON.parse(String(body)).digest)).toContain(plainOf3);
+  });
+
+  test('is not missed by a page that has none: a request asked anew is another one', async () => {
+    await say(asks('q5', 'one'));
+    await say(asks('q5', 'two'));
+    const { turns } = await stage.ask<{ turns: { items: { id: string; input?: unknown }[] }[] }>(
+      '/sessions/s1/transcript',
+      { as: viewer },
+    );
+    const asked = turns.flatMap(({ items }) => items).filter(({ id }) => id.startsWith('q5'));
+    expect(asked.map(({ input }) => input)).toEqual([{ command: 'one' }, { command: 'two' }]);
+  });
+});
+
+describe('the hash of an attachment', () => {
+  let keyed: string[];
+  beforeEach(async () => {
+    keyed = [...new Set(hashesIn(await everything(operator)))];
+  });
+
+  test('is keyed for redacted readers on every route and stream', async () => {
+    expect(new Set(hashesIn(await everything(admin)))).toEqual(new Set([FILE_HASH, PNG_HASH]));
+    expect(keyed).toHaveLength(2);
+    for (const reader of [operator, embeds[0] as Headers]) {
+      const text = await everything(reader);
+      expect([text.includes(FILE_HASH), text.includes(PNG_HASH), hashesIn(text).length > 0]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+    }
+  });
+
+  test('opens the attachment for the reader who was given it, and no other form does', async () => {
+    const get = async (as: Headers, hash: string) => {
+      const answer = await stage.send(`/api/v1/attachments/${hash}?session=s1`, { as });
+      return [answer.status, answer.headers.get('etag'), (await answer.arrayBuffer()).byteLength] as const;
+    };
+    const [file = '', image = ''] = keyed;
+    expect(await get(operator, image)).toEqual([200, `"${image}"`, PNG.byteLength]);
+    expect((await get(operator, file))[0]).toBe(403);
+    // whether or not the session has it, the plain hash of a guess finds nothing
+    for (const hash of [FILE_HASH, PNG_HASH, hashOf(bytesOf('another'))]) {
+      expect((await get(operator, hash))[0]).toBe(404);
+    }
+    expect((await get(admin, image))[0]).toBe(404);
+    expect(await get(admin, PNG_HASH)).toEqual([200, `"${PNG_HASH}"`, PNG.byteLength]);
+  });
+
+  test('is answered keyed to a redacted sender, with nothing of whoever sent the same before', async () => {
+    const sent = await stage.ask<{ hash: string; name: string }>('/sessions/s1/attachments?name=guess.txt', {
+      method: 'POST',
+      as: operator,
+      body: FILE,
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect([sent.name, sent.hash]).toEqual(['guess.txt', keyed[0]]);
+    const message = (hash: string, clientId: string) =>
+      stage.status('/sessions/s1/messages', {
+        method: 'POST',
+        as: operator,
+        body: { text: 'this', clientId, attachments: [{ hash, name: 'guess.txt' }] },
+      });
+    expect(await message(FILE_HASH, 'c2')).toBe(400);
+    expect(await message(sent.hash, 'c3')).toBe(202);
+  });
+});
