@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NewEmbed } from '@/lib/protocol/access';
+import type { SessionList } from '@/lib/protocol/read-models';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 
@@ -83,8 +84,9 @@ describe('an embed', () => {
     expect([foreign.status, missing.status]).toEqual([404, 404]);
     expect((await embed({ agentId: other.agentId }, issuer)).status).toBe(404);
     const fleet = (await (await embed({ fleet: true }, issuer)).json()) as NewEmbed;
-    const seen = await stage.send('/api/v1/agents', { as: { authorization: `Bearer ${fleet.token}` } });
-    expect(((await seen.json()) as { agents: { id: string }[] }).agents.map(({ id }) => id)).toEqual([agent.agentId]);
+    const seen = await stage.send('/api/v1/sessions', { as: { authorization: `Bearer ${fleet.token}` } });
+    const { sessions } = (await seen.json()) as SessionList;
+    expect(new Set(sessions.map(({ agentId }) => agentId))).toEqual(new Set([agent.agentId]));
   });
 
   test('approves nothing, whoever holds its token', async () => {

@@ -118,12 +118,27 @@ describe('a sign-in', () => {
       email: 'ada@example.com',
       role: 'admin',
       providerSessionId: expect.stringMatching(/.+/),
+      refreshToken: expect.stringMatching(/.+/),
       idToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
       next: '/sessions/s1?tab=tasks',
       clearedCookie: expect.stringContaining('Max-Age=0'),
     });
     browser.keep(callback, new Headers({ 'set-cookie': person.clearedCookie }));
     expect(browser.cookiesFor(callback)).toBe('');
+  });
+
+  test('is asked about again by its refresh token, and by no other', async () => {
+    const { refreshToken } = await signIn('ada');
+    const again = await interlude.refresh('ada', refreshToken ?? '');
+    expect(again).toMatchObject({ name: 'Ada Lovelace', email: 'ada@example.com', role: 'admin' });
+    expect(await interlude.refresh('ada', 'made-up')).toBe(null);
+  });
+
+  test('is not asked about by an answer about somebody else', async () => {
+    const { refreshToken } = await signIn('vera');
+    await expect(interlude.refresh('ada', refreshToken ?? '')).rejects.toSatisfy(
+      refusal('unavailable', /does not answer as it should/),
+    );
   });
 
   test('is called by its subject when the provider tells no name', async () => {
