@@ -11,7 +11,7 @@ import { theServer } from '@/lib/server/process-server.mjs';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
- * What a page shows of the database, read when the reader's turn among all heavy reads has come.
+ * Reads what a page shows once the reader's turn among all heavy reads has come.
  *
  * @throws AppError `unavailable` when too many wait
  */

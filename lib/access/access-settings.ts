@@ -20,7 +20,7 @@ export interface AccessSettings {
   allowedHosts: readonly string[];
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
   allowAddresses: boolean;
-  /** How the address of a client is found; the connection's own unless set. */
+  /** The proxies whose word on a client's address counts; none unless set. */
   proxies?: ProxyTrust;
   now: () => number;
   /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
@@ -114,7 +114,7 @@ export function sessionIdleMs(env: Record<string, string | undefined>): number {
   return hours * HOUR_MS;
 }
 
-/** How long a member's sign-in lasts however much it is used, from an hour to 30 days, in milliseconds. */
+/** Lifetime of a member's sign-in, used or not, from an hour to 30 days. In milliseconds. */
 export function sessionMs(env: Record<string, string | undefined>): number {
   const hours = numberSetting(env, 'INTERLUDE_SESSION_HOURS', {
     byDefault: SESSION_HOURS,

@@ -72,7 +72,7 @@ export async function signedIn(headers: Headers, door: Doorkeeper, isUse = true)
   return (await door.credentials()).find(secret, isUse);
 }
 
-/** Whether somebody is behind a request: a page opens its stream again by itself, for as long as it is open. */
+/** Returns false for a stream: an open page opens it again by itself, so it does not prove that a person is there. */
 function isUse({ url }: Request): boolean {
   return new URL(url).pathname !== STREAM_PATH;
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@/lib/protocol/errors';
 
-/** How the address of a client is found behind proxies. */
+/** The header and the proxies that are trusted to name a client's address. */
 export interface ProxyTrust {
   /** The header that lists addresses, the nearest last. The server itself appends the address of the connection. */
   header: string;
@@ -12,7 +12,7 @@ export const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] 
 
 /** IPv4 addresses are compared in the part of IPv6 that stands for them: `::ffff:0:0/96`. */
 const MAPPED = '0'.repeat(80) + '1'.repeat(16);
-/** What one subscriber is assigned at least, and may choose addresses in. */
+/** Providers assign at least a /64 to each subscriber, who chooses addresses within it. */
 const IPV6_CLIENT_BITS = 64;
 
 /**

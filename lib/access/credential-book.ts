@@ -21,7 +21,7 @@ const NOTE_USE_MS = 60_000;
 /** Most that are remembered, known and unknown ones together. */
 const MOST = 20_000;
 
-/** How long a request waits for the role of its sign-in to be asked again. Then the role that is known counts. */
+/** Limit of a request's wait for the provider's word on its role. Afterwards the stored role counts. */
 const REFRESH_WAIT_MS = 2_000;
 
 /** How long the database may take to answer. */
@@ -56,7 +56,7 @@ export class CredentialBook {
   readonly #steady: () => number;
   readonly #redactedRoles: readonly Role[];
   readonly #refreshRole: ((credentialId: string) => Promise<void>) | null;
-  /** By the credential's id: what asks for its role now. */
+  /** Refreshes in progress, by the credential's id. */
   readonly #refreshing = new Map<string, Promise<void>>();
   /** By the hash of the secret; null for one that lets nobody in. */
   readonly #entries = new Map<string, Entry | null>();
@@ -92,7 +92,7 @@ export class CredentialBook {
     /** Who is told no secrets, whatever the credential. */
     redactedRoles?: readonly Role[] | undefined;
     kind?: ContextKind | undefined;
-    /** Asks for the role of a sign-in again. Never rejects. */
+    /** Refreshes the role of a sign-in. Never rejects. */
     refreshRole?: ((credentialId: string) => Promise<void>) | null;
   }) {
     this.#refreshRole = refreshRole;
@@ -106,7 +106,7 @@ export class CredentialBook {
   /**
    * Who has this secret. Answers at once where it is known and was looked at a moment ago.
    *
-   * @param isUse whether the request proves that somebody is there; opening a stream does not
+   * @param isUse false for a request that does not prove that a person is there, such as one for a stream
    * @returns null for one that lets nobody in
    * @throws AppError `unavailable` while the database does not answer
    */
@@ -161,7 +161,7 @@ export class CredentialBook {
     return this.#refreshRole !== null && roleDueAt !== null && roleDueAt <= this.#now();
   }
 
-  /** Asks for the role once for all who wait, then looks what came of it. Never rejects. */
+  /** Refreshes a role, once for all requests that wait for it, and reads the result. Never rejects. */
   #refresh(credentialId: string): Promise<void> {
     const refreshing =
       this.#refreshing.get(credentialId) ??
@@ -350,8 +350,8 @@ export class CredentialBook {
   }
 
   /**
-   * Ends the streams of what has expired: an open stream is no use. Roles of those that are open are asked again as they
-   * are of those in use.
+   * Ends the streams of expired credentials: an open stream does not count as use. Refreshes the roles of the others that
+   * are due.
    */
   async #endOver(): Promise<void> {
     if (this.#watchers.size === 0) return;

@@ -11,7 +11,7 @@ import type { OidcSignIn, RefreshedPerson } from './oidc/oidc-sign-in';
 import { openGrant, sealGrant } from './oidc/sealed-refresh-token';
 import type { Principal } from './principal';
 
-/** How long the provider's word on a role holds while its sign-in is used. */
+/** Age at which a role is refreshed while its sign-in is used. */
 const ROLE_MS = 3_600_000;
 /** The wait after a first failure. It doubles with each further one. */
 const RETRY_MS = 60_000;
@@ -44,11 +44,11 @@ export async function roleColumns(
 
 /**
  * Asks the identity provider again for the role of a sign-in, if that is due and no other instance does it. A new role
- * holds for all sign-ins of the member. Whoever is in no group any more loses them all. A sign-in that the provider has
- * ended ends here.
+ * applies to all sign-ins of the member. A member who is in no permitted group any more loses all of them. A sign-in that
+ * the provider has ended ends here.
  *
- * Ordering: one instance claims the question in the database, by moving the time of the next one.
- * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time asks again.
+ * Ordering: one instance claims the refresh in the database, by moving the time of the next one.
+ * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;

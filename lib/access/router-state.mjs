@@ -1,4 +1,4 @@
-/** What the router of a page sends of what it shows. */
+/** The header in which the router of a page describes the page that it shows. */
 export const ROUTER_STATE = 'next-router-state-tree';
 
 /** Next refuses longer ones. */
@@ -7,7 +7,7 @@ const REFRESHES = ['refetch', 'inside-shared-layout', 'metadata-only'];
 const PARAMETERS = ['c', 'oc', 'd', 'ci', 'di'];
 
 /**
- * Whether Next can read a `Next-Router-State-Tree`. It throws for any that it can't, and logs the stack.
+ * Returns true if Next can read a `Next-Router-State-Tree`. For any other, Next throws and logs the stack.
  *
  * @param {string | string[] | undefined} header
  */

@@ -1,9 +1,9 @@
-/** Below this, somebody who can try secrets offline finds it. */
+/** A secret with fewer bits is found by trying, if an attacker can try offline. */
 const ENOUGH_BITS = 64;
 
-/** What a character adds that the ones before it suggest: a repetition or a sequence. */
+/** Bits of a character that repeats or continues the ones before it. */
 const EXPECTED_BITS = 1;
-/** What any other character adds in a secret that is made of words. */
+/** Bits of any other character in a secret that is made of words. */
 const WORD_BITS = 2;
 
 const HEX = /^[0-9a-f]+$/i;
@@ -15,8 +15,8 @@ const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.4;
 
 /**
- * Whether a secret that a person chose can be guessed. An estimate by rule, without a dictionary: repetitions, sequences
- * and words count for little, and every other character for the size of the alphabet.
+ * Estimates by rule, without a dictionary, if a secret can be guessed: repetitions, sequences and words count for little,
+ * every other character for the size of the alphabet.
  *
  * @param {string} secret
  */
@@ -48,7 +48,7 @@ function hasWords(secret) {
   return words > 0 && words >= letters * LETTERS_IN_WORDS && words >= secret.length * ALL_IN_WORDS;
 }
 
-/** How many characters there are of the kinds that occur. @param {string} secret */
+/** The size of the alphabet: all characters of the kinds that occur. @param {string} secret */
 function alphabetOf(secret) {
   if (HEX.test(secret)) return 16;
   const kinds = /** @type {const} */ ([

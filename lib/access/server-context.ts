@@ -30,7 +30,7 @@ export interface ServerContext extends AccessSettings {
   redactedRoles?: readonly Role[];
   /** How long a sign-in lasts without being used. */
   sessionIdleMs?: number;
-  /** How long a member's sign-in lasts, however much it is used. */
+  /** Lifetime of a member's sign-in, used or not, in milliseconds. */
   sessionMs?: number;
   /** The identity provider that members sign in with. */
   oidc?: OidcSignIn | null;

@@ -39,7 +39,7 @@ export const SIGNED_OUT_PATH = '/signed-out';
 const MAX_FORM_BYTES = 16 * 1024;
 
 export const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
-/** How long a member's sign-in lasts, however much it is used. */
+/** Lifetime of a member's sign-in, used or not. */
 export const DEFAULT_SESSION_MS = 12 * 3_600_000;
 /** The same of a sign-in by this machine's own link or token. */
 const LOCAL_SESSION_MS = 30 * 24 * 3_600_000;

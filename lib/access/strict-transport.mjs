@@ -1,12 +1,12 @@
 /**
- * HTTP Strict Transport Security, on every answer to a request that came over TLS: for a year, browsers don't ask this
- * host without it. Not for subdomains: the host may be a company's own domain, with others' services beneath it.
+ * HTTP Strict Transport Security, on every answer to a request over TLS: for a year, browsers use TLS only for this host.
+ * Subdomains are left out, because other services may run there.
  */
 export const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 /**
- * Names for which it may be said, as a regular expression. Browsers remember it for all ports of a name, so it would cut
- * off whatever else this machine serves on loopback.
+ * A regular expression for hosts that may send the header. Browsers apply it to all ports of a name, so on loopback it
+ * would cut off everything else that this machine serves.
  */
 export const STRICT_HOST = '(?!(?:[^.]+\\.)*localhost$|127\\.|\\[).+';
 

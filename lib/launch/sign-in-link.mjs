@@ -2,7 +2,7 @@ import { interludeCommand } from '../runner/shown-command.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
 /**
- * How to sign in, as it is printed at start. On a terminal that is a link with a code that is spent by its first use. A
+ * The lines on signing in that are printed at start. On a terminal that is a link with a code that is spent by its first use. A
  * log is read by more people, and later, so that it only says how to get a link.
  *
  * @param {import('./ask-own-server.mjs').Own} own
@@ -21,8 +21,8 @@ export async function signInLines(own, isTerminal) {
 }
 
 /**
- * Whether what is printed is only read by the person who started the server. Output in JSON is for a collector, also
- * through a terminal, as in a container that has one.
+ * Returns true if only the person who started the server reads its output. JSON is for a collector, also through a
+ * terminal, as in a container that has one.
  *
  * @param {{ isTTY?: boolean }} output
  * @param {Record<string, string | undefined>} env

@@ -14,7 +14,7 @@ export async function runServer(): Promise<void> {
   holdServer(server);
   await server.start();
   if (isLaunched()) return;
-  // What the front door does elsewhere. Where a host makes the connections, its own header has the address.
+  // Next runs alone: the front door would do this. On Vercel the host's own header names the client.
   subscribe('http.server.request.start', (message) => {
     const { request } = message as { request: IncomingMessage };
     notePeerAddress(request);

@@ -137,11 +137,11 @@ export class OidcSignIn {
   }
 
   /**
-   * Asks the provider again about somebody whom it signed in.
+   * Asks the provider again about a person whom it signed in.
    *
    * @param subject as at the sign-in
    * @returns null if the provider has ended that sign-in
-   * @throws AppError `unavailable` if it does not answer, or answers about somebody else
+   * @throws AppError `unavailable` if it does not answer, or answers about another person
    */
   async refresh(subject: string, refreshToken: string): Promise<RefreshedPerson | null> {
     const { issuer, groupsClaim } = this.#settings;

@@ -1,8 +1,8 @@
 import { EncryptJWT, jwtDecrypt } from 'jose';
 
-/** What it takes to ask the provider again about somebody whom it signed in. */
+/** A refresh token, and the person whom it is about. */
 export interface RefreshGrant {
-  /** The provider's own id of the person. An answer about somebody else is none. */
+  /** The provider's own id of the person. An answer about another person is refused. */
   subject: string;
   refreshToken: string;
 }
