@@ -174,6 +174,11 @@ const MAY_BESIDES = {
   'db/left-behind-log.ts': ['node:'],
   'db/open-file.ts': ['node:'],
   'lib/access/command-place.ts': ['node:path'],
+  // types only
+  'lib/access/peer-address.mjs': ['node:http'],
+  'lib/access/strict-transport.mjs': ['node:http'],
+  // Next under Node, where no front door stands before it
+  'lib/server/run-server.ts': ['node:'],
   'lib/telemetry/process-metrics.ts': ['prom-client'],
   // The SDK is where the person has it.
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
