@@ -1,5 +1,10 @@
+import { assignedSecrets } from './assigned-secrets';
 import { begunShapes } from './begun-shapes';
-import { assignedSecrets, credentialHeaders } from './secret-places';
+import { commandSecrets } from './command-secrets';
+import { credentialHeaders } from './credential-headers';
+import { phraseSecrets } from './phrase-secrets';
+import { decodedReadings, mapped } from './readings';
+import { BlockScan } from './secret-blocks';
 import { SECRET_SHAPES } from './secret-shapes';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 
@@ -17,6 +22,36 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
       spans.push({ start: at, end: at + secret.length, kind: 'interlude-token' });
     }
   }
+  spans.push(...new BlockScan().scan(text), ...ruleSecrets(text, false));
+  return mergeSpans(spans);
+}
+
+/**
+ * The same for a text that may go on: with what reaches its end and may become a secret (`BEGUN`). So no part of one is
+ * shown, wherever a text is cut.
+ */
+export function findSecretsSoFar(text: string): SecretSpan[] {
+  return mergeSpans([...new BlockScan().scan(text, true), ...ruleSecrets(text, true)]);
+}
+
+/** The rules over the text as it is written, and as it reads once its escapes are decoded. */
+export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  rules(text, spans, isOpen);
+  for (const reading of decodedReadings(text)) {
+    const found: SecretSpan[] = [];
+    rules(reading.text, found, isOpen);
+    for (const span of found) spans.push(mapped(span, reading, text));
+  }
+  return spans;
+}
+
+function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  closedSecrets(text, spans);
+  if (isOpen) begunSecrets(text, spans);
+}
+
+function closedSecrets(text: string, spans: SecretSpan[]): void {
   for (const span of findKeys(text)) spans.push(span);
   for (const { kind, hint, pattern } of SECRET_SHAPES) {
     if (!text.includes(hint)) continue;
@@ -27,25 +62,21 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
   urlCredentials(text, spans);
   const lower = text.toLowerCase();
   credentialHeaders(text, lower, spans);
-  assignedSecrets(text, lower, spans);
-  return mergeSpans(spans);
+  for (const rule of NAMED_PLACES) rule(text, lower, spans);
 }
 
-/**
- * The same for a text that may go on: with what reaches its end and may become a secret (`BEGUN`). So no part of one is
- * ever told, wherever a text is cut.
- */
-export function findSecretsSoFar(text: string): SecretSpan[] {
-  const spans = findSecrets(text);
+function begunSecrets(text: string, spans: SecretSpan[]): void {
   const lower = text.toLowerCase();
   begunShapes(text, spans);
   begunUrl(text, spans);
   const placed: SecretSpan[] = [];
   credentialHeaders(text, lower, placed, true);
-  assignedSecrets(text, lower, placed, true);
+  for (const rule of NAMED_PLACES) rule(text, lower, placed, true);
   for (const span of placed) if (span.kind === BEGUN) spans.push(span);
-  return mergeSpans(spans);
 }
+
+/** Rules for secrets that are known by what stands before them. */
+const NAMED_PLACES = [assignedSecrets, commandSecrets, phraseSecrets];
 
 /** A URL in which an `@` may still come. What can only be a port is shown. */
 const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;

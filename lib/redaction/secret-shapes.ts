@@ -1,11 +1,10 @@
 /**
- * What the secrets of well-known services look like. Where secretlint's recommended rules (13.0.7, licence below) know
- * a service, the shape is theirs; the others follow what their services publish.
+ * Shapes of the secrets of well-known services. Where secretlint's recommended rules (licence below) know a service, the
+ * shape is theirs; the others follow what the services publish, and the rules of gitleaks and TruffleHog.
  *
- * Why not secretlint itself: over a line of 200 characters it takes 0.3 to 0.5 ms, is asynchronous (a line must be in
- * its file when the call returns), wants a newer Node.js than we do, leaves out what looks like an example, and stops
- * looking where the text says `secretlint-disable`, which anybody may write into a log. No other maintained package
- * knows more services at a cost that a log can bear.
+ * secretlint itself is no dependency. Version 13.1.0 needs Node.js 22, is asynchronous (a log line must be in its file
+ * when the call returns), skips what looks like an example, and stops where a text says `secretlint-disable`, which
+ * anybody may write into a log. Its MIT licence would fit.
  *
  * Differences from its rules, because here a secret too long or half cut off must go too: lengths are bounds and not
  * exact, and nothing need end at a word.
@@ -114,6 +113,64 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('notion-token', 'ntn_', /ntn_[A-Za-z0-9]{30,}/),
   shape('figma-token', 'figd_', /figd_[A-Za-z0-9_-]{20,}/),
   shape('age-key', 'AGE-SECRET-KEY-', /AGE-SECRET-KEY-1[A-Z0-9]{30,}/),
+  shape('airtable-token', 'pat', /(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}/),
+  apart('alibaba-key', 'LTAI', /LTAI[A-Za-z0-9]{12,30}/),
+  apart('artifactory-key', 'AKCp', /AKCp[A-Za-z0-9]{40,}/),
+  apart('artifactory-token', 'cmVmdGtu', /cmVmdGtu[A-Za-z0-9]{40,}/),
+  apart('clojars-token', 'CLOJARS_', /CLOJARS_[A-Za-z0-9]{40,}/),
+  apart('circleci-token', 'CCIPAT_', /CCIPAT_[A-Za-z0-9]{8,40}_[A-Za-z0-9]{30,}/),
+  apart('contentful-token', 'CFPAT-', /CFPAT-[A-Za-z0-9_-]{30,}/),
+  apart('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
+  apart('discord-token', '.', /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/),
+  apart('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
+  apart('duffel-token', 'duffel_', /duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}/),
+  apart('dynatrace-token', 'dt0', /dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}/),
+  apart('easypost-key', 'EZ', /EZ[AT]K[A-Za-z0-9]{40,}/),
+  apart('facebook-token', 'EAA', /EAA[A-Z][A-Za-z0-9]{60,}/),
+  apart('flutterwave-key', 'FLW', /FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?/),
+  apart('fly-token', 'fm', /fm[12]_[A-Za-z0-9+/=_]{60,}/),
+  apart('fly-token', 'fo1_', /fo1_[A-Za-z0-9_-]{30,}/),
+  apart('frameio-token', 'fio-u-', /fio-u-[A-Za-z0-9_=-]{40,}/),
+  apart('gitlab-token', 'GR1348941', /GR1348941[A-Za-z0-9_-]{16,}/),
+  apart('harness-token', 'at.', /[ps]at\.[A-Za-z0-9_-]{20,24}\.[a-f0-9]{24}\.[A-Za-z0-9]{16,}/),
+  apart('hubspot-token', 'pat-', /pat-[a-z]{2}[0-9]-[a-f0-9-]{30,}/),
+  apart('infracost-key', 'ico-', /ico-[A-Za-z0-9]{30,}/),
+  apart('langfuse-key', 'sk-lf-', /sk-lf-[a-f0-9-]{30,}/),
+  apart('lob-key', 'live_', /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
+  apart('mailchimp-key', '-us', /[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])/),
+  apart('mapbox-token', 'sk.eyJ', /sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}/),
+  apart('maxmind-key', '_mmk', /[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/),
+  apart('nuget-key', 'oy2', /oy2[a-z0-9]{43}(?![A-Za-z0-9])/),
+  shape('teams-webhook', '.webhook.office.com/', /\.webhook\.office\.com\/webhookb2\/[A-Za-z0-9@/_-]{40,}/),
+  apart('openshift-token', 'sha256~', /sha256~[A-Za-z0-9_-]{40,}/),
+  apart('paypal-token', 'access_token$', /access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[a-f0-9]{20,}/),
+  apart('pinecone-key', 'pcsk_', /pcsk_[A-Za-z0-9_]{40,}/),
+  apart('posthog-key', 'phx_', /phx_[A-Za-z0-9]{30,}/),
+  apart('prefect-key', 'pn', /pn[ub]_[A-Za-z0-9]{30,}/),
+  apart('pulumi-token', 'pul-', /pul-[a-f0-9]{40}/),
+  apart('readme-key', 'rdme_', /rdme_[a-z0-9]{60,}/),
+  apart('resend-key', 're_', /re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}/),
+  apart('fireworks-key', 'fw_', /fw_[A-Za-z0-9]{20,}/),
+  apart('scalingo-token', 'tk-us-', /tk-us-[A-Za-z0-9_-]{40,}/),
+  apart('sendinblue-key', 'keysib-', /xkeysib-[a-f0-9]{60,}-[A-Za-z0-9]{12,}/),
+  apart('shippo-token', 'shippo_', /shippo_(?:live|test)_[a-f0-9]{30,}/),
+  apart('sonar-token', 'sq', /sq[pua]_[a-f0-9]{40}/),
+  apart('sourcegraph-token', 'sgp_', /sgp_[A-Za-z0-9_]{40,}/),
+  apart('square-token', 'EAAA', /EAAA[A-Za-z0-9_-]{60,}/),
+  apart('terraform-token', '.atlasv1.', /[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,}/),
+  apart('typeform-token', 'tfp_', /tfp_[A-Za-z0-9_.=-]{40,}/),
+  apart('trello-token', 'ATTA', /ATTA[a-f0-9]{60,}/),
+  apart('buildkite-token', 'bk', /bk(?:ua|ct|aj)_[a-f0-9]{32,}/),
+  apart('gocardless-token', 'live_', /live_[A-Za-z0-9_=-]{40,}/),
+  apart('yandex-token', 't1.', /t1\.[A-Z0-9a-z_-]{8,}={0,2}\.[A-Za-z0-9_-]{60,}={0,2}/),
+  apart('adobe-secret', 'p8e-', /p8e-[A-Za-z0-9]{32}/),
+  apart('password-hash', 'SCRAM-SHA-', /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/),
+  // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
+  shape('password-hash', '$', /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/),
+  shape('password-hash', 'SHA', /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
+  apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
+  // base64 of a PEM's first line, of certificates and public keys apart
+  shape('private-key', 'LS0tLS1CRUdJTi', /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/),
   // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
   shape('jwt', 'eyJ', /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/),
 ];

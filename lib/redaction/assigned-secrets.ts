@@ -1,0 +1,339 @@
+import { secretName, type NamedSecret } from './secret-names';
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { isSecretValue, isStandIn, isWord, type ValuePlace } from './secret-values';
+
+/** How far before a sign a name may begin. */
+const LONGEST_NAME = 96;
+const LONGEST_VALUE = 8_192;
+/** A label and its value: `name: DB_PASS` and, at most so much further on, `value: …`. */
+const PAIR_REACH = 240;
+
+/**
+ * What gives a name its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
+ * XML tag, `(` behind a setter.
+ */
+const SIGN = /=>|:=|[=:]|[>,(|]/g;
+/** An open quote, with the backslashes before it, a string's prefix and C#'s `@`. */
+const OPEN_QUOTE = /(?:\[\s{0,3})?(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
+const BLANKS = /[ \t\u00a0]*(?:\r?\n[ \t]*)?/y;
+const BARE: Readonly<Record<string, RegExp>> = {
+  value: /[^\s"'`,;&|(){}[\]<>]{1,8192}/y,
+  /** All of a line's last word: `DB_PASS=a(b|c`. */
+  last: /\S{1,8192}/y,
+  text: /[^<\r\n]{1,8192}/y,
+  cell: /[^\s|]{1,8192}/y,
+};
+const QUOTED: Readonly<Record<string, RegExp>> = {
+  '"': /(?:[^"\\\r\n]|\\.){1,8192}/y,
+  "'": /(?:[^'\\\r\n]|\\.){1,8192}/y,
+  '`': /(?:[^`\\\r\n]|\\.){1,8192}/y,
+};
+const ESCAPED: Readonly<Record<string, RegExp>> = {
+  '"': /[^"\\\r\n]{1,8192}/y,
+  "'": /[^'\\\r\n]{1,8192}/y,
+  '`': /[^`\\\r\n]{1,8192}/y,
+};
+/** A type between a name and its value: `password: str = "…"`. */
+const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
+/** What stands for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
+const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
+/** `${DB_PASS:-hunter2}`: a shell's default. */
+const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
+const NAME_END = /[\w.$-]/;
+/** The name of what is redacted already. */
+const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
+
+const LABELS = new Set(
+  'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(' '),
+);
+const VALUES = new Set(
+  'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(' '),
+);
+
+interface Found {
+  start: number;
+  value: string;
+  isQuoted: boolean;
+  next: string;
+}
+
+interface Label {
+  named: NamedSecret;
+  name: string;
+  at: number;
+}
+
+/**
+ * Values that a name marks as secrets: assignments of every language, pairs of a name and a value, cells, tags.
+ *
+ * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
+ */
+export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  if (!HINT.test(lower)) return;
+  const scan = new AssignmentScan(text, spans, isOpen);
+  SIGN.lastIndex = 0;
+  for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
+    scan.sign(match.index, match[0]);
+  }
+  scan.end();
+  fallbacks(text, spans, isOpen);
+}
+
+/** A text without one of these names no secret. */
+const HINT =
+  /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|pat\b|"?d[pq]?"\s*:|<d>/;
+
+class AssignmentScan {
+  readonly #text: string;
+  readonly #spans: SecretSpan[];
+  readonly #isOpen: boolean;
+  /** What is before this place is decided. */
+  #upTo = 0;
+  #label: Label | null = null;
+  /** The value before the name: `value="…" name="password"`. */
+  #early: Found | null = null;
+
+  constructor(text: string, spans: SecretSpan[], isOpen: boolean) {
+    this.#text = text;
+    this.#spans = spans;
+    this.#isOpen = isOpen;
+  }
+
+  sign(at: number, sign: string): void {
+    if (at < this.#upTo) return;
+    const text = this.#text;
+    const { name, closing, start } = nameBefore(text, at, sign);
+    if (name === '') return;
+    if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
+    const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
+    if (sign === '>') return this.#tag(name, short, at, start);
+    if (sign === '(') return this.#setter(name, at, start);
+    if (sign === ',' && (closing === '' || !/["'`]/.test(closing))) return;
+    if (sign === '|') return this.#cell(name, closing, at, start);
+    if (VALUES.has(short)) return this.#valueOf(at + sign.length, sign, start);
+    if (LABELS.has(short)) this.#labelled(at + sign.length, sign, start);
+    const named = nameOf(text, name, closing, start);
+    if (named === null) return;
+    const found = this.#value(at + sign.length, sign, closing, start, name);
+    if (found !== null) this.#judge(found, named, name, sign, closing, at);
+  }
+
+  end(): void {
+    const { start, value } = this.#early ?? { start: 0, value: '' };
+    const isNear = this.#isOpen && this.#early !== null && this.#text.length - start < PAIR_REACH;
+    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isWord(value) && !isStandIn(value))
+      this.#spans.push({ start, end: this.#text.length, kind: BEGUN });
+  }
+
+  #judge(found: Found, named: NamedSecret, name: string, sign: string, closing: string, at: number): void {
+    const { start, value, isQuoted, next } = found;
+    const isSpaced = /\s/.test(this.#text.charAt(start - 1)) || /\s/.test(this.#text.charAt(at - 1));
+    const isProse = !isQuoted && !/["'`\]]/.test(closing) && (sign === ':' || isSpaced);
+    const place: ValuePlace = { isQuoted, isProse, next };
+    if (sign === ',' && (isWord(value) || value.length < 6)) return;
+    if (isSecretValue(value, named, name, place)) {
+      this.#add(start, value, named.kind);
+      return;
+    }
+    const mayBecome = !isPlaceholder(value) && !value.startsWith('=') && !/^[~./]/.test(value);
+    if (this.#isOpen && mayBecome && isUnfinished(this.#text, start, value))
+      this.#spans.push({ start, end: start + value.length, kind: BEGUN });
+    // so that no long value is read again and again
+    if (value.length > 256) this.#upTo = start + value.length;
+  }
+
+  #add(start: number, value: string, kind: string): void {
+    this.#spans.push({ start, end: start + value.length, kind });
+    this.#upTo = start + value.length;
+  }
+
+  /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
+  #labelled(from: number, sign: string, start: number): void {
+    const found = this.#value(from, sign, '', start, 'name');
+    this.#label = null;
+    if (found === null || !/^[\w.:/ -]{2,96}$/.test(found.value)) return;
+    const named = secretName(found.value);
+    if (named === null) return;
+    const early = this.#early;
+    if (early !== null && start - early.start < PAIR_REACH && !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))) {
+      const place = { isQuoted: true, isProse: false, next: early.next };
+      if (isSecretValue(early.value, named, found.value, place)) {
+        this.#spans.push({ start: early.start, end: early.start + early.value.length, kind: named.kind });
+      }
+      this.#early = null;
+      return;
+    }
+    this.#label = { named, name: found.value, at: start };
+  }
+
+  #valueOf(from: number, sign: string, start: number): void {
+    const found = this.#value(from, sign, '', start, 'value');
+    const label = this.#label;
+    this.#label = null;
+    if (found === null) return;
+    if (label === null || start - label.at > PAIR_REACH) {
+      this.#early = found;
+      return;
+    }
+    this.#judge({ ...found, isQuoted: true }, label.named, label.name, '=', '"', from);
+  }
+
+  /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
+  #tag(name: string, short: string, at: number, start: number): void {
+    const text = this.#text;
+    if (text.charAt(at - 1) === '/' || text.charAt(at + 1) === '') return;
+    const isTag = text.charAt(start - 1) === '<' || (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
+    const label = this.#label;
+    const isNear = label !== null && at - label.at < PAIR_REACH;
+    let from = at + 1;
+    if (text.startsWith('<![CDATA[', from)) from += 9;
+    if (text.charAt(from) === '<') return;
+    if (isTag && LABELS.has(short)) {
+      const inner = run(text, from, BARE.text as RegExp);
+      const named = inner === null ? null : secretName(inner.trim());
+      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start };
+      return;
+    }
+    const isValue = (isTag && VALUES.has(short)) || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
+    const named = isTag && !VALUES.has(short) ? secretName(name) : isNear && isValue ? label.named : null;
+    if (named === null) return;
+    if (isValue) this.#label = null;
+    BLANKS.lastIndex = from;
+    from += BLANKS.exec(text)?.[0].length ?? 0;
+    const value = run(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
+    if (value === undefined || value === '') return;
+    this.#judge({ start: from, value, isQuoted: true, next: text.charAt(from + value.length) }, named, isTag ? name : (label?.name ?? name), '=', '"', at);
+  }
+
+  /** `.setPassword("…")`, `withToken('…')`. */
+  #setter(name: string, at: number, start: number): void {
+    OPEN_QUOTE.lastIndex = at + 1;
+    if (OPEN_QUOTE.exec(this.#text) === null) return;
+    const isSetter = /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])/.test(name) || (this.#text.charAt(start - 1) === '.' || name.includes('.'));
+    const named = isSetter ? secretName(name) : null;
+    if (named === null || named.strength === 'weak' || /(?:^|\.)(?:get|has|is|find|check|verify|validate|create|parse|decode|read|fetch|hash|includes|match)[A-Za-z]*$/.test(name)) return;
+    const found = this.#value(at + 1, ',', '"', start, name);
+    if (found !== null && !isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
+  }
+
+  /** `| DB_PASSWORD | … |` */
+  #cell(name: string, closing: string, at: number, start: number): void {
+    if (!/\s/.test(this.#text.charAt(at - 1)) || !/[ \t]/.test(this.#text.charAt(at + 1))) return;
+    const named = secretName(name);
+    if (named === null || named.strength === 'weak') return;
+    let from = at + 1;
+    while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
+    const before = this.#text.slice(Math.max(0, start - 4), start);
+    if (!/(?:^|[|\n])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
+    if (this.#text.charAt(from) === '`') from += 1;
+    const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
+    if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
+      if (this.#isOpen && value !== undefined && from + value.length === this.#text.length) this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
+      return;
+    }
+    this.#judge({ start: from, value, isQuoted: false, next: ' ' }, named, name, '=', '"', at);
+  }
+
+  #value(from: number, sign: string, closing: string, nameAt: number, name: string): Found | null {
+    const text = this.#text;
+    if (sign === ':' && !/["'`]/.test(closing)) {
+      TYPED.lastIndex = from;
+      from += TYPED.exec(text)?.[0].length ?? 0;
+    }
+    // == and ===, >
+    while (text.charAt(from) === '=' && sign === '=') from += 1;
+    if (text.charAt(from) === '>' && sign === '=') from += 1;
+    BLANKS.lastIndex = from;
+    const start = from + (BLANKS.exec(text)?.[0].length ?? 0);
+    if (start - from > 48) return null;
+    OPEN_QUOTE.lastIndex = start;
+    const quote = OPEN_QUOTE.exec(text);
+    if (quote !== null) {
+      const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
+      const at = start + opening.length;
+      const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
+      if (value === null || value.length >= LONGEST_VALUE) return value === null ? null : { start: at, value, isQuoted: true, next: '' };
+      return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
+    }
+    if (sign === ',') return null;
+    const value = run(text, start, BARE.value as RegExp);
+    if (value === null) return this.#symbols(start, nameAt);
+    const next = text.charAt(start + value.length);
+    const isTight = start === from && start > nameAt;
+    if (isTight && sign === '=' && next !== '' && /[^\s"'`]/.test(next) && lineBegins(text, nameAt) && (next !== '(' || /[^A-Za-z_.]/.test(value))) {
+      const last = run(text, start, BARE.last as RegExp) as string;
+      const end = text.charAt(start + last.length);
+      const whole = last.replace(/[,;]$/, '');
+      if (/^[A-Z][A-Z0-9_]*$/.test(name) || /[^\w.]/.test(value)) return { start, value: whole, isQuoted: false, next: end };
+    }
+    return { start, value, isQuoted: false, next };
+  }
+
+  /** A value that begins with a bracket: `DB_PASS=(x9…`. */
+  #symbols(start: number, nameAt: number): Found | null {
+    if (!lineBegins(this.#text, nameAt) || !/[=:]/.test(this.#text.charAt(start - 1))) return null;
+    const value = run(this.#text, start, BARE.last as RegExp);
+    return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2)) ? null : { start, value, isQuoted: false, next: '' };
+  }
+}
+
+/** The name before a sign, and what closes it: a quote, brackets. */
+function nameBefore(text: string, at: number, sign: string): { name: string; closing: string; start: number } {
+  let end = at;
+  const least = Math.max(0, at - 40);
+  if (sign !== '(' && sign !== '>') while (end > least && /[ \t]/.test(text.charAt(end - 1))) end -= 1;
+  let nameEnd = end;
+  if (sign !== '(') {
+    while (nameEnd > 0 && end - nameEnd < 8 && /["'`\])\\?!*]/.test(text.charAt(nameEnd - 1))) nameEnd -= 1;
+    if (text.charAt(nameEnd - 1) === '[' ) nameEnd -= 1;
+  }
+  let start = nameEnd;
+  const first = Math.max(0, nameEnd - LONGEST_NAME);
+  while (start > first && NAME_END.test(text.charAt(start - 1))) start -= 1;
+  return { name: text.slice(start, nameEnd), closing: text.slice(nameEnd, end), start };
+}
+
+/** A name of one word, or of several: `Secret access key: …`. */
+function nameOf(text: string, name: string, closing: string, start: number): NamedSecret | null {
+  const isAuth = /_auth$/.test(name) && text.charAt(start - 1) === ':';
+  const own = secretName(isAuth ? `:${name}` : name);
+  if (own !== null && own.strength === 'strong') return own;
+  if (closing !== '' || text.charAt(start - 1) !== ' ') return own;
+  const words = /((?:[A-Za-z][\w-]{0,24} ){1,3})$/.exec(text.slice(Math.max(0, start - 80), start))?.[1];
+  if (words === undefined) return own;
+  const several = secretName(`${words}${name}`);
+  return several?.strength === 'strong' ? several : own;
+}
+
+function run(text: string, at: number, pattern: RegExp): string | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? null;
+}
+
+/** Whether nothing but a prompt, an indent or `export` stands before it on its line. */
+function lineBegins(text: string, at: number): boolean {
+  const before = text.slice(Math.max(0, at - 48), at);
+  return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(before);
+}
+
+function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
+    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !/\|\||\?\?|\bor\b|\belse\b|\?:/.test(text)) continue;
+    for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
+      const named = secretName(name);
+      if (named === null || named.strength === 'weak') continue;
+      const isShell = pattern === SHELL_DEFAULT;
+      const start = index + whole.length - (isShell ? second.length : 0);
+      const value = isShell ? second : run(text, start, QUOTED[second] as RegExp);
+      if (value === null || value === '') continue;
+      const place = { isQuoted: true, isProse: false, next: '' };
+      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell)) spans.push({ start, end: start + value.length, kind: named.kind });
+      else if (isOpen && start + value.length === text.length && !isPlaceholder(value)) spans.push({ start, end: text.length, kind: BEGUN });
+    }
+  }
+}
+
+/** Whether a value goes up to the end of a text, and not as the last word of a sentence. */
+export function isUnfinished(text: string, start: number, value: string): boolean {
+  return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
+}
