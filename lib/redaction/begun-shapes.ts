@@ -12,8 +12,8 @@ const TIMES = /^(?:\{(\d+)(,)?(\d*)\}|[*+?])/;
  * Each shape as far as it may have been written: after its fixed beginning, any part of the rest, up to the end of the
  * text.
  */
-const SHAPES_BEGUN = SECRET_SHAPES.map(({ hint, pattern }) => ({
-  hint,
+const SHAPES_BEGUN = SECRET_SHAPES.map(({ hints, pattern }) => ({
+  hints,
   pattern: new RegExp(`(?:${begun(pattern.source).join('|')})$`),
 }));
 
@@ -24,8 +24,8 @@ export function begunShapes(text: string, spans: SecretSpan[]): void {
   while (from > least && !ENDS_WORD.test(text.charAt(from - 1))) from -= 1;
   if (text.length - from < 3) return;
   const word = text.slice(from);
-  for (const { hint, pattern } of SHAPES_BEGUN) {
-    if (!word.includes(hint)) continue;
+  for (const { hints, pattern } of SHAPES_BEGUN) {
+    if (!hints.some((hint) => word.includes(hint))) continue;
     const found = pattern.exec(word);
     if (found !== null) spans.push({ start: text.length - word.length + found.index, end: text.length, kind: BEGUN });
   }

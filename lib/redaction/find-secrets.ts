@@ -5,7 +5,7 @@ import { credentialHeaders } from './credential-headers';
 import { phraseSecrets } from './phrase-secrets';
 import { decodedReadings, mapped } from './readings';
 import { BlockScan } from './secret-blocks';
-import { SECRET_SHAPES } from './secret-shapes';
+import { shapedSecrets } from './secret-shapes';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 
 /**
@@ -53,12 +53,7 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 
 function closedSecrets(text: string, spans: SecretSpan[]): void {
   for (const span of findKeys(text)) spans.push(span);
-  for (const { kind, hint, pattern } of SECRET_SHAPES) {
-    if (!text.includes(hint)) continue;
-    for (const { 0: secret, index } of text.matchAll(pattern)) {
-      spans.push({ start: index, end: index + secret.length, kind });
-    }
-  }
+  shapedSecrets(text, spans);
   urlCredentials(text, spans);
   const lower = text.toLowerCase();
   credentialHeaders(text, lower, spans);

@@ -49,12 +49,18 @@ export class SecretBlocks {
     return clone;
   }
 
+  /** Whether no block has begun, nor a line that may begin one. */
+  get isIdle(): boolean {
+    return this.#mode.kind === 'none' && this.#partial === '';
+  }
+
+  /** Passes over a chunk in which no block begins. */
+  skip(chunk: string): void {
+    this.#partial = lastLine(chunk);
+  }
+
   /** @param isOpen whether the last line may go on */
   scan(chunk: string, spans: SecretSpan[] = [], isOpen = false): SecretSpan[] {
-    if (this.#mode.kind === 'none' && this.#partial === '' && !HINT.test(chunk)) {
-      this.#partial = lastLine(chunk);
-      return spans;
-    }
     for (let at = 0; at < chunk.length; ) {
       const newline = chunk.indexOf('\n', at);
       const end = newline < 0 ? chunk.length : newline;
@@ -209,6 +215,11 @@ export class BlockScan {
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
     const reading = decodedReadings(chunk).at(-1);
+    if (this.#written.isIdle && this.#decoded.isIdle && !HINT.test(chunk) && (reading === undefined || !HINT.test(reading.text))) {
+      this.#written.skip(chunk);
+      this.#decoded.skip(reading?.text ?? chunk);
+      return [];
+    }
     const spans = this.#written.scan(chunk, [], isOpen);
     const decoded = this.#decoded.scan(reading?.text ?? chunk, [], isOpen);
     return reading === undefined ? spans : [...spans, ...decoded.map((span) => mapped(span, reading, chunk))];

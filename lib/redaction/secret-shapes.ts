@@ -1,3 +1,5 @@
+import type { SecretSpan } from './secret-span';
+
 /**
  * Shapes of the secrets of well-known services. Where secretlint's recommended rules (licence below) know a service, the
  * shape is theirs; the others follow what the services publish, and the rules of gitleaks and TruffleHog.
@@ -32,21 +34,43 @@
 export interface SecretShape {
   /** What it is called in the place of the secret. */
   kind: string;
-  /** A text without it has none of these secrets. */
-  hint: string;
-  /** Global. The whole match is the secret. */
+  /** A text without any of these has none of these secrets. */
+  hints: readonly string[];
+  /** Whether each of these secrets begins with a hint: then the pattern is tried only where one stands. */
+  isPrefix: boolean;
+  /** Sticky if it begins with its hint, else global. The whole match is the secret. */
   pattern: RegExp;
 }
 
-const shape = (kind: string, hint: string, { source }: RegExp): SecretShape => ({
-  kind,
-  hint,
-  pattern: new RegExp(source, 'g'),
-});
+const shape = (kind: string, hints: string | readonly string[], { source }: RegExp, lead = ''): SecretShape => {
+  const all = typeof hints === 'string' ? [hints] : hints;
+  const isPrefix = Array.isArray(hints) || source.startsWith(all[0]?.replaceAll(/[.$/]/g, String.raw`\$&`) ?? '');
+  return { kind, hints: all, isPrefix, pattern: new RegExp(lead + source, isPrefix ? 'y' : 'g') };
+};
 
 /** Not inside a longer word; the `n` of an escaped line break is no part of one. */
-const apart = (kind: string, hint: string, { source }: RegExp): SecretShape =>
-  shape(kind, hint, new RegExp(String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))${source}`));
+const APART = String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))`;
+const apart = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape =>
+  shape(kind, hints, pattern, APART);
+
+/** The secrets of known shapes in a text. */
+export function shapedSecrets(text: string, spans: SecretSpan[]): void {
+  for (const { kind, hints, isPrefix, pattern } of SECRET_SHAPES) {
+    for (const hint of hints) {
+      if (!isPrefix) {
+        if (!text.includes(hint)) continue;
+        for (const { 0: secret, index } of text.matchAll(pattern)) spans.push({ start: index, end: index + secret.length, kind });
+        break;
+      }
+      for (let at = text.indexOf(hint); at >= 0; ) {
+        pattern.lastIndex = at;
+        const end = pattern.test(text) ? pattern.lastIndex : at + 1;
+        if (end > at + 1) spans.push({ start: at, end, kind });
+        at = text.indexOf(hint, end);
+      }
+    }
+  }
+}
 
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
@@ -73,7 +97,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('docker-token', 'dckr_', /dckr_[op]at_[A-Za-z0-9_-]{20,}/),
   apart(
     'aws-access-key',
-    'A',
+    ['A3T', 'AKIA', 'AGPA', 'AIDA', 'AROA', 'AIPA', 'ANPA', 'ANVA', 'ASIA', 'ABIA', 'ACCA'],
     /(?:A3T[A-Z0-9]|AKIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])/,
   ),
   shape('google-api-key', 'AIza', /AIza[A-Za-z0-9_-]{30,}/),
@@ -86,14 +110,14 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('slack-webhook', 'hooks.slack.com/', /hooks\.slack\.com\/(?:services|workflows|triggers)\/[A-Za-z0-9/_-]{20,}/),
   shape('discord-webhook', '/webhooks/', /\/webhooks\/[0-9]{15,}\/[A-Za-z0-9_-]{40,}/),
   shape('telegram-token', ':AA', /(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}/),
-  apart('stripe-key', 'k_', /[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}/),
+  apart('stripe-key', ['sk_', 'rk_'], /[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}/),
   shape('stripe-webhook-secret', 'whsec_', /whsec_[A-Za-z0-9+/=]{20,}/),
   shape('square-token', 'sq0', /sq0[a-z]{3}-[A-Za-z0-9_-]{20,}/),
   shape('shopify-token', 'shp', /shp(?:at|ca|pa|ss|tka)_[A-Za-z0-9]{20,}/),
   apart('sendgrid-key', 'SG.', /SG\.[A-Za-z0-9_-]{10,128}\.[A-Za-z0-9_-]{10,}/),
   apart('twilio-key', 'SK', /SK[a-f0-9]{32}(?![A-Za-z0-9])/),
-  apart('mailgun-key', 'key-', /(?<!-)key-[a-f0-9]{32}(?![A-Za-z0-9])/),
-  shape('digitalocean-token', 'v1_', /do[opr]_v1_[a-f0-9]{40,}/),
+  apart('mailgun-key', ['key-'], /(?<!-)key-[a-f0-9]{32}(?![A-Za-z0-9])/),
+  shape('digitalocean-token', ['doo_v1_', 'dop_v1_', 'dor_v1_'], /do[opr]_v1_[a-f0-9]{40,}/),
   shape('heroku-key', 'HRKU-', /HRKU-[A-Za-z0-9_-]{30,}/),
   apart('vercel-token', 'vc', /vc[pirak]_[A-Za-z0-9]{20,}/),
   apart('netlify-token', 'nfp_', /nfp_[A-Za-z0-9]{30,}/),
@@ -121,7 +145,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('circleci-token', 'CCIPAT_', /CCIPAT_[A-Za-z0-9]{8,40}_[A-Za-z0-9]{30,}/),
   apart('contentful-token', 'CFPAT-', /CFPAT-[A-Za-z0-9_-]{30,}/),
   apart('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
-  apart('discord-token', '.', /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/),
+  apart('discord-token', ['M', 'N', 'O'], /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/),
   apart('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
   apart('duffel-token', 'duffel_', /duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}/),
   apart('dynatrace-token', 'dt0', /dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}/),
@@ -132,11 +156,11 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('fly-token', 'fo1_', /fo1_[A-Za-z0-9_-]{30,}/),
   apart('frameio-token', 'fio-u-', /fio-u-[A-Za-z0-9_=-]{40,}/),
   apart('gitlab-token', 'GR1348941', /GR1348941[A-Za-z0-9_-]{16,}/),
-  apart('harness-token', 'at.', /[ps]at\.[A-Za-z0-9_-]{20,24}\.[a-f0-9]{24}\.[A-Za-z0-9]{16,}/),
+  apart('harness-token', ['pat.', 'sat.'], /[ps]at\.[A-Za-z0-9_-]{20,24}\.[a-f0-9]{24}\.[A-Za-z0-9]{16,}/),
   apart('hubspot-token', 'pat-', /pat-[a-z]{2}[0-9]-[a-f0-9-]{30,}/),
   apart('infracost-key', 'ico-', /ico-[A-Za-z0-9]{30,}/),
   apart('langfuse-key', 'sk-lf-', /sk-lf-[a-f0-9-]{30,}/),
-  apart('lob-key', 'live_', /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
+  apart('lob-key', ['live_', 'test_'], /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
   apart('mailchimp-key', '-us', /[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])/),
   apart('mapbox-token', 'sk.eyJ', /sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}/),
   apart('maxmind-key', '_mmk', /[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/),
@@ -152,7 +176,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('resend-key', 're_', /re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}/),
   apart('fireworks-key', 'fw_', /fw_[A-Za-z0-9]{20,}/),
   apart('scalingo-token', 'tk-us-', /tk-us-[A-Za-z0-9_-]{40,}/),
-  apart('sendinblue-key', 'keysib-', /xkeysib-[a-f0-9]{60,}-[A-Za-z0-9]{12,}/),
+  apart('sendinblue-key', 'xkeysib-', /xkeysib-[a-f0-9]{60,}-[A-Za-z0-9]{12,}/),
   apart('shippo-token', 'shippo_', /shippo_(?:live|test)_[a-f0-9]{30,}/),
   apart('sonar-token', 'sq', /sq[pua]_[a-f0-9]{40}/),
   apart('sourcegraph-token', 'sgp_', /sgp_[A-Za-z0-9_]{40,}/),
@@ -167,10 +191,10 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('password-hash', 'SCRAM-SHA-', /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/),
   // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
   shape('password-hash', '$', /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/),
-  shape('password-hash', 'SHA', /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
+  shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
   apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
   // base64 of a PEM's first line, of certificates and public keys apart
   shape('private-key', 'LS0tLS1CRUdJTi', /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/),
   // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
-  shape('jwt', 'eyJ', /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/),
+  shape('jwt', ['eyJ'], /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/),
 ];

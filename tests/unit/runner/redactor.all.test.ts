@@ -7,7 +7,7 @@ import { expectWithin } from '../../support/pace';
 
 /** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */
 const hostile: [string, string][] = [
-  ...[...new Set(SECRET_SHAPES.map(({ hint }) => hint))].flatMap((hint): [string, string][] => [
+  ...[...new Set(SECRET_SHAPES.flatMap(({ hints }) => hints))].flatMap((hint): [string, string][] => [
     [`${hint} again and again`, hint],
     [`${hint} and letters`, `${hint}aA0`],
     [`${hint} and its own end`, `${hint}${'a'.repeat(30)}.`],
