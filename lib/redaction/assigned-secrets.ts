@@ -39,6 +39,8 @@ const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}
 const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
 /** `${DB_PASS:-hunter2}`: a shell's default. */
 const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
+/** An anchor or a type of YAML before a value. */
+const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 const NAME_END = /[\w.$-]/;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
@@ -49,6 +51,9 @@ const LABELS = new Set(
 const VALUES = new Set(
   'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(' '),
 );
+
+/** What a value is in: `variable "db_password" { default = …`, `<Password value=…`. */
+const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
 
 interface Found {
   start: number;
@@ -69,7 +74,7 @@ interface Label {
  * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
  */
 export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
-  if (!HINT.test(lower)) return;
+  if (!HINT.test(lower) && !(isOpen && EARLY.test(lower))) return;
   const scan = new AssignmentScan(text, spans, isOpen);
   SIGN.lastIndex = 0;
   for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
@@ -79,6 +84,8 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
   fallbacks(text, spans, isOpen);
 }
 
+/** A value whose name may follow. */
+const EARLY = /value|content|default/;
 /** A text without one of these names no secret. */
 const HINT =
   /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|pat\b|"?d[pq]?"\s*:|<d>/;
@@ -172,7 +179,11 @@ class AssignmentScan {
     this.#label = null;
     if (found === null) return;
     if (label === null || start - label.at > PAIR_REACH) {
-      this.#early = found;
+      const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
+      const name = around?.[1] ?? around?.[2] ?? '';
+      const named = secretName(name);
+      if (named === null) this.#early = found;
+      else this.#judge(found, named, name, '=', '"', from);
       return;
     }
     this.#judge({ ...found, isQuoted: true }, label.named, label.name, '=', '"', from);
@@ -181,7 +192,7 @@ class AssignmentScan {
   /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
   #tag(name: string, short: string, at: number, start: number): void {
     const text = this.#text;
-    if (text.charAt(at - 1) === '/' || text.charAt(at + 1) === '') return;
+    if (text.charAt(at - 1) === '/' || text.charAt(start - 1) === '/' || text.charAt(at + 1) === '') return;
     const isTag = text.charAt(start - 1) === '<' || (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
     const label = this.#label;
     const isNear = label !== null && at - label.at < PAIR_REACH;
@@ -244,8 +255,9 @@ class AssignmentScan {
     while (text.charAt(from) === '=' && sign === '=') from += 1;
     if (text.charAt(from) === '>' && sign === '=') from += 1;
     BLANKS.lastIndex = from;
-    const start = from + (BLANKS.exec(text)?.[0].length ?? 0);
+    let start = from + (BLANKS.exec(text)?.[0].length ?? 0);
     if (start - from > 48) return null;
+    if (sign === ':') start += run(text, start, YAML_TAG)?.length ?? 0;
     OPEN_QUOTE.lastIndex = start;
     const quote = OPEN_QUOTE.exec(text);
     if (quote !== null) {

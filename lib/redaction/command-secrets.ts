@@ -15,7 +15,7 @@ interface CommandRule {
   skips?: readonly string[];
   /** Words that come first: `add_user` of `rabbitmqctl`. */
   after?: readonly string[];
-  /** Which argument without a dash is the secret, counted from 0 behind `after`; -1 is the last. */
+  /** The argument without a dash that is the secret, counted from 0 behind `after`. -1 is the last of several. */
   position?: number;
 }
 
@@ -45,7 +45,7 @@ const TABLE: readonly (readonly [commands: string, ...rules: CommandRule[]])[] =
   ['dotnet', { options: ['-k', '-sk'] }],
   ['pk12util', { options: ['-W', '-K'] }],
   ['swaks', { options: ['-ap'] }],
-  ['htpasswd', { skips: ['-C'], position: 2 }],
+  ['htpasswd', { skips: ['-C'], position: -1 }],
   ['rabbitmqctl', { after: ['add_user', 'change_password', 'authenticate_user'], position: 1 }],
   ['composer', { after: ['http-basic.*'], position: 1 }],
   ['net', { after: ['user'], position: 1 }, { after: ['use'], position: 1 }, { after: ['use'], position: 2 }],
@@ -69,7 +69,7 @@ const COMMAND = new RegExp(
 );
 /** A command, its options and arguments are not longer. */
 const LONGEST_COMMAND = 2_048;
-const ARGUMENT = /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|[^\s"'`;|&<>()[\]{},]+(?:,(?=[^\s"'`]))?|\\?\n|[;|&]/g;
+const ARGUMENT = /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
 /** `-passin pass:hunter2`, `-k hunter2`. */
 const OPENSSL = /(?<![\w])(-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
 /** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
@@ -158,6 +158,8 @@ function argumentsOf(text: string, from: number, rules: readonly CommandRule[], 
       Object.assign(previous, { end: from + match.index + whole.length, at: at - (previous.value.length - value.length) });
       continue;
     }
+    // the quote that the command itself stands in
+    if (quote !== undefined && /[^\s,=([{:]/.test(window.charAt(match.index - 1))) break;
     found.push({ value, at, end: from + match.index + whole.length });
     if (found.length > 200) break;
   }
@@ -171,10 +173,12 @@ function argumentsOf(text: string, from: number, rules: readonly CommandRule[], 
 function secretsOf(found: readonly { value: string; at: number }[], rule: CommandRule, command: string): [number, string][] {
   const secrets: [number, string][] = [];
   let position = rule.after === undefined ? 0 : -1;
+  let last: [number, string] | null = null;
   for (let index = 0; index < found.length; index += 1) {
     const { value, at } = found[index] as { value: string; at: number };
     const next = found[index + 1];
-    if (rule.options?.includes(value) && next !== undefined) {
+    const isOption = rule.options?.includes(value) || (rule.part === ':' && /^-[A-Za-z]{1,6}u$/.test(value) && rule.options?.includes('-u'));
+    if (isOption && next !== undefined) {
       if (!next.value.startsWith('-') && !(value === '-p' && isPublished(command, found, next.value))) secrets.push([next.at, next.value]);
       index += 1;
       continue;
@@ -197,9 +201,11 @@ function secretsOf(found: readonly { value: string; at: number }[], rule: Comman
       if (rule.after?.some((word) => word === value || (word.endsWith('*') && value.startsWith(word.slice(0, -1))))) position = 0;
       continue;
     }
-    if (position === rule.position && isPositional(value, rule, command, found)) secrets.push([at, value]);
+    last = [at, value];
+    if (position === rule.position && isPositional(value, rule, command, found)) secrets.push(last);
     position += 1;
   }
+  if (rule.position === -1 && position > 1 && last !== null && isPositional(last[1], rule, command, found)) secrets.push(last);
   return secrets;
 }
 

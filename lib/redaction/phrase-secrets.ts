@@ -32,10 +32,10 @@ const PHRASES: readonly Phrase[] = [
   { kind: 'password', hints: ['machine', 'default'], pattern: /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g },
   { kind: 'password', hints: ['login'], pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g },
   // FTP, POP3, IRC; IMAP and SMTP; Redis
-  { kind: 'password', hints: ['pass '], pattern: /((?:^|[\r\n]|> |C: )\s{0,2}PASS )([^\s:]{3,512})(?=\r|\n|$)/g },
+  { kind: 'password', hints: ['pass '], pattern: /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g },
   { kind: 'password', hints: ['login '], pattern: new RegExp(`(\\b[A-Za-z]{0,4}\\d{1,6} LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`, 'g') },
   { kind: 'authorization', hints: ['auth '], pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g },
-  { kind: 'password', hints: ['auth '], pattern: /((?:^|\n|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:\r|\n|$))/g },
+  { kind: 'password', hints: ['auth '], pattern: /((?:^|[\n"'`]|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g },
   // Cisco, Juniper, FortiOS
   { kind: 'password', hints: ['password', 'secret', 'key', 'md5'], pattern: /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g },
   { kind: 'password', hints: ['password', 'key'], pattern: /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g },
@@ -47,7 +47,7 @@ const PHRASES: readonly Phrase[] = [
   { kind: 'password', hints: ['convertto-securestring'], pattern: new RegExp(`(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`, 'gi') },
   { kind: 'password', hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'], pattern: new RegExp(`(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`, 'gi') },
   { kind: 'password', hints: ['auth'], pattern: new RegExp(`(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`, 'g') },
-  { kind: 'password', hints: ['getconnection', 'login', 'connect'], pattern: new RegExp(`(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:${Q}${NOT_QUOTE}{1,256}${Q},\\s{0,4}){1,2}${Q})(${NOT_QUOTE}{3,512})(?=\\\\{0,4}["'\`]\\s{0,4}\\))`, 'g'), noWords: true },
+  { kind: 'password', hints: ['getconnection', 'login', 'connect'], pattern: new RegExp(`(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})(?=\\\\{0,4}["'\`]\\s{0,4}\\))`, 'g'), noWords: true },
   // a sentence
   { kind: 'password', hints: ['password', 'passphrase', 'passcode', 'passwd'], pattern: new RegExp(`(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`, 'gi'), noWords: true },
   { kind: 'token', hints: ['token', 'key', 'secret'], pattern: new RegExp(`(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`, 'gi'), noWords: true },
@@ -59,7 +59,7 @@ const PHRASES: readonly Phrase[] = [
 
 /** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
 const LED =
-  /((?:(?:^|[\n;&|(])[ \t]{0,16}(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|PassEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set(?=[ \t]{1,4}[A-Za-z_.-]{1,40}(?:\s))|:)?[ \t]{0,40}|[({ ]:))(?:(--?[A-Za-z-]{1,24})[ \t]{1,4}){0,2}([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
+  /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
 /** `host:port:database:user:password`, a line of `.pgpass`. */
 const PGPASS = /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
 /** A driver's `user:password@tcp(host)/db`, `user/password@host:1521/db`. */
@@ -121,7 +121,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
 
 /** Names and values with nothing but blanks between. */
 function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  for (const { 0: whole, 1: leader = '', 3: name = '', 4: gap = '', 5: quote = '', index } of text.matchAll(LED)) {
+  for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED)) {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
     if (named === null) continue;
     const start = index + whole.length;
@@ -131,7 +131,7 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
     const hasLeader = /[A-Za-z:]/.test(leader);
     const end = start + value.length;
-    const isLast = /^[ \t]*(?:[\r\n#;]|$)/.test(text.slice(end, end + 40)) || quote !== '';
+    const isLast = /^[ \t]*(?:[\r\n#;"'`]|$)/.test(text.slice(end, end + 40)) || quote !== '';
     // at a line's start it could be a sentence: two blanks, or a value that ends the line
     const isSure = hasLeader || gap.length > 1 || gap === '\t' || isLast;
     const place = { isQuoted: quote !== '', isProse: true, next: text.charAt(end) };

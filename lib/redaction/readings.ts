@@ -8,8 +8,10 @@ export interface Reading {
   end(at: number): number;
 }
 
+/** A terminal's sequence, which is not part of what it colours. */
+const SEQUENCE = String.raw`(?:\x1b|\\(?:u001b|u001B|x1b|x1B|033|e))\[[0-9;?]{0,32}[A-Za-z]`;
 /** Escapes of JSON and of most languages, of addresses and of HTML. */
-const ESCAPE = /\\(?:["'`\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});/g;
+const ESCAPE = new RegExp(SEQUENCE + String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});`, 'g');
 /** The beginning of one at the end of a text. */
 const BEGUN_ESCAPE = /(?:\\(?:u0{0,2}[0-7]?|x[2-7]?)?|%[2-7]?|&(?:[a-z]{1,4}|#x?[0-9a-fA-F]{0,3}))$/;
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
@@ -46,11 +48,12 @@ interface Piece {
 
 function decode(reading: Reading): Reading | null {
   const { text } = reading;
-  if (!/[\\%&]/.test(text)) return null;
+  if (!/[\\%&\x1b]/.test(text)) return null;
   const pieces: Piece[] = [];
   const parts: string[] = [];
   let from = 0;
   let at = 0;
+  let hasEscape = false;
   const keep = (to: number) => {
     if (to <= from) return;
     pieces.push({ at, from, to, isEscape: false });
@@ -60,11 +63,13 @@ function decode(reading: Reading): Reading | null {
   for (const { 0: escape, index } of text.matchAll(ESCAPE)) {
     keep(index);
     from = index + escape.length;
+    hasEscape = true;
+    if (escape.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(escape)) continue;
     pieces.push({ at, from: index, to: from, isEscape: true });
     parts.push(character(escape));
     at += 1;
   }
-  if (pieces.length === 0) return null;
+  if (!hasEscape) return null;
   const cut = BEGUN_ESCAPE.exec(text.slice(from).slice(-8))?.[0].length ?? 0;
   keep(text.length - cut);
   return {

@@ -4,7 +4,7 @@ import { BEGUN, type SecretSpan } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
 
 /** A text without one of these begins no block. */
-const HINT = /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|kind["']?\s{0,3}:/;
+const HINT = /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
 /** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
@@ -12,9 +12,14 @@ const KIND = /^\s{0,40}(?:- )?["']?kind["']?\s{0,3}:\s{0,3}["']?(\w{1,64})/;
 const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]{1,65536}?)["']?,?\s*$/;
 const SCALAR = /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
+const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
 /** Base64 of `-----BEGIN `, of a certificate or a public key apart. */
 const PEM64 = /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENFU|BYNTA5|BORVcgQ0VSV|BTU0gyIFBVQ)[A-Za-z0-9+/_-]{20,}={0,2}\s*["']?\s*$/;
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
+
+/** Between a field's name and its string, and behind the string. */
+const STRING_BEGINS = /^.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"(?=[^"])/;
+const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
 
 type Mode =
   | { kind: 'none' }
@@ -26,7 +31,8 @@ type Mode =
   | { kind: 'indent'; indent: number }
   /** Values of keys indented further than this. */
   | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
-  | { kind: 'fence'; fence: string };
+  /** Lines up to the one that has this, or is this. */
+  | { kind: 'fence'; fence: string; isLine: boolean };
 
 /**
  * Secrets over several lines that a first line announces: a Secret of Kubernetes, a block scalar, a PuTTY key, base64 of
@@ -36,13 +42,19 @@ type Mode =
  */
 export class SecretBlocks {
   #mode: Mode = { kind: 'none' };
+  /** Whether the lines are those of strings in JSON, decoded. */
+  readonly #isDecoded: boolean;
   /** The kind of the manifest, if it has one so far. */
   #manifest: string | null = null;
   /** The line that the last chunk broke off in. */
   #partial = '';
 
+  constructor(isDecoded = false) {
+    this.#isDecoded = isDecoded;
+  }
+
   clone(): SecretBlocks {
-    const clone = new SecretBlocks();
+    const clone = new SecretBlocks(this.#isDecoded);
     clone.#mode = { ...this.#mode };
     clone.#manifest = this.#manifest;
     clone.#partial = this.#partial;
@@ -67,7 +79,7 @@ export class SecretBlocks {
       const before = at === 0 ? this.#partial : '';
       const line = before + chunk.slice(at, end).replace(/\r$/, '');
       const isWhole = newline >= 0;
-      const own = isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
+      const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#read(line, isWhole, isOpen);
       if (own !== null) {
         const start = Math.max(at, at - before.length + own.start);
         const to = at - before.length + own.end;
@@ -77,6 +89,22 @@ export class SecretBlocks {
       at = end + 1;
     }
     return spans;
+  }
+
+  /** A line of a string in JSON: the string may begin or end on it. */
+  #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
+    const lead = STRING_BEGINS.exec(line)?.[0].length ?? 0;
+    if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
+    const rest = line.slice(lead);
+    const end = STRING_ENDS.exec(rest)?.index ?? -1;
+    const text = end < 0 ? rest : rest.slice(0, end);
+    const own = this.#read(text, isWhole || end >= 0, isOpen);
+    if (end >= 0) this.#mode = { kind: 'none' };
+    return own === null ? null : { start: own.start + lead, end: own.end + lead, kind: own.kind };
+  }
+
+  #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
+    return isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
   }
 
   #openLine(line: string): SecretSpan | null {
@@ -111,7 +139,7 @@ export class SecretBlocks {
         if (isWhole) this.#mode = none;
         return undefined;
       case 'fence': {
-        const end = line.indexOf(mode.fence);
+        const end = mode.isLine ? (line.trim() === mode.fence ? 0 : -1) : line.indexOf(mode.fence);
         if (isWhole && end >= 0) this.#mode = none;
         return wholeLine(end < 0 ? line : line.slice(0, end), 'secret');
       }
@@ -162,7 +190,12 @@ export class SecretBlocks {
     }
     const fenced = FENCED.exec(line);
     if (fenced !== null && !(fenced[3] ?? '').includes(fenced[2] as string) && secretName(fenced[1] ?? '')?.strength === 'strong') {
-      this.#mode = { kind: 'fence', fence: fenced[2] as string };
+      this.#mode = { kind: 'fence', fence: fenced[2] as string, isLine: false };
+      return;
+    }
+    const heredoc = HEREDOC.exec(line);
+    if (heredoc !== null && secretName(heredoc[1] ?? '')?.strength === 'strong') {
+      this.#mode = { kind: 'fence', fence: heredoc[2] as string, isLine: true };
       return;
     }
     if (PEM64.test(line)) this.#mode = { kind: 'base64' };
@@ -203,7 +236,7 @@ export class BlockScan {
   readonly #written: SecretBlocks;
   readonly #decoded: SecretBlocks;
 
-  constructor(written = new SecretBlocks(), decoded = new SecretBlocks()) {
+  constructor(written = new SecretBlocks(), decoded = new SecretBlocks(true)) {
     this.#written = written;
     this.#decoded = decoded;
   }

@@ -6,7 +6,7 @@ export interface NamedSecret {
 
 /** Words that name a secret wherever they end a name. */
 const WORDS: Readonly<Record<string, string>> = {
-  ...kinds('password', 'password passwords passwd passwort passphrase passcode pass pwd pw psw pswd psk userpw mnemonic'),
+  ...kinds('password', 'password passwords passwd passwort passphrase passcode pass pwd pw psw pswd psk userpw mnemonic masterauth requirepass'),
   ...kinds('secret', 'secret secrets credential credentials cred creds otp totp'),
   ...kinds('token', 'token authtoken jwt bearer pat'),
   ...kinds('api-key', 'apikey'),
