@@ -1,6 +1,6 @@
 import { secretName, type NamedSecret } from './secret-names';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
-import { isSecretValue, isStandIn, isWord, type ValuePlace } from './secret-values';
+import { isSecretValue, isStandIn, isWord, mayBecome, type ValuePlace } from './secret-values';
 
 /** How far before a sign a name may begin. */
 const LONGEST_NAME = 96;
@@ -137,13 +137,13 @@ class AssignmentScan {
     const isSpaced = /\s/.test(this.#text.charAt(start - 1)) || /\s/.test(this.#text.charAt(at - 1));
     const isProse = !isQuoted && !/["'`\]]/.test(closing) && (sign === ':' || isSpaced);
     const place: ValuePlace = { isQuoted, isProse, next };
-    if (sign === ',' && (isWord(value) || value.length < 6)) return;
-    if (isSecretValue(value, named, name, place)) {
+    // a list of names is none of names and values
+    const isListed = sign === ',' && (isWord(value) || value.length < 6);
+    if (!isListed && isSecretValue(value, named, name, place)) {
       this.#add(start, value, named.kind);
       return;
     }
-    const mayBecome = !isPlaceholder(value) && !value.startsWith('=') && !/^[~./]/.test(value);
-    if (this.#isOpen && mayBecome && isUnfinished(this.#text, start, value))
+    if (this.#isOpen && mayBecome(value, named) && isUnfinished(this.#text, start, value))
       this.#spans.push({ start, end: start + value.length, kind: BEGUN });
     // so that no long value is read again and again
     if (value.length > 256) this.#upTo = start + value.length;
@@ -213,6 +213,13 @@ class AssignmentScan {
     from += BLANKS.exec(text)?.[0].length ?? 0;
     const value = run(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
     if (value === undefined || value === '') return;
+    const end = from + value.length;
+    const behind = text.slice(end, end + 44);
+    if (!/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
+      // a tag that is never closed is a placeholder: <password>
+      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value)) this.#spans.push({ start: from, end: text.length, kind: BEGUN });
+      return;
+    }
     this.#judge({ start: from, value, isQuoted: true, next: text.charAt(from + value.length) }, named, isTag ? name : (label?.name ?? name), '=', '"', at);
   }
 

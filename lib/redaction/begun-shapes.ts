@@ -39,8 +39,8 @@ function begun(source: string): string[] {
   let before = '';
   for (const { atom, least, most } of atoms) {
     if (/^\(\?<?[=!]/.test(atom)) {
-      // what must not stand before it; what must follow may still come
-      if (atom.startsWith('(?<')) before += atom;
+      // what must follow may still come
+      if (!atom.startsWith('(?=')) before += atom;
       continue;
     }
     const inner = /^\((?:\?:)?(.*)\)$/s.exec(atom)?.[1];

@@ -123,7 +123,7 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const isSingle = !option.startsWith('--');
     const start = index + whole.length;
     const isList = between.includes(',');
-    const value = valueAt(text, start, quote);
+    const value = valueAt(text, start, quote).replace(/[\])}]+$/, '');
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
@@ -134,7 +134,7 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
 }
 
 function valueAt(text: string, start: number, quote: string | undefined): string {
-  const pattern = quote === undefined ? /[^\s"'`;|&<>]{1,4096}/y : quote.endsWith('"') ? /[^"\n\\]{1,4096}/y : quote.endsWith("'") ? /[^'\n\\]{1,4096}/y : /[^`\n\\]{1,4096}/y;
+  const pattern = quote === undefined ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y : quote.endsWith('"') ? /[^"\n\\]{1,4096}/y : quote.endsWith("'") ? /[^'\n\\]{1,4096}/y : /[^`\n\\]{1,4096}/y;
   pattern.lastIndex = start;
   return pattern.exec(text)?.[0] ?? '';
 }
@@ -153,7 +153,7 @@ function argumentsOf(text: string, from: number, rules: readonly CommandRule[], 
     const value = quote === undefined ? whole.replace(/,$/, '') : (inner ?? '');
     const previous = found.at(-1);
     // an option that touches its quoted value: -p'hunter2'
-    if (previous !== undefined && quote !== undefined && previous.end === from + match.index && /^-/.test(previous.value)) {
+    if (previous !== undefined && quote !== undefined && previous.end === from + match.index && /^-(?:[A-Za-z]{1,2}|.*=)$/.test(previous.value)) {
       previous.value += value;
       Object.assign(previous, { end: from + match.index + whole.length, at: at - (previous.value.length - value.length) });
       continue;

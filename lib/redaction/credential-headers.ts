@@ -4,7 +4,7 @@ import { isWord } from './secret-values';
 
 const QUOTE = String.raw`\\{0,4}["'\`]`;
 const AUTHORIZATION = new RegExp(
-  String.raw`authorization(?:${QUOTE})?\s{0,3}(?:=>|[:=,])\s{0,3}(?:\[\s{0,3})?(?:${QUOTE})?`,
+  String.raw`authorization(?:${QUOTE}\s{0,3},|(?:${QUOTE})?\s{0,3}(?:=>|[:=]))\s{0,3}(?:\[\s{0,3})?(?:${QUOTE})?`,
   'gi',
 );
 const SCHEME = /(bearer|basic|token|negotiate|ntlm|apikey|dpop|key|digest|hawk|oauth|aws4-hmac-sha256)\s{1,3}/iy;
@@ -54,7 +54,7 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
   }
   if (lower.includes('bearer')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(BEARER)) {
-      if (!isWord(value)) spans.push(span(index + before.length, value, 'bearer-token'));
+      if (!isWord(value) && !/^[a-z_]+=$/.test(value)) spans.push(span(index + before.length, value, 'bearer-token'));
     }
     if (isOpen) addBegun(text, BEARER_BEGUN, spans);
   }

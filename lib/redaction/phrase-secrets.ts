@@ -1,7 +1,7 @@
 import { isUnfinished } from './assigned-secrets';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { isSecretValue, isStandIn, isWord, looksRandom } from './secret-values';
+import { isFileName, isSecretValue, isStandIn, isWord, looksRandom } from './secret-values';
 
 /** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
 interface Phrase {
@@ -26,8 +26,8 @@ const PHRASES: readonly Phrase[] = [
     pattern: new RegExp(`(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`, 'gi'),
   },
   { kind: 'password', hints: ['identified'], pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi },
-  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bpassword\\s{0,4}(?:\\(\\s{0,4}|=\\s{0,4})?${Q})(${NOT_QUOTE}{3,512})`, 'g'), noWords: true },
-  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bPASSWORD\\s{0,4}(?:\\(\\s{0,4}|=\\s{0,4}|FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})?${Q})(${NOT_QUOTE}{1,512})`, 'g') },
+  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'), noWords: true },
+  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`, 'g') },
   // .netrc, on one line or on several
   { kind: 'password', hints: ['machine', 'default'], pattern: /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g },
   { kind: 'password', hints: ['login'], pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g },
@@ -47,7 +47,7 @@ const PHRASES: readonly Phrase[] = [
   { kind: 'password', hints: ['convertto-securestring'], pattern: new RegExp(`(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`, 'gi') },
   { kind: 'password', hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'], pattern: new RegExp(`(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`, 'gi') },
   { kind: 'password', hints: ['auth'], pattern: new RegExp(`(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`, 'g') },
-  { kind: 'password', hints: ['getconnection', 'login', 'connect'], pattern: new RegExp(`(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})(?=\\\\{0,4}["'\`]\\s{0,4}\\))`, 'g'), noWords: true },
+  { kind: 'password', hints: ['getconnection', 'login', 'connect'], pattern: new RegExp(`(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`, 'g'), noWords: true },
   // a sentence
   { kind: 'password', hints: ['password', 'passphrase', 'passcode', 'passwd'], pattern: new RegExp(`(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`, 'gi'), noWords: true },
   { kind: 'token', hints: ['token', 'key', 'secret'], pattern: new RegExp(`(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`, 'gi'), noWords: true },
@@ -63,9 +63,9 @@ const LED =
 /** `host:port:database:user:password`, a line of `.pgpass`. */
 const PGPASS = /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
 /** A driver's `user:password@tcp(host)/db`, `user/password@host:1521/db`. */
-const DSN = /(\b[\w.-]{1,64}:)([^\s:@/"'`(){}]{2,128})@(?=(?:tcp|unix|udp)\()/g;
-const ORACLE = /(jdbc:oracle:\w{1,8}:[\w.-]{1,64}\/)([^\s/@"'`]{2,128})(?=@|$)/g;
-const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:@/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|u|un|uni|unix|ud|udp)?)?$/;
+const DSN = /(\b[\w.-]{1,64}:)([^\s:/"'`(){}]{2,128})@(?=(?:tcp|unix|udp)\()/g;
+const ORACLE = /(jdbc:oracle:\w{1,8}:[\w.-]{1,64}\/)([^\s/"'`]{2,128})(?=@|$)/g;
+const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|u|un|uni|unix|ud|udp)?)?$/;
 /** `code=…` and `key=…` count in addresses only. */
 const QUERY = /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
 const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')}$`, 'i');
@@ -76,7 +76,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     if (!hints.some((hint) => lower.includes(hint))) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      const isNone = isStandIn(value) || (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
+      const isNone = isStandIn(value) || isFileName(value) || (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
       if (!isNone) spans.push({ start, end: start + value.length, kind });
       else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value)) spans.push({ start, end: text.length, kind: BEGUN });
     }
@@ -88,7 +88,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
       const isKnown = /:(?:5432|5433|6432|5439|26257|\*):/.test(before);
       const start = index + edge.length + before.length;
       if ((isKnown && !isStandIn(value)) || (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))) spans.push({ start, end: start + value.length, kind: 'password' });
-      else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
+      else if (isOpen && start + value.length === text.length && !isWord(value)) spans.push({ start, end: text.length, kind: BEGUN });
     }
   }
   if (text.includes('@')) {
@@ -125,7 +125,7 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
     if (named === null) continue;
     const start = index + whole.length;
-    const pattern = quote === '' ? /[^\s"'`;|&<>]{1,4096}/y : quote === '"' ? /[^"\r\n\\]{1,4096}/y : quote === "'" ? /[^'\r\n\\]{1,4096}/y : /[^`\r\n\\]{1,4096}/y;
+    const pattern = quote === '' ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y : quote === '"' ? /[^"\r\n\\]{1,4096}/y : quote === "'" ? /[^'\r\n\\]{1,4096}/y : /[^`\r\n\\]{1,4096}/y;
     pattern.lastIndex = start;
     const value = pattern.exec(text)?.[0] ?? '';
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;

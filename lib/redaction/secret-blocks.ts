@@ -112,7 +112,8 @@ export class SecretBlocks {
     if (own !== null) return own;
     // a value that is not long enough yet to be known
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
-    if (child === null || isStandIn(child[2] ?? '')) return null;
+    const value = child?.[2] ?? '';
+    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8)) return null;
     return { start: (child[1] ?? '').length, end: line.length, kind: BEGUN };
   }
 

@@ -32,7 +32,7 @@ const SECRET_KEYS = new Set(
 );
 /** The qualifiers above that other things are keyed by, too: such a name is weak. */
 const WEAK_KEYS = new Set(
-  'data token user project server org organization team account session cookie login system cipher ingest'.split(' '),
+  'data token user project server org organization team session cookie login system cipher ingest'.split(' '),
 );
 /** Keys that anybody may know. */
 const OPEN_KEYS = new Set(
@@ -41,7 +41,7 @@ const OPEN_KEYS = new Set(
     'range hash query react issue ticket translation i18n message event config feature map dict json host fingerprint ' +
     'publishable site s3 bucket file path registry hot short cut arrow enter tab escape the this that a an his its cert ' +
     'certificate authorized known function column table field sub parent child root node entity composite candidate super ' +
-    'surrogate natural business order item state storage_ local meta menu any each every same new old first last next'
+    'surrogate natural business order item state storage_ local meta menu any each every same new old first last next socket'
   ).split(' '),
 );
 

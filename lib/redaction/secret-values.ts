@@ -42,13 +42,17 @@ export function looksRandom(value: string): boolean {
   return hasDigit && (hasMixed || parts.some((part) => /[a-z]\d+[a-z]|\d[a-z]+\d/i.test(part)));
 }
 
+export function isFileName(value: string): boolean {
+  return FILE_NAME.test(value);
+}
+
 export function isStandIn(value: string): boolean {
   return isPlaceholder(value) || NOTHING.test(value) || STAND_IN.test(value) || ELSEWHERE.test(value);
 }
 
 /** Whether a value belongs to a secret's name as a secret does. */
 export function isSecretValue(value: string, { kind, strength }: NamedSecret, name: string, place: ValuePlace): boolean {
-  if (value.startsWith('=') || isStandIn(value)) return false;
+  if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
   if (!place.isQuoted && isCode(value, place)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
   if (kind === 'password') {
@@ -57,8 +61,14 @@ export function isSecretValue(value: string, { kind, strength }: NamedSecret, na
     return value.length >= 3 && !isCount && !(place.isProse && isWord(value));
   }
   if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
-  if (FILE_NAME.test(value)) return false;
+  if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
   return !(place.isProse && isWord(value)) && !(place.isQuoted && /\s/.test(value) && isSentence(value));
+}
+
+/** Whether a value that may go on could still become a secret of this name. */
+export function mayBecome(value: string, { strength }: NamedSecret): boolean {
+  if (isPlaceholder(value) || /^[=~./]/.test(value)) return false;
+  return strength === 'strong' || !isWord(value);
 }
 
 function isSentence(value: string): boolean {

@@ -23,7 +23,7 @@ export function secretForms(seed: number): Form[] {
       .replaceAll(/«([^»]+)»/g, (_, spec: string) => {
         const value = fill(spec, draw);
         // base64 of a key begins as that of any other does
-        if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44) : value);
+        if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
         return value;
       })
       .replaceAll('ESC', '\u001b');
