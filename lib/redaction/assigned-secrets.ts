@@ -1,4 +1,4 @@
-import { secretName, type NamedSecret } from './secret-names';
+import { type NamedSecret, secretName } from './secret-names';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 import { isSecretValue, isStandIn, isWord, mayBecome, type ValuePlace } from './secret-values';
 
@@ -46,10 +46,14 @@ const NAME_END = /[\w.$-]/;
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
 const LABELS = new Set(
-  'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(' '),
+  'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(
+    ' ',
+  ),
 );
 const VALUES = new Set(
-  'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(' '),
+  'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(
+    ' ',
+  ),
 );
 
 /** What a value is in: `variable "db_password" { default = …`, `<Password value=…`. */
@@ -60,6 +64,12 @@ interface Found {
   value: string;
   isQuoted: boolean;
   next: string;
+}
+
+interface Name {
+  name: string;
+  closing: string;
+  start: number;
 }
 
 interface Label {
@@ -113,11 +123,16 @@ class AssignmentScan {
     if (name === '') return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
     const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
-    if (sign === '>') return this.#tag(name, short, at, start);
-    if (sign === '(') return this.#setter(name, at, start);
-    if (sign === ',' && (closing === '' || !/["'`]/.test(closing))) return;
-    if (sign === '|') return this.#cell(name, closing, at, start);
-    if (VALUES.has(short)) return this.#valueOf(at + sign.length, sign, start);
+    if (sign === '>') this.#tag(name, short, at, start);
+    else if (sign === '(') this.#setter(name, at, start);
+    else if (sign === '|') this.#cell(name, closing, at, start);
+    else if (sign === ',' && !/["'`]/.test(closing)) return;
+    else if (VALUES.has(short)) this.#valueOf(at + sign.length, sign, start);
+    else this.#assigned({ name, closing, start }, short, at, sign);
+  }
+
+  #assigned({ name, closing, start }: Name, short: string, at: number, sign: string): void {
+    const text = this.#text;
     if (LABELS.has(short)) this.#labelled(at + sign.length, sign, start);
     const named = nameOf(text, name, closing, start);
     if (named === null) return;
@@ -162,7 +177,11 @@ class AssignmentScan {
     const named = secretName(found.value);
     if (named === null) return;
     const early = this.#early;
-    if (early !== null && start - early.start < PAIR_REACH && !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))) {
+    if (
+      early !== null &&
+      start - early.start < PAIR_REACH &&
+      !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))
+    ) {
       const place = { isQuoted: true, isProse: false, next: early.next };
       if (isSecretValue(early.value, named, found.value, place)) {
         this.#spans.push({ start: early.start, end: early.start + early.value.length, kind: named.kind });
@@ -193,7 +212,9 @@ class AssignmentScan {
   #tag(name: string, short: string, at: number, start: number): void {
     const text = this.#text;
     if (text.charAt(at - 1) === '/' || text.charAt(start - 1) === '/' || text.charAt(at + 1) === '') return;
-    const isTag = text.charAt(start - 1) === '<' || (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
+    const isTag =
+      text.charAt(start - 1) === '<' ||
+      (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
     const label = this.#label;
     const isNear = label !== null && at - label.at < PAIR_REACH;
     let from = at + 1;
@@ -217,19 +238,37 @@ class AssignmentScan {
     const behind = text.slice(end, end + 44);
     if (!/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
       // a tag that is never closed is a placeholder: <password>
-      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value)) this.#spans.push({ start: from, end: text.length, kind: BEGUN });
+      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value))
+        this.#spans.push({ start: from, end: text.length, kind: BEGUN });
       return;
     }
-    this.#judge({ start: from, value, isQuoted: true, next: text.charAt(from + value.length) }, named, isTag ? name : (label?.name ?? name), '=', '"', at);
+    this.#judge(
+      { start: from, value, isQuoted: true, next: text.charAt(from + value.length) },
+      named,
+      isTag ? name : (label?.name ?? name),
+      '=',
+      '"',
+      at,
+    );
   }
 
   /** `.setPassword("…")`, `withToken('…')`. */
   #setter(name: string, at: number, start: number): void {
     OPEN_QUOTE.lastIndex = at + 1;
     if (OPEN_QUOTE.exec(this.#text) === null) return;
-    const isSetter = /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])/.test(name) || (this.#text.charAt(start - 1) === '.' || name.includes('.'));
+    const isSetter =
+      /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])/.test(name) ||
+      this.#text.charAt(start - 1) === '.' ||
+      name.includes('.');
     const named = isSetter ? secretName(name) : null;
-    if (named === null || named.strength === 'weak' || /(?:^|\.)(?:get|has|is|find|check|verify|validate|create|parse|decode|read|fetch|hash|includes|match)[A-Za-z]*$/.test(name)) return;
+    if (
+      named === null ||
+      named.strength === 'weak' ||
+      /(?:^|\.)(?:get|has|is|find|check|verify|validate|create|parse|decode|read|fetch|hash|includes|match)[A-Za-z]*$/.test(
+        name,
+      )
+    )
+      return;
     const found = this.#value(at + 1, ',', '"', start, name);
     if (found !== null && !isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
   }
@@ -246,7 +285,8 @@ class AssignmentScan {
     if (this.#text.charAt(from) === '`') from += 1;
     const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
     if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
-      if (this.#isOpen && value !== undefined && from + value.length === this.#text.length) this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
+      if (this.#isOpen && value !== undefined && from + value.length === this.#text.length)
+        this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
       return;
     }
     this.#judge({ start: from, value, isQuoted: false, next: ' ' }, named, name, '=', '"', at);
@@ -271,7 +311,8 @@ class AssignmentScan {
       const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
       const at = start + opening.length;
       const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
-      if (value === null || value.length >= LONGEST_VALUE) return value === null ? null : { start: at, value, isQuoted: true, next: '' };
+      if (value === null || value.length >= LONGEST_VALUE)
+        return value === null ? null : { start: at, value, isQuoted: true, next: '' };
       return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
     }
     if (sign === ',') return null;
@@ -279,11 +320,19 @@ class AssignmentScan {
     if (value === null) return this.#symbols(start, nameAt);
     const next = text.charAt(start + value.length);
     const isTight = start === from && start > nameAt;
-    if (isTight && sign === '=' && next !== '' && /[^\s"'`]/.test(next) && lineBegins(text, nameAt) && (next !== '(' || /[^A-Za-z_.]/.test(value))) {
+    if (
+      isTight &&
+      sign === '=' &&
+      next !== '' &&
+      /[^\s"'`]/.test(next) &&
+      lineBegins(text, nameAt) &&
+      (next !== '(' || /[^A-Za-z_.]/.test(value))
+    ) {
       const last = run(text, start, BARE.last as RegExp) as string;
       const end = text.charAt(start + last.length);
       const whole = last.replace(/[,;]$/, '');
-      if (/^[A-Z][A-Z0-9_]*$/.test(name) || /[^\w.]/.test(value)) return { start, value: whole, isQuoted: false, next: end };
+      if (/^[A-Z][A-Z0-9_]*$/.test(name) || /[^\w.]/.test(value))
+        return { start, value: whole, isQuoted: false, next: end };
     }
     return { start, value, isQuoted: false, next };
   }
@@ -292,19 +341,21 @@ class AssignmentScan {
   #symbols(start: number, nameAt: number): Found | null {
     if (!lineBegins(this.#text, nameAt) || !/[=:]/.test(this.#text.charAt(start - 1))) return null;
     const value = run(this.#text, start, BARE.last as RegExp);
-    return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2)) ? null : { start, value, isQuoted: false, next: '' };
+    return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2))
+      ? null
+      : { start, value, isQuoted: false, next: '' };
   }
 }
 
 /** The name before a sign, and what closes it: a quote, brackets. */
-function nameBefore(text: string, at: number, sign: string): { name: string; closing: string; start: number } {
+function nameBefore(text: string, at: number, sign: string): Name {
   let end = at;
   const least = Math.max(0, at - 40);
   if (sign !== '(' && sign !== '>') while (end > least && /[ \t]/.test(text.charAt(end - 1))) end -= 1;
   let nameEnd = end;
   if (sign !== '(') {
     while (nameEnd > 0 && end - nameEnd < 8 && /["'`\])\\?!*]/.test(text.charAt(nameEnd - 1))) nameEnd -= 1;
-    if (text.charAt(nameEnd - 1) === '[' ) nameEnd -= 1;
+    if (text.charAt(nameEnd - 1) === '[') nameEnd -= 1;
   }
   let start = nameEnd;
   const first = Math.max(0, nameEnd - LONGEST_NAME);
@@ -332,7 +383,9 @@ function run(text: string, at: number, pattern: RegExp): string | null {
 /** Whether nothing but a prompt, an indent or `export` stands before it on its line. */
 function lineBegins(text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - 48), at);
-  return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(before);
+  return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(
+    before,
+  );
 }
 
 function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
@@ -346,8 +399,10 @@ function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
       const value = isShell ? second : run(text, start, QUOTED[second] as RegExp);
       if (value === null || value === '') continue;
       const place = { isQuoted: true, isProse: false, next: '' };
-      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell)) spans.push({ start, end: start + value.length, kind: named.kind });
-      else if (isOpen && start + value.length === text.length && !isPlaceholder(value)) spans.push({ start, end: text.length, kind: BEGUN });
+      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
+        spans.push({ start, end: start + value.length, kind: named.kind });
+      else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
     }
   }
 }

@@ -69,7 +69,8 @@ const COMMAND = new RegExp(
 );
 /** A command, its options and arguments are not longer. */
 const LONGEST_COMMAND = 2_048;
-const ARGUMENT = /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
+const ARGUMENT =
+  /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
 /** `-passin pass:hunter2`, `-k hunter2`. */
 const OPENSSL = /(?<![\w])(-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
 /** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
@@ -86,7 +87,14 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
   let upTo = 0;
   for (let match = COMMAND.exec(text); match !== null; match = COMMAND.exec(text)) {
     if (match.index < upTo) continue;
-    upTo = argumentsOf(text, match.index + match[0].length, COMMANDS.get(match[1] as string) ?? [], spans, isOpen, match[1] as string);
+    upTo = argumentsOf(
+      text,
+      match.index + match[0].length,
+      COMMANDS.get(match[1] as string) ?? [],
+      spans,
+      isOpen,
+      match[1] as string,
+    );
   }
   if (lower.includes('openssl')) each(text, OPENSSL, spans, isOpen);
   if (text.includes(' /')) each(text, SLASH, spans, isOpen);
@@ -102,7 +110,8 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
 
 function each(text: string, pattern: RegExp, spans: SecretSpan[], isOpen: boolean): void {
   for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
-    if (!isStandIn(value)) spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
+    if (!isStandIn(value))
+      spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
   }
   if (!isOpen) return;
   const begun = new RegExp(`${pattern.source.replace(/\{3,(\d+)\}\)$/, '{1,$1})')}$`, pattern.flags.replace('g', ''));
@@ -113,7 +122,8 @@ function each(text: string, pattern: RegExp, spans: SecretSpan[], isOpen: boolea
 
 const SECRET_OPTION = /(?:pass|pwd|pw|secret|token|key|cred|auth|psk)/;
 /** `--password hunter2`, and as a list has it: `"--password", "hunter2"`. */
-const LONG_OPTION = /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
+const LONG_OPTION =
+  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
 
 function options(text: string, lower: string, spans: SecretSpan[], isOpen: boolean): void {
   if (!SECRET_OPTION.test(lower)) return;
@@ -127,35 +137,59 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
-    const isSecret = named.strength === 'strong' ? isChosen && value.length >= least : value.length >= 16 && /\d/.test(value);
-    if (isSecret && !(isSingle && named.kind !== 'password' && isWord(value))) spans.push({ start, end: start + value.length, kind: named.kind });
+    const isSecret =
+      named.strength === 'strong' ? isChosen && value.length >= least : value.length >= 16 && /\d/.test(value);
+    if (isSecret && !(isSingle && named.kind !== 'password' && isWord(value)))
+      spans.push({ start, end: start + value.length, kind: named.kind });
     else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
   }
 }
 
 function valueAt(text: string, start: number, quote: string | undefined): string {
-  const pattern = quote === undefined ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y : quote.endsWith('"') ? /[^"\n\\]{1,4096}/y : quote.endsWith("'") ? /[^'\n\\]{1,4096}/y : /[^`\n\\]{1,4096}/y;
+  const pattern =
+    quote === undefined
+      ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y
+      : quote.endsWith('"')
+        ? /[^"\n\\]{1,4096}/y
+        : quote.endsWith("'")
+          ? /[^'\n\\]{1,4096}/y
+          : /[^`\n\\]{1,4096}/y;
   pattern.lastIndex = start;
   return pattern.exec(text)?.[0] ?? '';
 }
 
 /** @returns where the command ends */
-function argumentsOf(text: string, from: number, rules: readonly CommandRule[], spans: SecretSpan[], isOpen: boolean, command: string): number {
+function argumentsOf(
+  text: string,
+  from: number,
+  rules: readonly CommandRule[],
+  spans: SecretSpan[],
+  isOpen: boolean,
+  command: string,
+): number {
   const window = text.slice(from, from + LONGEST_COMMAND);
   const found: { value: string; at: number; end: number }[] = [];
   ARGUMENT.lastIndex = 0;
   for (let match = ARGUMENT.exec(window); match !== null; match = ARGUMENT.exec(window)) {
     const { 0: whole, 1: quote, 2: inner } = match;
-    if (whole === '' ) break;
+    if (whole === '') break;
     if (/^[;|&\n]$/.test(whole)) break;
     if (whole === '\\\n') continue;
     const at = from + match.index + (quote?.length ?? 0);
     const value = quote === undefined ? whole.replace(/,$/, '') : (inner ?? '');
     const previous = found.at(-1);
     // an option that touches its quoted value: -p'hunter2'
-    if (previous !== undefined && quote !== undefined && previous.end === from + match.index && /^-(?:[A-Za-z]{1,2}|.*=)$/.test(previous.value)) {
+    if (
+      previous !== undefined &&
+      quote !== undefined &&
+      previous.end === from + match.index &&
+      /^-(?:[A-Za-z]{1,2}|.*=)$/.test(previous.value)
+    ) {
       previous.value += value;
-      Object.assign(previous, { end: from + match.index + whole.length, at: at - (previous.value.length - value.length) });
+      Object.assign(previous, {
+        end: from + match.index + whole.length,
+        at: at - (previous.value.length - value.length),
+      });
       continue;
     }
     // the quote that the command itself stands in
@@ -164,30 +198,41 @@ function argumentsOf(text: string, from: number, rules: readonly CommandRule[], 
     if (found.length > 200) break;
   }
   for (const rule of rules) {
-    for (const [at, argument] of secretsOf(found, rule, command)) add(text, at, argument, rule.part ?? '', spans, isOpen);
+    for (const [at, argument] of secretsOf(found, rule, command))
+      add(text, at, argument, rule.part ?? '', spans, isOpen);
   }
   const last = found.at(-1);
   return last === undefined ? from : Math.max(from, last.at);
 }
 
-function secretsOf(found: readonly { value: string; at: number }[], rule: CommandRule, command: string): [number, string][] {
+function secretsOf(
+  found: readonly { value: string; at: number }[],
+  rule: CommandRule,
+  command: string,
+): [number, string][] {
   const secrets: [number, string][] = [];
   let position = rule.after === undefined ? 0 : -1;
   let last: [number, string] | null = null;
   for (let index = 0; index < found.length; index += 1) {
     const { value, at } = found[index] as { value: string; at: number };
     const next = found[index + 1];
-    const isOption = rule.options?.includes(value) || (rule.part === ':' && /^-[A-Za-z]{1,6}u$/.test(value) && rule.options?.includes('-u'));
+    const isOption =
+      rule.options?.includes(value) ||
+      (rule.part === ':' && /^-[A-Za-z]{1,6}u$/.test(value) && rule.options?.includes('-u'));
     if (isOption && next !== undefined) {
-      if (!next.value.startsWith('-') && !(value === '-p' && isPublished(command, found, next.value))) secrets.push([next.at, next.value]);
+      if (!next.value.startsWith('-') && !(value === '-p' && isPublished(command, found, next.value)))
+        secrets.push([next.at, next.value]);
       index += 1;
       continue;
     }
-    const own = [...(rule.joined ?? []), ...(rule.options ?? [])].find((option) => value.startsWith(option) && value.length > option.length && /^-[A-Za-z]{1,2}$/.test(option));
+    const own = [...(rule.joined ?? []), ...(rule.options ?? [])].find(
+      (option) => value.startsWith(option) && value.length > option.length && /^-[A-Za-z]{1,2}$/.test(option),
+    );
     if (own !== undefined && !/^--/.test(value)) {
       const rest = value.slice(own.length);
       const isJoined = rule.joined?.includes(own) === true || (rest.length > 3 && !isWord(rest));
-      if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !rest.startsWith('=')) secrets.push([at + own.length, rest]);
+      if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !rest.startsWith('='))
+        secrets.push([at + own.length, rest]);
       continue;
     }
     const long = rule.options?.find((option) => option.startsWith('--') && value.startsWith(`${option}=`));
@@ -198,21 +243,25 @@ function secretsOf(found: readonly { value: string; at: number }[], rule: Comman
       continue;
     }
     if (position < 0) {
-      if (rule.after?.some((word) => word === value || (word.endsWith('*') && value.startsWith(word.slice(0, -1))))) position = 0;
+      if (rule.after?.some((word) => word === value || (word.endsWith('*') && value.startsWith(word.slice(0, -1)))))
+        position = 0;
       continue;
     }
     last = [at, value];
     if (position === rule.position && isPositional(value, rule, command, found)) secrets.push(last);
     position += 1;
   }
-  if (rule.position === -1 && position > 1 && last !== null && isPositional(last[1], rule, command, found)) secrets.push(last);
+  if (rule.position === -1 && position > 1 && last !== null && isPositional(last[1], rule, command, found))
+    secrets.push(last);
   return secrets;
 }
 
 /** `docker run -p 80:80`, `mkdir`-like flags: -p takes a port or a path there. */
 function isPublished(command: string, found: readonly { value: string }[], value: string): boolean {
   if (/^[\d.:/-]+(?:\/(?:tcp|udp))?$/.test(value)) return true;
-  return /^(?:docker|podman|nerdctl|helm|az|cf|oc|buildah)$/.test(command) && !found.some(({ value }) => value === 'login');
+  return (
+    /^(?:docker|podman|nerdctl|helm|az|cf|oc|buildah)$/.test(command) && !found.some(({ value }) => value === 'login')
+  );
 }
 
 function isPositional(value: string, rule: CommandRule, command: string, found: readonly { value: string }[]): boolean {

@@ -23,36 +23,150 @@ const PHRASES: readonly Phrase[] = [
   {
     kind: 'password',
     hints: ['identified'],
-    pattern: new RegExp(`(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`, 'gi'),
+    pattern: new RegExp(
+      `(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
   },
-  { kind: 'password', hints: ['identified'], pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi },
-  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'), noWords: true },
-  { kind: 'password', hints: ['password'], pattern: new RegExp(`(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`, 'g') },
+  {
+    kind: 'password',
+    hints: ['identified'],
+    pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi,
+  },
+  {
+    kind: 'password',
+    hints: ['password'],
+    pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'),
+    noWords: true,
+  },
+  {
+    kind: 'password',
+    hints: ['password'],
+    pattern: new RegExp(
+      `(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
   // .netrc, on one line or on several
-  { kind: 'password', hints: ['machine', 'default'], pattern: /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g },
-  { kind: 'password', hints: ['login'], pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g },
+  {
+    kind: 'password',
+    hints: ['machine', 'default'],
+    pattern:
+      /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['login'],
+    pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g,
+  },
   // FTP, POP3, IRC; IMAP and SMTP; Redis
-  { kind: 'password', hints: ['pass '], pattern: /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g },
-  { kind: 'password', hints: ['login '], pattern: new RegExp(`(\\b[A-Za-z]{0,4}\\d{1,6} LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`, 'g') },
+  {
+    kind: 'password',
+    hints: ['pass '],
+    pattern: /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g,
+  },
+  {
+    kind: 'password',
+    hints: ['login '],
+    pattern: new RegExp(`(\\b[A-Za-z]{0,4}\\d{1,6} LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`, 'g'),
+  },
   { kind: 'authorization', hints: ['auth '], pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g },
-  { kind: 'password', hints: ['auth '], pattern: /((?:^|[\n"'`]|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g },
+  {
+    kind: 'password',
+    hints: ['auth '],
+    pattern:
+      /((?:^|[\n"'`]|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
+  },
   // Cisco, Juniper, FortiOS
-  { kind: 'password', hints: ['password', 'secret', 'key', 'md5'], pattern: /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g },
-  { kind: 'password', hints: ['password', 'key'], pattern: /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g },
-  { kind: 'secret', hints: ['community'], pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g, noWords: false },
+  {
+    kind: 'password',
+    hints: ['password', 'secret', 'key', 'md5'],
+    pattern:
+      /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['password', 'key'],
+    pattern:
+      /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'secret',
+    hints: ['community'],
+    pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g,
+    noWords: false,
+  },
   // a kickstart or preseed file
-  { kind: 'password', hints: ['rootpw', 'passwd'], pattern: /(\brootpw\s{1,4}(?:--(?:plaintext|iscrypted)\s{1,4}){0,2})(?!--)([^\s"']{3,256})/g },
-  { kind: 'password', hints: ['passwd/'], pattern: /(\bpasswd\/[a-z-]{1,40}password(?:-again|-crypted)?\s{1,4}password\s{1,4})(\S{1,256})/g },
+  {
+    kind: 'password',
+    hints: ['rootpw', 'passwd'],
+    pattern: /(\brootpw\s{1,4}(?:--(?:plaintext|iscrypted)\s{1,4}){0,2})(?!--)([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['passwd/'],
+    pattern: /(\bpasswd\/[a-z-]{1,40}password(?:-again|-crypted)?\s{1,4}password\s{1,4})(\S{1,256})/g,
+  },
   // Windows
-  { kind: 'password', hints: ['convertto-securestring'], pattern: new RegExp(`(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`, 'gi') },
-  { kind: 'password', hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'], pattern: new RegExp(`(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`, 'gi') },
-  { kind: 'password', hints: ['auth'], pattern: new RegExp(`(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`, 'g') },
-  { kind: 'password', hints: ['getconnection', 'login', 'connect'], pattern: new RegExp(`(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`, 'g'), noWords: true },
+  {
+    kind: 'password',
+    hints: ['convertto-securestring'],
+    pattern: new RegExp(
+      `(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'],
+    pattern: new RegExp(
+      `(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['auth'],
+    pattern: new RegExp(
+      `(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['getconnection', 'login', 'connect'],
+    pattern: new RegExp(
+      `(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
+      'g',
+    ),
+    noWords: true,
+  },
   // a sentence
-  { kind: 'password', hints: ['password', 'passphrase', 'passcode', 'passwd'], pattern: new RegExp(`(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`, 'gi'), noWords: true },
-  { kind: 'token', hints: ['token', 'key', 'secret'], pattern: new RegExp(`(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`, 'gi'), noWords: true },
+  {
+    kind: 'password',
+    hints: ['password', 'passphrase', 'passcode', 'passwd'],
+    pattern: new RegExp(
+      `(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`,
+      'gi',
+    ),
+    noWords: true,
+  },
+  {
+    kind: 'token',
+    hints: ['token', 'key', 'secret'],
+    pattern: new RegExp(
+      `(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`,
+      'gi',
+    ),
+    noWords: true,
+  },
   // the file that a Rails application opens its credentials with
-  { kind: 'api-key', hints: ['master.key', '.key'], pattern: /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g },
+  {
+    kind: 'api-key',
+    hints: ['master.key', '.key'],
+    pattern:
+      /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
+  },
   // what git, gh and npm print of their stores
   { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
 ];
@@ -61,13 +175,15 @@ const PHRASES: readonly Phrase[] = [
 const LED =
   /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
 /** `host:port:database:user:password`, a line of `.pgpass`. */
-const PGPASS = /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
+const PGPASS =
+  /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
 /** A driver's `user:password@tcp(host)/db`, `user/password@host:1521/db`. */
 const DSN = /(\b[\w.-]{1,64}:)([^\s:/"'`(){}]{2,128})@(?=(?:tcp|unix|udp)\()/g;
 const ORACLE = /(jdbc:oracle:\w{1,8}:[\w.-]{1,64}\/)([^\s/"'`]{2,128})(?=@|$)/g;
 const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|u|un|uni|unix|ud|udp)?)?$/;
 /** `code=…` and `key=…` count in addresses only. */
-const QUERY = /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
+const QUERY =
+  /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
 const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')}$`, 'i');
 
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
@@ -76,9 +192,11 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     if (!hints.some((hint) => lower.includes(hint))) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      const isNone = isStandIn(value) || isFileName(value) || (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
+      const isNone =
+        isStandIn(value) || isFileName(value) || (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
       if (!isNone) spans.push({ start, end: start + value.length, kind });
-      else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value)) spans.push({ start, end: text.length, kind: BEGUN });
+      else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
     }
     if (isOpen) begun(text, pattern, spans);
   }
@@ -87,13 +205,19 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     for (const { 1: edge = '', 2: before = '', 3: value = '', index } of text.matchAll(PGPASS)) {
       const isKnown = /:(?:5432|5433|6432|5439|26257|\*):/.test(before);
       const start = index + edge.length + before.length;
-      if ((isKnown && !isStandIn(value)) || (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))) spans.push({ start, end: start + value.length, kind: 'password' });
-      else if (isOpen && start + value.length === text.length && !isWord(value)) spans.push({ start, end: text.length, kind: BEGUN });
+      if (
+        (isKnown && !isStandIn(value)) ||
+        (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))
+      )
+        spans.push({ start, end: start + value.length, kind: 'password' });
+      else if (isOpen && start + value.length === text.length && !isWord(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
     }
   }
   if (text.includes('@')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(DSN)) {
-      if (!isStandIn(value)) spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
+      if (!isStandIn(value))
+        spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
     }
   }
   if (lower.includes('jdbc:oracle')) {
@@ -115,7 +239,8 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
       spans.push({ start, end: start + value.length, kind: 'signature' });
     }
     const found = isOpen ? QUERY_BEGUN.exec(text.slice(-4_200)) : null;
-    if (found !== null && !isStandIn(found[2] ?? '')) spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
+    if (found !== null && !isStandIn(found[2] ?? ''))
+      spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
   }
 }
 
@@ -125,7 +250,14 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
     if (named === null) continue;
     const start = index + whole.length;
-    const pattern = quote === '' ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y : quote === '"' ? /[^"\r\n\\]{1,4096}/y : quote === "'" ? /[^'\r\n\\]{1,4096}/y : /[^`\r\n\\]{1,4096}/y;
+    const pattern =
+      quote === ''
+        ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y
+        : quote === '"'
+          ? /[^"\r\n\\]{1,4096}/y
+          : quote === "'"
+            ? /[^'\r\n\\]{1,4096}/y
+            : /[^`\r\n\\]{1,4096}/y;
     pattern.lastIndex = start;
     const value = pattern.exec(text)?.[0] ?? '';
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
@@ -135,9 +267,17 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     // at a line's start it could be a sentence: two blanks, or a value that ends the line
     const isSure = hasLeader || gap.length > 1 || gap === '\t' || isLast;
     const place = { isQuoted: quote !== '', isProse: true, next: text.charAt(end) };
-    const isSecret = isSure && isSecretValue(value, named, name, place) && (hasLeader || named.strength === 'strong') && !(/^[A-Za-z_.,:()]+$/.test(value) && !hasLeader) && (named.kind !== 'password' || value.length >= 4 || hasLeader) && (!isWord(value));
-    if (isSecret && (hasLeader || /\d|[^A-Za-z0-9._:/()-]/.test(value) || looksRandom(value))) spans.push({ start, end, kind: named.kind });
-    else if (isOpen && named.strength === 'strong' && isUnfinished(text, start, value)) spans.push({ start, end: text.length, kind: BEGUN });
+    const isSecret =
+      isSure &&
+      isSecretValue(value, named, name, place) &&
+      (hasLeader || named.strength === 'strong') &&
+      !(/^[A-Za-z_.,:()]+$/.test(value) && !hasLeader) &&
+      (named.kind !== 'password' || value.length >= 4 || hasLeader) &&
+      !isWord(value);
+    if (isSecret && (hasLeader || /\d|[^A-Za-z0-9._:/()-]/.test(value) || looksRandom(value)))
+      spans.push({ start, end, kind: named.kind });
+    else if (isOpen && named.strength === 'strong' && isUnfinished(text, start, value))
+      spans.push({ start, end: text.length, kind: BEGUN });
   }
 }
 
@@ -147,11 +287,14 @@ const BEGUN_OF = new Map<RegExp, RegExp>();
 function begun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
   let open = BEGUN_OF.get(pattern);
   if (open === undefined) {
-    const source = pattern.source.replace(/\(\?[=!](?:[^()[\]\\]|\\.|\[(?:\\.|[^\]])*\]|\([^()]*\))*\)$/, '').replace(/\{\d+(?:,(\d+))?\}\)$/, (_, most) => `{1,${most ?? 64}})`);
+    const source = pattern.source
+      .replace(/\(\?[=!](?:[^()[\]\\]|\\.|\[(?:\\.|[^\]])*\]|\([^()]*\))*\)$/, '')
+      .replace(/\{\d+(?:,(\d+))?\}\)$/, (_, most) => `{1,${most ?? 64}})`);
     open = new RegExp(`${source}$`, pattern.flags.replace('g', ''));
     BEGUN_OF.set(pattern, open);
   }
   const found = open.exec(text.slice(-1_024));
   const value = found?.[2] ?? '';
-  if (value !== '' && !isStandIn(value) && isUnfinished(text, text.length - value.length, value)) spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+  if (value !== '' && !isStandIn(value) && isUnfinished(text, text.length - value.length, value))
+    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
 }

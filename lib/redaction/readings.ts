@@ -11,7 +11,11 @@ export interface Reading {
 /** A terminal's sequence, which is not part of what it colours. */
 const SEQUENCE = String.raw`(?:\x1b|\\(?:u001b|u001B|x1b|x1B|033|e))\[[0-9;?]{0,32}[A-Za-z]`;
 /** Escapes of JSON and of most languages, of addresses and of HTML. */
-const ESCAPE = new RegExp(SEQUENCE + String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});`, 'g');
+const ESCAPE = new RegExp(
+  SEQUENCE +
+    String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});`,
+  'g',
+);
 /** The beginning of one at the end of a text. */
 const BEGUN_ESCAPE = /(?:\\(?:u0{0,2}[0-7]?|x[2-7]?)?|%[2-7]?|&(?:[a-z]{1,4}|#x?[0-9a-fA-F]{0,3}))$/;
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
@@ -48,7 +52,7 @@ interface Piece {
 
 function decode(reading: Reading): Reading | null {
   const { text } = reading;
-  if (!/[\\%&\x1b]/.test(text)) return null;
+  if (!/[\\%&]/.test(text) && !text.includes('\u001b')) return null;
   const pieces: Piece[] = [];
   const parts: string[] = [];
   let from = 0;
@@ -60,13 +64,13 @@ function decode(reading: Reading): Reading | null {
     parts.push(text.slice(from, to));
     at += to - from;
   };
-  for (const { 0: escape, index } of text.matchAll(ESCAPE)) {
+  for (const { 0: sequence, index } of text.matchAll(ESCAPE)) {
     keep(index);
-    from = index + escape.length;
+    from = index + sequence.length;
     hasEscape = true;
-    if (escape.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(escape)) continue;
+    if (sequence.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(sequence)) continue;
     pieces.push({ at, from: index, to: from, isEscape: true });
-    parts.push(character(escape));
+    parts.push(character(sequence));
     at += 1;
   }
   if (!hasEscape) return null;
@@ -85,13 +89,13 @@ function decode(reading: Reading): Reading | null {
   };
 }
 
-function character(escape: string): string {
-  const body = escape.slice(1);
-  if (escape.startsWith('\\')) {
+function character(sequence: string): string {
+  const body = sequence.slice(1);
+  if (sequence.startsWith('\\')) {
     if (body.length > 1) return String.fromCharCode(Number.parseInt(body.slice(1), 16));
     return CONTROLS[body] ?? body;
   }
-  if (escape.startsWith('%')) return String.fromCharCode(Number.parseInt(body, 16));
+  if (sequence.startsWith('%')) return String.fromCharCode(Number.parseInt(body, 16));
   const name = body.slice(0, -1);
   if (!name.startsWith('#')) return ENTITIES[name] ?? ' ';
   return String.fromCharCode(name.startsWith('#x') ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1)));

@@ -1,6 +1,6 @@
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { redactedText } from './redacted-text';
 import { findSecrets, mergeSpans } from './find-secrets';
+import { redactedText } from './redacted-text';
 import { secretName } from './secret-names';
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
@@ -73,7 +73,9 @@ function secretFields(value: object): ReadonlyMap<string, string> {
   const named = label === undefined ? null : secretName(label);
   if (label === undefined || named === null) return NO_FIELDS;
   const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
-  return new Map(entries.filter(([key, field]) => VALUE.test(key) && isSecret(field)).map(([key]) => [key, named.kind]));
+  return new Map(
+    entries.filter(([key, field]) => VALUE.test(key) && isSecret(field)).map(([key]) => [key, named.kind]),
+  );
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };
@@ -105,7 +107,9 @@ function redactArguments(list: readonly unknown[], tally: Tally): readonly unkno
   if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
   const texts = list as readonly string[];
   if (texts.some((text) => text.length > 4_096)) return list;
-  const quoted = texts.map((text) => (/^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`));
+  const quoted = texts.map((text) =>
+    /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
+  );
   const spans = findSecrets(quoted.join(' '));
   if (spans.length === 0) return list;
   let at = 0;
@@ -114,7 +118,11 @@ function redactArguments(list: readonly unknown[], tally: Tally): readonly unkno
     at += (quoted[index] as string).length + 1;
     const own = spans.filter((span) => span.start < start + text.length && span.end > start);
     if (own.length === 0) return text;
-    const within = own.map((span) => ({ start: Math.max(0, span.start - start), end: Math.min(text.length, span.end - start), kind: span.kind }));
+    const within = own.map((span) => ({
+      start: Math.max(0, span.start - start),
+      end: Math.min(text.length, span.end - start),
+      kind: span.kind,
+    }));
     return withoutSpans(text, mergeSpans([...within, ...findSecrets(text)]), tally);
   });
 }

@@ -4,17 +4,20 @@ import { BEGUN, type SecretSpan } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
 
 /** A text without one of these begins no block. */
-const HINT = /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
+const HINT =
+  /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
 /** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
 const KIND = /^\s{0,40}(?:- )?["']?kind["']?\s{0,3}:\s{0,3}["']?(\w{1,64})/;
 const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]{1,65536}?)["']?,?\s*$/;
-const SCALAR = /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
+const SCALAR =
+  /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
 /** Base64 of `-----BEGIN `, of a certificate or a public key apart. */
-const PEM64 = /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENFU|BYNTA5|BORVcgQ0VSV|BTU0gyIFBVQ)[A-Za-z0-9+/_-]{20,}={0,2}\s*["']?\s*$/;
+const PEM64 =
+  /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENFU|BYNTA5|BORVcgQ0VSV|BTU0gyIFBVQ)[A-Za-z0-9+/_-]{20,}={0,2}\s*["']?\s*$/;
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
 /** Between a field's name and its string, and behind the string. */
@@ -113,7 +116,8 @@ export class SecretBlocks {
     // a value that is not long enough yet to be known
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
     const value = child?.[2] ?? '';
-    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8)) return null;
+    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
+      return null;
     return { start: (child[1] ?? '').length, end: line.length, kind: BEGUN };
   }
 
@@ -136,7 +140,8 @@ export class SecretBlocks {
         if (isWhole) this.#mode = mode.left > 1 ? { kind: 'lines', left: mode.left - 1 } : none;
         return /^[A-Za-z0-9+/=\s]*$/.test(line) ? wholeLine(line, 'private-key') : undefined;
       case 'base64':
-        if (BASE64_LINE.test(line) || (!isWhole && /^\s*[A-Za-z0-9+/=_-]*$/.test(line))) return wholeLine(line, 'private-key');
+        if (BASE64_LINE.test(line) || (!isWhole && /^\s*[A-Za-z0-9+/=_-]*$/.test(line)))
+          return wholeLine(line, 'private-key');
         if (isWhole) this.#mode = none;
         return undefined;
       case 'fence': {
@@ -190,7 +195,11 @@ export class SecretBlocks {
       return;
     }
     const fenced = FENCED.exec(line);
-    if (fenced !== null && !(fenced[3] ?? '').includes(fenced[2] as string) && secretName(fenced[1] ?? '')?.strength === 'strong') {
+    if (
+      fenced !== null &&
+      !(fenced[3] ?? '').includes(fenced[2] as string) &&
+      secretName(fenced[1] ?? '')?.strength === 'strong'
+    ) {
       this.#mode = { kind: 'fence', fence: fenced[2] as string, isLine: false };
       return;
     }
@@ -226,7 +235,7 @@ function isEncoded(value: string): boolean {
   if (isWord(value) || /^\d+$/.test(value)) return false;
   if (value.endsWith('=') || looksRandom(value) || isBasicPair(value)) return true;
   try {
-    return /^[\x09\x0a\x0d\x20-\x7e]{6,}$/.test(atob(value));
+    return /^[\s\x20-\x7e]{6,}$/.test(atob(value));
   } catch {
     return false;
   }
@@ -249,7 +258,12 @@ export class BlockScan {
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
     const reading = decodedReadings(chunk).at(-1);
-    if (this.#written.isIdle && this.#decoded.isIdle && !HINT.test(chunk) && (reading === undefined || !HINT.test(reading.text))) {
+    if (
+      this.#written.isIdle &&
+      this.#decoded.isIdle &&
+      !HINT.test(chunk) &&
+      (reading === undefined || !HINT.test(reading.text))
+    ) {
       this.#written.skip(chunk);
       this.#decoded.skip(reading?.text ?? chunk);
       return [];

@@ -6,7 +6,10 @@ export interface NamedSecret {
 
 /** Words that name a secret wherever they end a name. */
 const WORDS: Readonly<Record<string, string>> = {
-  ...kinds('password', 'password passwords passwd passwort passphrase passcode pass pwd pw psw pswd psk userpw mnemonic masterauth requirepass'),
+  ...kinds(
+    'password',
+    'password passwords passwd passwort passphrase passcode pass pwd pw psw pswd psk userpw mnemonic masterauth requirepass',
+  ),
   ...kinds('secret', 'secret secrets credential credentials cred creds otp totp'),
   ...kinds('token', 'token authtoken jwt bearer pat'),
   ...kinds('api-key', 'apikey'),
@@ -109,7 +112,10 @@ function judge(words: string[], name: string): NamedSecret | null {
   // an environment variable may name its service last: PASSWORD_POSTGRES
   const last = words.at(-1) ?? '';
   if (ABOUT.has(last) || !/^[A-Z][A-Z0-9_]+$/.test(name)) return null;
-  const at = words.findIndex((word, index) => index > 0 && ending(words.slice(0, index), name)?.strength === 'strong' && word !== 'key' && !ABOUT.has(word));
+  const at = words.findIndex(
+    (word, index) =>
+      index > 0 && ending(words.slice(0, index), name)?.strength === 'strong' && word !== 'key' && !ABOUT.has(word),
+  );
   if (at < 0 || words.slice(at).some((word) => ABOUT.has(word))) return null;
   return { kind: ending(words.slice(0, at), name)?.kind ?? 'secret', strength: 'weak' };
 }

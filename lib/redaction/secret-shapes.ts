@@ -59,7 +59,8 @@ export function shapedSecrets(text: string, spans: SecretSpan[]): void {
     for (const hint of hints) {
       if (!isPrefix) {
         if (!text.includes(hint)) continue;
-        for (const { 0: secret, index } of text.matchAll(pattern)) spans.push({ start: index, end: index + secret.length, kind });
+        for (const { 0: secret, index } of text.matchAll(pattern))
+          spans.push({ start: index, end: index + secret.length, kind });
         break;
       }
       for (let at = text.indexOf(hint); at >= 0; ) {
@@ -188,13 +189,29 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('gocardless-token', 'live_', /live_[A-Za-z0-9_=-]{40,}/),
   apart('yandex-token', 't1.', /t1\.[A-Z0-9a-z_-]{8,}={0,2}\.[A-Za-z0-9_-]{60,}={0,2}/),
   apart('adobe-secret', 'p8e-', /p8e-[A-Za-z0-9]{32}/),
-  apart('password-hash', 'SCRAM-SHA-', /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/),
+  apart(
+    'password-hash',
+    'SCRAM-SHA-',
+    /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/,
+  ),
   // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
-  shape('password-hash', '$', /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/),
+  shape(
+    'password-hash',
+    '$',
+    /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/,
+  ),
   shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
   apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
   // base64 of a PEM's first line, of certificates and public keys apart
-  shape('private-key', 'LS0tLS1CRUdJTi', /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/),
+  shape(
+    'private-key',
+    'LS0tLS1CRUdJTi',
+    /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/,
+  ),
   // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
-  shape('jwt', ['eyJ'], /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/),
+  shape(
+    'jwt',
+    ['eyJ'],
+    /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/,
+  ),
 ];

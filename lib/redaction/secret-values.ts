@@ -18,11 +18,13 @@ const STAND_IN =
 /** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
 const ELSEWHERE =
   /^(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
-const FILE_NAME = /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log)$/i;
+const FILE_NAME =
+  /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log)$/i;
 /** The path of a name in a program: `config.db.password`, `process.env.TOKEN`, `opts->secret`. */
 const REFERENCE = /^[@&*!]?(?:[A-Za-z_$][A-Za-z_$]*|process|os|env)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Z_a-z$]*)+[!?]?$/;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
-const KEYWORD = /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
+const KEYWORD =
+  /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** Letters as words have them, not as a generator draws them: at most the first is large, or all are. */
@@ -51,7 +53,12 @@ export function isStandIn(value: string): boolean {
 }
 
 /** Whether a value belongs to a secret's name as a secret does. */
-export function isSecretValue(value: string, { kind, strength }: NamedSecret, name: string, place: ValuePlace): boolean {
+export function isSecretValue(
+  value: string,
+  { kind, strength }: NamedSecret,
+  name: string,
+  place: ValuePlace,
+): boolean {
   if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
   if (!place.isQuoted && isCode(value, place)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
@@ -80,9 +87,14 @@ function isWeakSecret(value: string, name: string, kind: string): boolean {
   if (/^(?:dp?|dq|qi)$/i.test(name)) return /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
   if (/^auth$/i.test(name)) return looksRandom(value) || isBasicPair(value);
   if (/otp$/i.test(name)) return /^\d{4,8}$/.test(value) || looksRandom(value);
-  if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value)) return true;
+  if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value))
+    return true;
   if (/^(?:code|pin|sid|seed|session|cookie|phrase|nonce|sig|signature)$/i.test(name)) return false;
-  if (kind === 'password' || /^[A-Z][A-Z0-9_]+$/.test(name)) return looksRandom(value) || (kind === 'password' && /\d|[^A-Za-z0-9_.:/-]/.test(value) && value.length >= 6 && !/^\d+$/.test(value));
+  if (kind === 'password' || /^[A-Z][A-Z0-9_]+$/.test(name))
+    return (
+      looksRandom(value) ||
+      (kind === 'password' && /\d|[^A-Za-z0-9_.:/-]/.test(value) && value.length >= 6 && !/^\d+$/.test(value))
+    );
   return looksRandom(value);
 }
 

@@ -34,7 +34,9 @@ export function secretForms(seed: number): Form[] {
 /** Texts that look alike and hold no secret. */
 export function harmlessTexts(seed: number): string[] {
   const draw = drawer(seed);
-  return entriesOf('harmless.txt').map(({ text }) => text.replaceAll(/«([^»]+)»/g, (_, spec: string) => fill(spec, draw)));
+  return entriesOf('harmless.txt').map(({ text }) =>
+    text.replaceAll(/«([^»]+)»/g, (_, spec: string) => fill(spec, draw)),
+  );
 }
 
 function entriesOf(name: string): { group: string; text: string }[] {
@@ -91,7 +93,9 @@ function fill(spec: string, draw: Draw): string {
     case 'pemline':
       return draw(`${ALPHABETS.alnum}+/`, 64);
     case 'pem64':
-      return btoa(`-----BEGIN RSA ${fill('PK', draw)}-----\n${draw(ALPHABETS.alnum as string, 128)}\n-----END RSA ${fill('PK', draw)}-----\n`);
+      return btoa(
+        `-----BEGIN RSA ${fill('PK', draw)}-----\n${draw(ALPHABETS.alnum as string, 128)}\n-----END RSA ${fill('PK', draw)}-----\n`,
+      );
     case 'uuid':
       return [8, 4, 4, 4, 12].map((length) => draw('0123456789abcdef', length)).join('-');
   }
@@ -103,5 +107,7 @@ function fill(spec: string, draw: Draw): string {
   const alphabet = ALPHABETS[kind];
   if (alphabet === undefined || !(length > 0)) throw new Error(`unknown placeholder «${spec}»`);
   // a drawn secret has digits and letters
-  return length < 6 ? draw(alphabet, length) : `${draw(alphabet, length - 4)}${draw(DIGITS, 2)}${kind === 'UPPER' ? draw('AB', 1) : draw('abcdef', 1)}${draw(DIGITS, 1)}`;
+  return length < 6
+    ? draw(alphabet, length)
+    : `${draw(alphabet, length - 4)}${draw(DIGITS, 2)}${kind === 'UPPER' ? draw('AB', 1) : draw('abcdef', 1)}${draw(DIGITS, 1)}`;
 }

@@ -73,7 +73,9 @@ describe('the corpus of secrets', () => {
     const late = (templates: string[]) => templates.filter((template) => !KNOWN_TOO_LATE.test(template));
     expect(late(leaking((text) => shownAfterEach(`${text}\n`)))).toEqual([]);
     expect(late(leaking((text) => shownAfterEach(toolInput(text)), true))).toEqual([]);
-    expect(FORMS.filter(({ template }) => KNOWN_TOO_LATE.test(template)).length).toBeLessThanOrEqual(FORMS.length * 0.03);
+    expect(FORMS.filter(({ template }) => KNOWN_TOO_LATE.test(template)).length).toBeLessThanOrEqual(
+      FORMS.length * 0.03,
+    );
   });
 
   it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
