@@ -45,6 +45,8 @@ const NAME_END = /[\w.$-]/;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
+/** The name that a label is given. */
+const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
 const LABELS = new Set(
   'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(
     ' ',
@@ -133,7 +135,7 @@ class AssignmentScan {
 
   #assigned({ name, closing, start }: Name, short: string, at: number, sign: string): void {
     const text = this.#text;
-    if (LABELS.has(short)) this.#labelled(at + sign.length, sign, start);
+    if (LABELS.has(short)) this.#labelled(at + sign.length, start);
     const named = nameOf(text, name, closing, start);
     if (named === null) return;
     const found = this.#value(at + sign.length, sign, closing, start, name);
@@ -170,11 +172,12 @@ class AssignmentScan {
   }
 
   /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
-  #labelled(from: number, sign: string, start: number): void {
-    const found = this.#value(from, sign, '', start, 'name');
+  #labelled(from: number, start: number): void {
+    LABEL_VALUE.lastIndex = from;
+    const found = LABEL_VALUE.exec(this.#text);
+    const name = found?.[1] ?? found?.[2] ?? '';
+    const named = secretName(name);
     this.#label = null;
-    if (found === null || !/^[\w.:/ -]{2,96}$/.test(found.value)) return;
-    const named = secretName(found.value);
     if (named === null) return;
     const early = this.#early;
     if (
@@ -183,13 +186,13 @@ class AssignmentScan {
       !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))
     ) {
       const place = { isQuoted: true, isProse: false, next: early.next };
-      if (isSecretValue(early.value, named, found.value, place)) {
+      if (isSecretValue(early.value, named, name, place)) {
         this.#spans.push({ start: early.start, end: early.start + early.value.length, kind: named.kind });
       }
       this.#early = null;
       return;
     }
-    this.#label = { named, name: found.value, at: start };
+    this.#label = { named, name, at: start };
   }
 
   #valueOf(from: number, sign: string, start: number): void {
@@ -201,6 +204,7 @@ class AssignmentScan {
       const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
       const name = around?.[1] ?? around?.[2] ?? '';
       const named = secretName(name);
+      if (found.value.length > 256) this.#upTo = found.start + found.value.length;
       if (named === null) this.#early = found;
       else this.#judge(found, named, name, '=', '"', from);
       return;

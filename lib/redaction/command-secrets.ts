@@ -279,9 +279,6 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   const start = at + cut + 1;
   const isEnd = isOpen && at + value.length >= text.length - 1;
   if (secret === '' || isStandIn(secret)) return;
-  if (isEnd) {
-    spans.push({ start, end: at + value.length, kind: BEGUN });
-    return;
-  }
   spans.push({ start, end: start + secret.length, kind: 'password' });
+  if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

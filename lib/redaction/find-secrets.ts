@@ -34,7 +34,10 @@ export function findSecretsSoFar(text: string): SecretSpan[] {
   return mergeSpans([...new BlockScan().scan(text, true), ...ruleSecrets(text, true)]);
 }
 
-/** The rules over the text as it is written, and as it reads once its escapes are decoded. */
+/**
+ * The rules over the text as it is written, and as it reads once its escapes are decoded. What is known for a secret
+ * comes before what may become one, so that it names a span of both.
+ */
 export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const spans: SecretSpan[] = [];
   rules(text, spans, isOpen);
@@ -43,35 +46,23 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
     rules(reading.text, found, isOpen);
     for (const span of found) spans.push(mapped(span, reading, text));
   }
-  return spans;
+  if (!isOpen) return spans;
+  return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];
 }
 
 function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  closedSecrets(text, spans);
-  if (isOpen) begunSecrets(text, spans);
-}
-
-function closedSecrets(text: string, spans: SecretSpan[]): void {
   for (const span of findKeys(text)) spans.push(span);
   shapedSecrets(text, spans);
   urlCredentials(text, spans);
   const lower = text.toLowerCase();
-  credentialHeaders(text, lower, spans);
-  for (const rule of NAMED_PLACES) rule(text, lower, spans);
-}
-
-function begunSecrets(text: string, spans: SecretSpan[]): void {
-  const lower = text.toLowerCase();
+  for (const rule of PLACES) rule(text, lower, spans, isOpen);
+  if (!isOpen) return;
   begunShapes(text, spans);
   begunUrl(text, spans);
-  const placed: SecretSpan[] = [];
-  credentialHeaders(text, lower, placed, true);
-  for (const rule of NAMED_PLACES) rule(text, lower, placed, true);
-  for (const span of placed) if (span.kind === BEGUN) spans.push(span);
 }
 
 /** Rules for secrets that are known by what stands before them. */
-const NAMED_PLACES = [assignedSecrets, commandSecrets, phraseSecrets];
+const PLACES = [credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
 
 /** A URL in which an `@` may still come. What can only be a port is shown. */
 const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;

@@ -5,7 +5,9 @@ import { BlockScan } from './secret-blocks';
 import { BEGUN, type SecretSpan } from './secret-span';
 
 /** Of a very long line, this much is looked at at once, and half of it is then decided. */
-const WINDOW = 16 * 1024;
+const WINDOW = 4 * 1024;
+/** The same where a secret reaches the end of the smaller window. */
+const LONG_WINDOW = 16 * 1024;
 /** The first line of a private key may begin at the end of the window. */
 const KEY_SIGN = 128;
 /** What came before counts where it gives a name to what comes. */
@@ -138,9 +140,13 @@ export class RedactedText {
     }
     const first = lineEnd(tail, 0);
     if (first > WINDOW) {
-      const begin = keyIn(tail.slice(0, WINDOW + KEY_SIGN));
+      const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_SIGN));
       if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
-      return tail.length >= WINDOW + KEY_SIGN && this.#takeHalf();
+      if (tail.length < WINDOW + KEY_SIGN) return false;
+      if (this.#takeHalf(WINDOW)) return true;
+      if (begin !== null && begin.index < Math.min(first, LONG_WINDOW)) return this.#watch(begin);
+      if (first <= LONG_WINDOW) return this.#take(first);
+      return tail.length >= LONG_WINDOW + KEY_SIGN && this.#takeHalf(LONG_WINDOW);
     }
     const begin = keyIn(tail);
     if (begin !== null && begin.index < first) return this.#watch(begin);
@@ -167,21 +173,26 @@ export class RedactedText {
     return this.#tail !== '';
   }
 
-  /** Half of a window, or up to where a secret ends that reaches beyond it. */
-  #takeHalf(): boolean {
-    const open = this.#tail.slice(0, WINDOW);
+  /**
+   * Decides half of a window, or up to the end of a secret that reaches beyond the half.
+   *
+   * @returns false if a secret reaches the end of the smaller window: the larger one may show where it ends
+   */
+  #takeHalf(size: number): boolean {
+    const open = this.#tail.slice(0, size);
     const behind = this.#behind.length;
     const across = this.#spans(open, true).find(
-      ({ start, end }) => start - behind < WINDOW / 2 && end - behind > WINDOW / 2,
+      ({ start, end }) => start - behind < size / 2 && end - behind > size / 2,
     );
-    const half = isInsidePair(open, WINDOW / 2) ? WINDOW / 2 - 1 : WINDOW / 2;
+    const half = isInsidePair(open, size / 2) ? size / 2 - 1 : size / 2;
     const end = across === undefined ? half : across.end - behind;
+    if (end === size && size < LONG_WINDOW) return false;
     const { text, redacted } = this.#without(open, true, end);
     this.#done += text;
     this.#fresh += text;
     this.#redacted += redacted;
     this.#goOn(end);
-    this.#isInside = end === WINDOW;
+    this.#isInside = end === size;
     return true;
   }
 
