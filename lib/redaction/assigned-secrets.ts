@@ -41,7 +41,6 @@ const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor
 const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
 /** An anchor or a type of YAML before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
-const NAME_END = /[\w.$-]/;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
@@ -119,8 +118,8 @@ class AssignmentScan {
   }
 
   sign(at: number, sign: string): void {
-    if (at < this.#upTo) return;
     const text = this.#text;
+    if (at < this.#upTo || !mayAssign(text, at, sign)) return;
     const { name, closing, start } = nameBefore(text, at, sign);
     if (name === '') return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
@@ -145,7 +144,7 @@ class AssignmentScan {
   end(): void {
     const { start, value } = this.#early ?? { start: 0, value: '' };
     const isNear = this.#isOpen && this.#early !== null && this.#text.length - start < PAIR_REACH;
-    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isWord(value) && !isStandIn(value))
+    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isStandIn(value))
       this.#spans.push({ start, end: this.#text.length, kind: BEGUN });
   }
 
@@ -351,19 +350,42 @@ class AssignmentScan {
   }
 }
 
+/** Tables of ASCII characters: this is asked of each sign of each line. */
+function tableOf(characters: RegExp): Uint8Array {
+  return Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0));
+}
+const BLANK = tableOf(/[ \t]/);
+const CLOSING = tableOf(/["'`\])\\?!*]/);
+const IN_NAME = tableOf(/[\w.$-]/);
+const QUOTE = tableOf(/["'`]/);
+
+function isOf(table: Uint8Array, text: string, at: number): boolean {
+  return table[text.charCodeAt(at)] === 1;
+}
+
+/** Whether a sign can give a name its value, by the characters beside it. */
+function mayAssign(text: string, at: number, sign: string): boolean {
+  if (sign === '|') return isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1);
+  if (sign === '(') return isOf(IN_NAME, text, at - 1) && /[\s"'`\\@a-zA-Z[]/.test(text.charAt(at + 1));
+  if (sign !== ',') return true;
+  let end = at;
+  while (end > 0 && at - end < 8 && isOf(BLANK, text, end - 1)) end -= 1;
+  return isOf(QUOTE, text, end - 1);
+}
+
 /** The name before a sign, and what closes it: a quote, brackets. */
 function nameBefore(text: string, at: number, sign: string): Name {
   let end = at;
   const least = Math.max(0, at - 40);
-  if (sign !== '(' && sign !== '>') while (end > least && /[ \t]/.test(text.charAt(end - 1))) end -= 1;
+  if (sign !== '(' && sign !== '>') while (end > least && isOf(BLANK, text, end - 1)) end -= 1;
   let nameEnd = end;
   if (sign !== '(') {
-    while (nameEnd > 0 && end - nameEnd < 8 && /["'`\])\\?!*]/.test(text.charAt(nameEnd - 1))) nameEnd -= 1;
+    while (nameEnd > 0 && end - nameEnd < 8 && isOf(CLOSING, text, nameEnd - 1)) nameEnd -= 1;
     if (text.charAt(nameEnd - 1) === '[') nameEnd -= 1;
   }
   let start = nameEnd;
   const first = Math.max(0, nameEnd - LONGEST_NAME);
-  while (start > first && NAME_END.test(text.charAt(start - 1))) start -= 1;
+  while (start > first && isOf(IN_NAME, text, start - 1)) start -= 1;
   return { name: text.slice(start, nameEnd), closing: text.slice(nameEnd, end), start };
 }
 

@@ -64,9 +64,9 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 /** Rules for secrets that are known by what stands before them. */
 const PLACES = [credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
 
-/** A URL in which an `@` may still come. What can only be a port is shown. */
+/** A URL in which an `@` may still come. What can only be a port, or reads as a host's name, is shown. */
 const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;
-const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512}|[^\s:@/."'`<>A-Z]{0,11}[A-Z][^\s:@/."'`<>]{0,512})$/;
+const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512}|[^\s:@/."'`<>A-Z]{0,11}(?:[A-Z]|\d[a-z])[^\s:@/."'`<>]{0,512})$/;
 
 function begunUrl(text: string, spans: SecretSpan[]): void {
   const tail = text.slice(-1_024);

@@ -171,6 +171,9 @@ const PHRASES: readonly Phrase[] = [
   { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
 ];
 
+/** A text without any of these has no phrase. */
+const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
+
 /** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
 const LED =
   /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
@@ -188,7 +191,8 @@ const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')
 
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
-  for (const { kind, hints, pattern, noWords = false } of PHRASES) {
+  const mayHave = ANY_HINT.test(lower);
+  for (const { kind, hints, pattern, noWords = false } of mayHave ? PHRASES : []) {
     if (!hints.some((hint) => lower.includes(hint))) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;

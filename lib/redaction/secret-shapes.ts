@@ -53,26 +53,6 @@ const APART = String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))`;
 const apart = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape =>
   shape(kind, hints, pattern, APART);
 
-/** The secrets of known shapes in a text. */
-export function shapedSecrets(text: string, spans: SecretSpan[]): void {
-  for (const { kind, hints, isPrefix, pattern } of SECRET_SHAPES) {
-    for (const hint of hints) {
-      if (!isPrefix) {
-        if (!text.includes(hint)) continue;
-        for (const { 0: secret, index } of text.matchAll(pattern))
-          spans.push({ start: index, end: index + secret.length, kind });
-        break;
-      }
-      for (let at = text.indexOf(hint); at >= 0; ) {
-        pattern.lastIndex = at;
-        const end = pattern.test(text) ? pattern.lastIndex : at + 1;
-        if (end > at + 1) spans.push({ start: at, end, kind });
-        at = text.indexOf(hint, end);
-      }
-    }
-  }
-}
-
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('interlude-token', 'il', /il[tsec]_[A-Za-z0-9_-]{32,}/),
@@ -146,7 +126,11 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('circleci-token', 'CCIPAT_', /CCIPAT_[A-Za-z0-9]{8,40}_[A-Za-z0-9]{30,}/),
   apart('contentful-token', 'CFPAT-', /CFPAT-[A-Za-z0-9_-]{30,}/),
   apart('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
-  apart('discord-token', ['M', 'N', 'O'], /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/),
+  apart(
+    'discord-token',
+    ['MT', 'Mj', 'Mz', 'ND', 'NT', 'Nj', 'Nz', 'OD', 'OT'],
+    /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/,
+  ),
   apart('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
   apart('duffel-token', 'duffel_', /duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}/),
   apart('dynatrace-token', 'dt0', /dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}/),
@@ -197,7 +181,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
   shape(
     'password-hash',
-    '$',
+    '$1$ $5$ $6$ $7$ $y$ $gy$ $md5 $sha1 $apr1 $2a $2b $2x $2y $P$ $H$ $scrypt $argon2 $pbkdf2'.split(' '),
     /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/,
   ),
   shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
@@ -215,3 +199,43 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
     /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/,
   ),
 ];
+
+/** Shapes by the first two characters of their hints, as one number. */
+const BY_START = new Map<number, { rank: number; hint: string }[]>();
+const ANYWHERE: number[] = [];
+/** Whether a hint begins with these two ASCII characters. */
+const IS_START = new Uint8Array(1 << 14);
+for (const [rank, { hints, isPrefix }] of SECRET_SHAPES.entries()) {
+  if (!isPrefix) ANYWHERE.push(rank);
+  else
+    for (const hint of hints) {
+      const start = (hint.charCodeAt(0) << 7) | hint.charCodeAt(1);
+      IS_START[start] = 1;
+      BY_START.set(start, [...(BY_START.get(start) ?? []), { rank, hint }]);
+    }
+}
+
+/** The secrets of known shapes in a text. */
+export function shapedSecrets(text: string, spans: SecretSpan[]): void {
+  const found: { rank: number; start: number; end: number }[] = [];
+  for (const rank of ANYWHERE) {
+    const { hints, pattern } = SECRET_SHAPES[rank] as SecretShape;
+    if (!hints.some((hint) => text.includes(hint))) continue;
+    for (const { 0: secret, index } of text.matchAll(pattern))
+      found.push({ rank, start: index, end: index + secret.length });
+  }
+  let next = text.charCodeAt(0);
+  for (let at = 0; at + 1 < text.length; at += 1) {
+    const code = next;
+    next = text.charCodeAt(at + 1);
+    if (code > 127 || next > 127 || IS_START[(code << 7) | next] === 0) continue;
+    for (const { rank, hint } of BY_START.get((code << 7) | next) ?? []) {
+      if (!text.startsWith(hint, at)) continue;
+      const { pattern } = SECRET_SHAPES[rank] as SecretShape;
+      pattern.lastIndex = at;
+      if (pattern.test(text)) found.push({ rank, start: at, end: pattern.lastIndex });
+    }
+  }
+  found.sort((a, b) => a.rank - b.rank);
+  for (const { rank, start, end } of found) spans.push({ start, end, kind: (SECRET_SHAPES[rank] as SecretShape).kind });
+}
