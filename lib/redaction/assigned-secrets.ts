@@ -21,7 +21,7 @@ const BARE: Readonly<Record<string, RegExp>> = {
   /** All of a line's last word: `DB_PASS=a(b|c`. */
   last: /\S{1,8192}/y,
   text: /[^<\r\n]{1,8192}/y,
-  cell: /[^\s|]{1,8192}/y,
+  cell: /[^\s|"']{1,8192}/y,
 };
 const QUOTED: Readonly<Record<string, RegExp>> = {
   '"': /(?:[^"\\\r\n]|\\.){1,8192}/y,
@@ -234,12 +234,15 @@ class AssignmentScan {
     if (named === null) return;
     if (isValue) this.#label = null;
     BLANKS.lastIndex = from;
-    from += BLANKS.exec(text)?.[0].length ?? 0;
+    const blanks = BLANKS.exec(text)?.[0] ?? '';
+    from += blanks.length;
     const value = run(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
     if (value === undefined || value === '') return;
     const end = from + value.length;
     const behind = text.slice(end, end + 44);
-    if (!/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
+    // on a line of its own, the closing tag may be on the next
+    const isLine = blanks.includes('\n') && /^\r?\n/.test(behind);
+    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
       // a tag that is never closed is a placeholder: <password>
       if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value))
         this.#spans.push({ start: from, end: text.length, kind: BEGUN });
@@ -278,13 +281,13 @@ class AssignmentScan {
 
   /** `| DB_PASSWORD | … |` */
   #cell(name: string, closing: string, at: number, start: number): void {
-    if (!/\s/.test(this.#text.charAt(at - 1)) || !/[ \t]/.test(this.#text.charAt(at + 1))) return;
     const named = secretName(name);
     if (named === null || named.strength === 'weak') return;
     let from = at + 1;
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
     const before = this.#text.slice(Math.max(0, start - 4), start);
-    if (!/(?:^|[|\n])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
+    if (!isOf(BLANK, this.#text, at - 1) && !before.endsWith('|')) return;
+    if (!/(?:^|[|\n"'])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
     if (this.#text.charAt(from) === '`') from += 1;
     const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
     if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
@@ -312,7 +315,8 @@ class AssignmentScan {
     const quote = OPEN_QUOTE.exec(text);
     if (quote !== null) {
       const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
-      const at = start + opening.length;
+      const isTriple = escapes === '' && text.startsWith(sort + sort, start + opening.length);
+      const at = start + opening.length + (isTriple ? 2 : 0);
       const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
       if (value === null || value.length >= LONGEST_VALUE)
         return value === null ? null : { start: at, value, isQuoted: true, next: '' };
@@ -365,7 +369,7 @@ function isOf(table: Uint8Array, text: string, at: number): boolean {
 
 /** Whether a sign can give a name its value, by the characters beside it. */
 function mayAssign(text: string, at: number, sign: string): boolean {
-  if (sign === '|') return isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1);
+  if (sign === '|') return (isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1)) || isOf(IN_NAME, text, at - 1);
   if (sign === '(') return isOf(IN_NAME, text, at - 1) && /[\s"'`\\@a-zA-Z[]/.test(text.charAt(at + 1));
   if (sign !== ',') return true;
   let end = at;

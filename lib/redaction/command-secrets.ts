@@ -11,6 +11,8 @@ interface CommandRule {
   /** Only in the same argument (`-phunter2`): alone, the option asks for the password. */
   joined?: readonly string[];
   part?: Part;
+  /** A word that must be among the arguments. */
+  when?: string;
   /** Options that take another argument, so that it counts for no position. */
   skips?: readonly string[];
   /** Words that come first: `add_user` of `rabbitmqctl`. */
@@ -55,6 +57,8 @@ const TABLE: readonly (readonly [commands: string, ...rules: CommandRule[]])[] =
   ['neo4j-admin', { after: ['set-initial-password'], position: 0 }],
   ['ngrok', { after: ['authtoken', 'add-authtoken'], position: 0 }],
   ['wpa_passphrase', { position: 1 }],
+  ['ansible-vault', { after: ['encrypt_string'], position: 0 }],
+  ['gh glab', { options: ['--body', '-b', '--value', '-v'], when: 'secret' }],
 ];
 const COMMANDS = new Map<string, readonly CommandRule[]>();
 for (const [commands, ...rules] of TABLE) {
@@ -72,7 +76,7 @@ const LONGEST_COMMAND = 2_048;
 const ARGUMENT =
   /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
 /** `-passin pass:hunter2`, `-k hunter2`. */
-const OPENSSL = /(?<![\w])(-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
+const OPENSSL = /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
 /** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
 const SLASH = /(\s\/(?:p|pass|password|pw|rp|pwd):["']?)([^\s"']{3,256})/gi;
 /** Into a password prompt: `echo hunter2 | sudo -S`. */
@@ -211,6 +215,7 @@ function secretsOf(
   command: string,
 ): [number, string][] {
   const secrets: [number, string][] = [];
+  if (rule.when !== undefined && !found.some(({ value }) => value === rule.when)) return secrets;
   let position = rule.after === undefined ? 0 : -1;
   let last: [number, string] | null = null;
   for (let index = 0; index < found.length; index += 1) {
@@ -229,10 +234,12 @@ function secretsOf(
       (option) => value.startsWith(option) && value.length > option.length && /^-[A-Za-z]{1,2}$/.test(option),
     );
     if (own !== undefined && !/^--/.test(value)) {
-      const rest = value.slice(own.length);
+      const isEqual = value.charAt(own.length) === '=';
+      const rest = value.slice(own.length + (isEqual ? 1 : 0));
       const isJoined = rule.joined?.includes(own) === true || (rest.length > 3 && !isWord(rest));
-      if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !rest.startsWith('='))
-        secrets.push([at + own.length, rest]);
+      const isPort = own === '-p' && rule.joined === undefined && isPublished(command, found, rest);
+      if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !isPort)
+        secrets.push([at + value.length - rest.length, rest]);
       continue;
     }
     const long = rule.options?.find((option) => option.startsWith('--') && value.startsWith(`${option}=`));

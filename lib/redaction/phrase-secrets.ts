@@ -1,7 +1,7 @@
 import { isUnfinished } from './assigned-secrets';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { isFileName, isSecretValue, isStandIn, isWord, looksRandom } from './secret-values';
+import { isFileName, isSecretValue, isStandIn, isWord, looksDrawn, looksRandom } from './secret-values';
 
 /** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
 interface Phrase {
@@ -68,7 +68,10 @@ const PHRASES: readonly Phrase[] = [
   {
     kind: 'password',
     hints: ['login '],
-    pattern: new RegExp(`(\\b[A-Za-z]{0,4}\\d{1,6} LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`, 'g'),
+    pattern: new RegExp(
+      `((?:\\b[A-Za-z]{0,4}\\d{1,6} |(?:^|[\\n"'\`]))LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`,
+      'g',
+    ),
   },
   { kind: 'authorization', hints: ['auth '], pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g },
   {
@@ -134,10 +137,10 @@ const PHRASES: readonly Phrase[] = [
   },
   {
     kind: 'password',
-    hints: ['getconnection', 'login', 'connect'],
+    hints: ['getconnection', 'login', 'connect', 'auth', 'sign', 'sp_'],
     pattern: new RegExp(
-      `(\\.(?:getConnection|login|connect|authenticate|signIn|sign_in|auth)\\(\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
-      'g',
+      `((?:\\.getConnection|\\.connect|\\.auth|\\b(?:login|authenticate|sign_?in)|\\bsp_(?:addlogin|password|setapprole))[( ]\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
+      'gi',
     ),
     noWords: true,
   },
@@ -177,6 +180,14 @@ const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].
 /** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
 const LED =
   /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
+/** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
+const BESIDE =
+  /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
+const BESIDE_BEGUN = new RegExp(`${BESIDE.source.replace('{8,512})', '{1,512})')}$`, 'i');
+/** The columns of an INSERT, and its values. */
+const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
+const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,500}))\s{0,4}(,?)/y;
+
 /** `host:port:database:user:password`, a line of `.pgpass`. */
 const PGPASS =
   /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
@@ -205,6 +216,22 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     if (isOpen) begun(text, pattern, spans);
   }
   if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
+  if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) {
+    for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
+      if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
+      const start = index + name.length + between.length;
+      spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
+    }
+    const found = isOpen ? BESIDE_BEGUN.exec(text.slice(-700)) : null;
+    const value = found?.[3] ?? '';
+    if (
+      /\d|[!#$%^&*~]|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value) &&
+      secretName(found?.[1] ?? '')?.strength === 'strong' &&
+      !isStandIn(value)
+    )
+      spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+  }
+  if (lower.includes('insert')) inserted(text, spans, isOpen);
   if (/:(?:\d{4,5}|\*):/.test(text)) {
     for (const { 1: edge = '', 2: before = '', 3: value = '', index } of text.matchAll(PGPASS)) {
       const isKnown = /:(?:5432|5433|6432|5439|26257|\*):/.test(before);
@@ -245,6 +272,26 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     const found = isOpen ? QUERY_BEGUN.exec(text.slice(-4_200)) : null;
     if (found !== null && !isStandIn(found[2] ?? ''))
       spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
+  }
+}
+
+/** The values of an INSERT whose columns are named as secrets. */
+function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 0: whole, 1: columns = '', index } of text.matchAll(INSERT)) {
+    SQL_VALUE.lastIndex = index + whole.length;
+    for (const column of columns.split(',')) {
+      const found = SQL_VALUE.exec(text);
+      if (found === null || found[0] === '') break;
+      const named = secretName(column.trim().replaceAll(/["'`[\]]/g, ''));
+      const value = found[1] ?? '';
+      const start = found.index + found[0].indexOf("'") + 1;
+      if (named !== null && value !== '') {
+        if (isSecretValue(value, named, column, { isQuoted: true, isProse: false, next: '' }))
+          spans.push({ start, end: start + value.length, kind: named.kind });
+        else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
+      }
+      if (found[3] === '') break;
+    }
   }
 }
 

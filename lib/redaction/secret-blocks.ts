@@ -23,6 +23,8 @@ const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 /** Between a field's name and its string, and behind the string. */
 const STRING_BEGINS = /^.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"(?=[^"])/;
 const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
+/** The same on a line that may go on. */
+const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
 type Mode =
   | { kind: 'none' }
@@ -99,7 +101,7 @@ export class SecretBlocks {
     const lead = STRING_BEGINS.exec(line)?.[0].length ?? 0;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
-    const end = STRING_ENDS.exec(rest)?.index ?? -1;
+    const end = (isWhole ? STRING_ENDS : STRING_MAY_END).exec(rest)?.index ?? -1;
     const text = end < 0 ? rest : rest.slice(0, end);
     const own = this.#read(text, isWhole || end >= 0, isOpen);
     if (end >= 0) this.#mode = { kind: 'none' };

@@ -224,16 +224,20 @@ export function shapedSecrets(text: string, spans: SecretSpan[]): void {
     for (const { 0: secret, index } of text.matchAll(pattern))
       found.push({ rank, start: index, end: index + secret.length });
   }
+  /** The end of each shape's last secret: none of the same shape begins inside it. */
+  const ends = new Map<number, number>();
   let next = text.charCodeAt(0);
   for (let at = 0; at + 1 < text.length; at += 1) {
     const code = next;
     next = text.charCodeAt(at + 1);
     if (code > 127 || next > 127 || IS_START[(code << 7) | next] === 0) continue;
     for (const { rank, hint } of BY_START.get((code << 7) | next) ?? []) {
-      if (!text.startsWith(hint, at)) continue;
+      if (at < (ends.get(rank) ?? 0) || !text.startsWith(hint, at)) continue;
       const { pattern } = SECRET_SHAPES[rank] as SecretShape;
       pattern.lastIndex = at;
-      if (pattern.test(text)) found.push({ rank, start: at, end: pattern.lastIndex });
+      if (!pattern.test(text)) continue;
+      found.push({ rank, start: at, end: pattern.lastIndex });
+      ends.set(rank, pattern.lastIndex);
     }
   }
   found.sort((a, b) => a.rank - b.rank);

@@ -44,6 +44,17 @@ export function looksRandom(value: string): boolean {
   return hasDigit && (hasMixed || parts.some((part) => /[a-z]\d+[a-z]|\d[a-z]+\d/i.test(part)));
 }
 
+/** As `looksRandom`, and what a generator of passwords makes: digits and symbols among letters. */
+export function looksDrawn(value: string): boolean {
+  if (looksRandom(value)) return true;
+  if (value.length < 8 || isStandIn(value) || /^[\w.+-]+@[\w-]+\.[\w.-]+$/.test(value)) return false;
+  const isMixed = (part: string) => part.length >= 6 && /\d/.test(part) && /[a-z]/.test(part) && /[A-Z]/.test(part);
+  if (!/^[A-Za-z0-9!@#$%^&*~+=._-]+$/.test(value)) return false;
+  return (
+    value.split(/[._-]/).some(isMixed) || (/[!@#$%^&*~]/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value))
+  );
+}
+
 export function isFileName(value: string): boolean {
   return FILE_NAME.test(value);
 }
