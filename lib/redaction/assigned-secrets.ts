@@ -135,6 +135,8 @@ class AssignmentScan {
   #assigned({ name, closing, start }: Name, short: string, at: number, sign: string): void {
     const text = this.#text;
     if (LABELS.has(short)) this.#labelled(at + sign.length, start);
+    // the type of what a function returns, or its body
+    if (closing.includes(')') && sign !== '=') return;
     const named = nameOf(text, name, closing, start);
     if (named === null) return;
     const found = this.#value(at + sign.length, sign, closing, start, name);
@@ -151,10 +153,13 @@ class AssignmentScan {
   #judge(found: Found, named: NamedSecret, name: string, sign: string, closing: string, at: number): void {
     const { start, value, isQuoted, next } = found;
     const isSpaced = /\s/.test(this.#text.charAt(start - 1)) || /\s/.test(this.#text.charAt(at - 1));
-    const isProse = !isQuoted && !/["'`\]]/.test(closing) && (sign === ':' || isSpaced);
+    const isProse = !isQuoted && !/["'\]]/.test(closing) && (sign === ':' || isSpaced);
+    // an annotation, a ternary, the last field of an object in a program
+    const end = start + value.length;
+    if (isProse && /^[A-Za-z_]+$/.test(value) && /^\s{0,3}[=)}>?&]/.test(this.#text.slice(end, end + 4))) return;
     const place: ValuePlace = { isQuoted, isProse, next };
     // a list of names is none of names and values
-    const isListed = sign === ',' && (isWord(value) || value.length < 6);
+    const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6);
     if (!isListed && isSecretValue(value, named, name, place)) {
       this.#add(start, value, named.kind);
       return;
@@ -320,6 +325,8 @@ class AssignmentScan {
       const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
       if (value === null || value.length >= LONGEST_VALUE)
         return value === null ? null : { start: at, value, isQuoted: true, next: '' };
+      // a list of names
+      if (opening.startsWith('[') && isWord(value)) return null;
       return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
     }
     if (sign === ',') return null;

@@ -43,7 +43,7 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       const values = (name === undefined ? undefined : MANY_VALUES[name]) ?? ONE_VALUE;
       values.lastIndex = start + (scheme?.[0].length ?? 0);
       const value = values.exec(text);
-      if (value === null || isPlaceholder(value[0])) continue;
+      if (value === null || isPlaceholder(value[0]) || /^[A-Za-z_]+(?:\.[A-Za-z_]+)+\(?$/.test(value[0])) continue;
       if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
         if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(span(value.index, value[0], BEGUN));
         continue;

@@ -1,7 +1,7 @@
 import { isUnfinished } from './assigned-secrets';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { isFileName, isSecretValue, isStandIn, isWord, looksDrawn, looksRandom } from './secret-values';
+import { isFileName, isReference, isSecretValue, isStandIn, isWord, looksDrawn, looksRandom } from './secret-values';
 
 /** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
 interface Phrase {
@@ -208,7 +208,10 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
       const isNone =
-        isStandIn(value) || isFileName(value) || (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
+        isStandIn(value) ||
+        isFileName(value) ||
+        isReference(value.replace(/\W+$/, '')) ||
+        (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
       if (!isNone) spans.push({ start, end: start + value.length, kind });
       else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
         spans.push({ start, end: text.length, kind: BEGUN });
@@ -312,6 +315,7 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     pattern.lastIndex = start;
     const value = pattern.exec(text)?.[0] ?? '';
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    if (/^@?[A-Za-z.-]+\/[A-Za-z./-]+$/.test(value)) continue;
     const hasLeader = /[A-Za-z:]/.test(leader);
     const end = start + value.length;
     const isLast = /^[ \t]*(?:[\r\n#;"'`]|$)/.test(text.slice(end, end + 40)) || quote !== '';

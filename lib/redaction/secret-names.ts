@@ -35,7 +35,7 @@ const SECRET_KEYS = new Set(
 );
 /** The qualifiers above that other things are keyed by, too: such a name is weak. */
 const WEAK_KEYS = new Set(
-  'data token user project server org organization team session cookie login system cipher ingest'.split(' '),
+  'data token user project server org organization team session cookie login storage system cipher ingest'.split(' '),
 );
 /** Keys that anybody may know. */
 const OPEN_KEYS = new Set(

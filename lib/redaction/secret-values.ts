@@ -12,7 +12,7 @@ export interface ValuePlace {
 }
 
 const NOTHING =
-  /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
+  /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
 /** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
@@ -21,7 +21,7 @@ const ELSEWHERE =
 const FILE_NAME =
   /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log)$/i;
 /** The path of a name in a program: `config.db.password`, `process.env.TOKEN`, `opts->secret`. */
-const REFERENCE = /^[@&*!]?(?:[A-Za-z_$][A-Za-z_$]*|process|os|env)(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Z_a-z$]*)+[!?]?$/;
+const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
 const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
@@ -55,6 +55,11 @@ export function looksDrawn(value: string): boolean {
   );
 }
 
+/** The path of a variable. */
+export function isReference(value: string): boolean {
+  return REFERENCE.test(value);
+}
+
 export function isFileName(value: string): boolean {
   return FILE_NAME.test(value);
 }
@@ -80,7 +85,7 @@ export function isSecretValue(
   }
   if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
   if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
-  return !(place.isProse && isWord(value)) && !(place.isQuoted && /\s/.test(value) && isSentence(value));
+  return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
 }
 
 /** Whether a value that may go on could still become a secret of this name. */
@@ -89,13 +94,10 @@ export function mayBecome(value: string, { strength }: NamedSecret): boolean {
   return strength === 'strong' || !isWord(value);
 }
 
-function isSentence(value: string): boolean {
-  return value.split(/\s+/).every((word) => isWord(word));
-}
-
 function isWeakSecret(value: string, name: string, kind: string): boolean {
   if (UUID.test(value) && !/key|token|auth|secret/i.test(name)) return false;
-  if (/^(?:dp?|dq|qi)$/i.test(name)) return /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
+  if (kind === 'private-key')
+    return /^(?:dp?|dq|qi)$/i.test(name) && /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
   if (/^auth$/i.test(name)) return looksRandom(value) || isBasicPair(value);
   if (/otp$/i.test(name)) return /^\d{4,8}$/.test(value) || looksRandom(value);
   if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value))
