@@ -1,3 +1,4 @@
+import { addressSecrets } from './address-secrets';
 import { assignedSecrets } from './assigned-secrets';
 import { begunShapes } from './begun-shapes';
 import { commandSecrets } from './command-secrets';
@@ -6,7 +7,7 @@ import { phraseSecrets } from './phrase-secrets';
 import { decodedReadings, mapped } from './readings';
 import { BlockScan } from './secret-blocks';
 import { shapedSecrets } from './secret-shapes';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan } from './secret-span';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.
@@ -53,30 +54,14 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
 function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const span of findKeys(text)) spans.push(span);
   shapedSecrets(text, spans);
-  urlCredentials(text, spans);
   const lower = text.toLowerCase();
   for (const rule of PLACES) rule(text, lower, spans, isOpen);
   if (!isOpen) return;
   begunShapes(text, spans);
-  begunUrl(text, spans);
 }
 
 /** Rules for secrets that are known by what stands before them. */
-const PLACES = [credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
-
-/** A URL in which an `@` may still come. What can only be a port, or reads as a host's name, is shown. */
-const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;
-const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512}|[^\s:@/."'`<>A-Z]{0,11}(?:[A-Z]|\d[a-z])[^\s:@/."'`<>]{0,512})$/;
-
-function begunUrl(text: string, spans: SecretSpan[]): void {
-  const tail = text.slice(-1_024);
-  if (!tail.includes('://')) return;
-  for (const pattern of [BEGUN_PASSWORD, BEGUN_URL_TOKEN]) {
-    const secret = pattern.exec(tail)?.[1];
-    if (secret === undefined || isPlaceholder(secret) || /^\d{1,5}[.,;:!?)]?$/.test(secret)) continue;
-    spans.push({ start: text.length - secret.length, end: text.length, kind: BEGUN });
-  }
-}
+const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
@@ -137,22 +122,6 @@ function brokenKey(text: string, bodyFrom: number): (readonly [start: number, en
     at = newline + 1;
   }
   return [...found, [from, end]];
-}
-
-/** `scheme://user:password@host`; a password may hold an `@` of its own. */
-const URL_PASSWORD = /(:\/\/[^\s:@/"'`<>]{0,256}:)([^\s/"'`<>]{1,512})@/g;
-/** `https://token@host`. */
-const URL_TOKEN = /(:\/\/)([^\s:@/"'`<>]{20,512})@/g;
-
-function urlCredentials(text: string, spans: SecretSpan[]): void {
-  if (!text.includes('://') || !text.includes('@')) return;
-  for (const pattern of [URL_PASSWORD, URL_TOKEN]) {
-    for (const { 1: before = '', 2: secret = '', index } of text.matchAll(pattern)) {
-      if (isPlaceholder(secret) || (pattern === URL_TOKEN && !/\d/.test(secret))) continue;
-      const start = index + before.length;
-      spans.push({ start, end: start + secret.length, kind: 'url-password' });
-    }
-  }
 }
 
 /** In order; what overlaps becomes one, named by whoever found it first. */

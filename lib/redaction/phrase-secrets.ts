@@ -188,18 +188,6 @@ const BESIDE_BEGUN = new RegExp(`${BESIDE.source.replace('{8,512})', '{1,512})')
 const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
 const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,500}))\s{0,4}(,?)/y;
 
-/** `host:port:database:user:password`, a line of `.pgpass`. */
-const PGPASS =
-  /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
-/** A driver's `user:password@tcp(host)/db`, `user/password@host:1521/db`. */
-const DSN = /(\b[\w.-]{1,64}:)([^\s:/"'`(){}]{2,128})@(?=(?:tcp|unix|udp)\()/g;
-const ORACLE = /(jdbc:oracle:\w{1,8}:[\w.-]{1,64}\/)([^\s/"'`]{2,128})(?=@|$)/g;
-const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|u|un|uni|unix|ud|udp)?)?$/;
-/** `code=…` and `key=…` count in addresses only. */
-const QUERY =
-  /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
-const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')}$`, 'i');
-
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
@@ -219,63 +207,25 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     if (isOpen) begun(text, pattern, spans);
   }
   if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
-  if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) {
-    for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
-      if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
-      const start = index + name.length + between.length;
-      spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
-    }
-    const found = isOpen ? BESIDE_BEGUN.exec(text.slice(-700)) : null;
-    const value = found?.[3] ?? '';
-    if (
-      /\d|[!#$%^&*~]|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value) &&
-      secretName(found?.[1] ?? '')?.strength === 'strong' &&
-      !isStandIn(value)
-    )
-      spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
-  }
+  if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) besideNames(text, spans, isOpen);
   if (lower.includes('insert')) inserted(text, spans, isOpen);
-  if (/:(?:\d{4,5}|\*):/.test(text)) {
-    for (const { 1: edge = '', 2: before = '', 3: value = '', index } of text.matchAll(PGPASS)) {
-      const isKnown = /:(?:5432|5433|6432|5439|26257|\*):/.test(before);
-      const start = index + edge.length + before.length;
-      if (
-        (isKnown && !isStandIn(value)) ||
-        (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))
-      )
-        spans.push({ start, end: start + value.length, kind: 'password' });
-      else if (isOpen && start + value.length === text.length && !isWord(value))
-        spans.push({ start, end: text.length, kind: BEGUN });
-    }
+}
+
+/** Random values behind a name, with at most a word between. */
+function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
+    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
+    const start = index + name.length + between.length;
+    spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
   }
-  if (text.includes('@')) {
-    for (const { 1: before = '', 2: value = '', index } of text.matchAll(DSN)) {
-      if (!isStandIn(value))
-        spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
-    }
-  }
-  if (lower.includes('jdbc:oracle')) {
-    for (const { 1: before = '', 2: value = '', index } of text.matchAll(ORACLE)) {
-      spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
-    }
-  }
-  if (isOpen) {
-    const found = DSN_BEGUN.exec(text.slice(-256));
-    const value = found?.[2] ?? '';
-    if (found !== null && !isStandIn(value) && !isWord(value) && !/^\d+$/.test(value))
-      spans.push({ start: text.length - found[0].length + (found[1] ?? '').length, end: text.length, kind: BEGUN });
-  }
-  if (text.includes('?') || text.includes('&')) {
-    for (const { 1: before = '', 2: value = '', index } of text.matchAll(QUERY)) {
-      const start = index + before.length;
-      const isSure = /(?:sig|signature|credential|security-token|apikey|api[_-]?key|pass|pw|otp)=$/i.test(before);
-      if (isStandIn(value) || (!isSure && !(value.length >= 16 && /\d/.test(value)))) continue;
-      spans.push({ start, end: start + value.length, kind: 'signature' });
-    }
-    const found = isOpen ? QUERY_BEGUN.exec(text.slice(-4_200)) : null;
-    if (found !== null && !isStandIn(found[2] ?? ''))
-      spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
-  }
+  const found = isOpen ? BESIDE_BEGUN.exec(text.slice(-700)) : null;
+  const value = found?.[3] ?? '';
+  if (
+    /\d|[!#$%^&*~]|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value) &&
+    secretName(found?.[1] ?? '')?.strength === 'strong' &&
+    !isStandIn(value)
+  )
+    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
 }
 
 /** The values of an INSERT whose columns are named as secrets. */

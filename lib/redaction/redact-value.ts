@@ -46,19 +46,20 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
     return entries.some((entry, at) => entry !== value[at]) ? entries : value;
   }
   const secrets = isFree ? secretFields(value) : NO_FIELDS;
+  const isManifest = isFree && isSecretManifest(value);
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
     const kind = typeof field === 'string' ? secrets.get(key) : undefined;
-    const next = kind === undefined ? redactValue(field, tally, isFree || FREE.has(key), key) : marked(kind, tally);
+    const next =
+      isManifest && /^(?:data|stringData)$/.test(key)
+        ? withoutValues(field, tally)
+        : kind === undefined
+          ? redactValue(field, tally, isFree || FREE.has(key), key)
+          : marked(kind, tally);
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
   });
-  if (isFree && isSecretManifest(value)) {
-    for (const pair of fields as [string, unknown][]) {
-      if (pair[0] === 'data' || pair[0] === 'stringData') [pair[1], hasChanged] = [withoutValues(pair[1], tally), true];
-    }
-  }
   return hasChanged ? Object.fromEntries(fields) : value;
 }
 
@@ -87,11 +88,11 @@ function isSecretManifest(value: object): boolean {
 
 function withoutValues(data: unknown, tally: Tally): unknown {
   if (typeof data !== 'object' || data === null) return data;
-  const fields = Object.entries(data).map(([key, field]) => {
-    const isSecret = typeof field === 'string' && field !== '' && !isPlaceholder(field);
-    return [key, isSecret ? marked('secret', tally) : field] as const;
-  });
-  return Object.fromEntries(fields);
+  const isSecret = (field: unknown) => typeof field === 'string' && field !== '' && !isPlaceholder(field);
+  if (!Object.values(data).some(isSecret)) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? marked('secret', tally) : field]),
+  );
 }
 
 function marked(kind: string, tally: Tally): string {
