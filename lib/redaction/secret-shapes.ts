@@ -38,6 +38,8 @@ export interface SecretShape {
   hints: readonly string[];
   /** Whether each of these secrets begins with a hint: then the pattern is tried only where one stands. */
   isPrefix: boolean;
+  /** Words begin like it, too: it may have begun only once there is a digit. */
+  isWordLike?: true;
   /** Sticky if it begins with its hint, else global. The whole match is the secret. */
   pattern: RegExp;
 }
@@ -52,6 +54,12 @@ const shape = (kind: string, hints: string | readonly string[], { source }: RegE
 const APART = String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))`;
 const apart = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape =>
   shape(kind, hints, pattern, APART);
+
+/** A shape that begins as words do. */
+const wordLike = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape => ({
+  ...apart(kind, hints, pattern),
+  isWordLike: true,
+});
 
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
@@ -118,25 +126,25 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('notion-token', 'ntn_', /ntn_[A-Za-z0-9]{30,}/),
   shape('figma-token', 'figd_', /figd_[A-Za-z0-9_-]{20,}/),
   shape('age-key', 'AGE-SECRET-KEY-', /AGE-SECRET-KEY-1[A-Z0-9]{30,}/),
-  shape('airtable-token', 'pat', /(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}/),
-  apart('alibaba-key', 'LTAI', /LTAI[A-Za-z0-9]{12,30}/),
-  apart('artifactory-key', 'AKCp', /AKCp[A-Za-z0-9]{40,}/),
+  wordLike('airtable-token', 'pat', /pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}/),
+  wordLike('alibaba-key', 'LTAI', /LTAI[A-Za-z0-9]{12,30}/),
+  wordLike('artifactory-key', 'AKCp', /AKCp[A-Za-z0-9]{40,}/),
   apart('artifactory-token', 'cmVmdGtu', /cmVmdGtu[A-Za-z0-9]{40,}/),
   apart('clojars-token', 'CLOJARS_', /CLOJARS_[A-Za-z0-9]{40,}/),
   apart('circleci-token', 'CCIPAT_', /CCIPAT_[A-Za-z0-9]{8,40}_[A-Za-z0-9]{30,}/),
   apart('contentful-token', 'CFPAT-', /CFPAT-[A-Za-z0-9_-]{30,}/),
-  apart('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
-  apart(
+  wordLike('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
+  wordLike(
     'discord-token',
     ['MT', 'Mj', 'Mz', 'ND', 'NT', 'Nj', 'Nz', 'OD', 'OT'],
-    /[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/,
+    /(?:M[Tjz]|N[DTjz]|O[DT])[A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/,
   ),
-  apart('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
+  wordLike('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
   apart('duffel-token', 'duffel_', /duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}/),
   apart('dynatrace-token', 'dt0', /dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}/),
-  apart('easypost-key', 'EZ', /EZ[AT]K[A-Za-z0-9]{40,}/),
+  wordLike('easypost-key', 'EZ', /EZ[AT]K[A-Za-z0-9]{40,}/),
   apart('facebook-token', 'EAA', /EAA[A-Z][A-Za-z0-9]{60,}/),
-  apart('flutterwave-key', 'FLW', /FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?/),
+  wordLike('flutterwave-key', 'FLW', /FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?/),
   apart('fly-token', 'fm', /fm[12]_[A-Za-z0-9+/=_]{60,}/),
   apart('fly-token', 'fo1_', /fo1_[A-Za-z0-9_-]{30,}/),
   apart('frameio-token', 'fio-u-', /fio-u-[A-Za-z0-9_=-]{40,}/),
@@ -145,11 +153,11 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('hubspot-token', 'pat-', /pat-[a-z]{2}[0-9]-[a-f0-9-]{30,}/),
   apart('infracost-key', 'ico-', /ico-[A-Za-z0-9]{30,}/),
   apart('langfuse-key', 'sk-lf-', /sk-lf-[a-f0-9-]{30,}/),
-  apart('lob-key', ['live_', 'test_'], /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
+  wordLike('lob-key', ['live_', 'test_'], /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
   apart('mailchimp-key', '-us', /[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])/),
   apart('mapbox-token', 'sk.eyJ', /sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}/),
   apart('maxmind-key', '_mmk', /[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/),
-  apart('nuget-key', 'oy2', /oy2[a-z0-9]{43}(?![A-Za-z0-9])/),
+  wordLike('nuget-key', 'oy2', /oy2[a-z0-9]{43}(?![A-Za-z0-9])/),
   shape('teams-webhook', '.webhook.office.com/', /\.webhook\.office\.com\/webhookb2\/[A-Za-z0-9@/_-]{40,}/),
   apart('openshift-token', 'sha256~', /sha256~[A-Za-z0-9_-]{40,}/),
   apart('paypal-token', 'access_token$', /access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[a-f0-9]{20,}/),
@@ -158,8 +166,8 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('prefect-key', 'pn', /pn[ub]_[A-Za-z0-9]{30,}/),
   apart('pulumi-token', 'pul-', /pul-[a-f0-9]{40}/),
   apart('readme-key', 'rdme_', /rdme_[a-z0-9]{60,}/),
-  apart('resend-key', 're_', /re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}/),
-  apart('fireworks-key', 'fw_', /fw_[A-Za-z0-9]{20,}/),
+  wordLike('resend-key', 're_', /re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}/),
+  wordLike('fireworks-key', 'fw_', /fw_[A-Za-z0-9]{20,}/),
   apart('scalingo-token', 'tk-us-', /tk-us-[A-Za-z0-9_-]{40,}/),
   apart('sendinblue-key', 'xkeysib-', /xkeysib-[a-f0-9]{60,}-[A-Za-z0-9]{12,}/),
   apart('shippo-token', 'shippo_', /shippo_(?:live|test)_[a-f0-9]{30,}/),
@@ -169,9 +177,9 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('terraform-token', '.atlasv1.', /[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,}/),
   apart('typeform-token', 'tfp_', /tfp_[A-Za-z0-9_.=-]{40,}/),
   apart('trello-token', 'ATTA', /ATTA[a-f0-9]{60,}/),
-  apart('buildkite-token', 'bk', /bk(?:ua|ct|aj)_[a-f0-9]{32,}/),
-  apart('gocardless-token', 'live_', /live_[A-Za-z0-9_=-]{40,}/),
-  apart('yandex-token', 't1.', /t1\.[A-Z0-9a-z_-]{8,}={0,2}\.[A-Za-z0-9_-]{60,}={0,2}/),
+  wordLike('buildkite-token', 'bk', /bk(?:ua|ct|aj)_[a-f0-9]{32,}/),
+  wordLike('gocardless-token', 'live_', /live_[A-Za-z0-9_=-]{40,}/),
+  wordLike('yandex-token', 't1.', /t1\.[A-Z0-9a-z_-]{8,}={0,2}\.[A-Za-z0-9_-]{60,}={0,2}/),
   apart('adobe-secret', 'p8e-', /p8e-[A-Za-z0-9]{32}/),
   apart(
     'password-hash',
