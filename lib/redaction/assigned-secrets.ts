@@ -2,14 +2,14 @@ import { type NamedSecret, secretName } from './secret-names';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 import { isSecretValue, isStandIn, isWord, mayBecome, type ValuePlace } from './secret-values';
 
-/** How far before a sign a name may begin. */
+/** Most characters of a name. */
 const LONGEST_NAME = 96;
 const LONGEST_VALUE = 8_192;
 /** A label and its value: `name: DB_PASS` and, at most so much further on, `value: …`. */
 const PAIR_REACH = 240;
 
 /**
- * What gives a name its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
+ * Signs between a name and its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
  * XML tag, `(` behind a setter.
  */
 const SIGN = /=>|:=|[=:]|[>,(|]/g;
@@ -35,7 +35,7 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 };
 /** A type between a name and its value: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
-/** What stands for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
+/** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
 const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
 /** `${DB_PASS:-hunter2}`: a shell's default. */
 const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
@@ -57,7 +57,7 @@ const VALUES = new Set(
   ),
 );
 
-/** What a value is in: `variable "db_password" { default = …`, `<Password value=…`. */
+/** The block or tag around a value: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
 
 interface Found {
@@ -105,7 +105,7 @@ class AssignmentScan {
   readonly #text: string;
   readonly #spans: SecretSpan[];
   readonly #isOpen: boolean;
-  /** What is before this place is decided. */
+  /** Text before this place is decided. */
   #upTo = 0;
   #label: Label | null = null;
   /** The value before the name: `value="…" name="password"`. */
@@ -361,7 +361,7 @@ class AssignmentScan {
   }
 }
 
-/** Tables of ASCII characters: this is asked of each sign of each line. */
+/** A table of ASCII characters. Faster than a pattern, for each sign of each line. */
 function tableOf(characters: RegExp): Uint8Array {
   return Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0));
 }
@@ -374,7 +374,7 @@ function isOf(table: Uint8Array, text: string, at: number): boolean {
   return table[text.charCodeAt(at)] === 1;
 }
 
-/** Whether a sign can give a name its value, by the characters beside it. */
+/** True if the characters beside a sign allow an assignment. */
 function mayAssign(text: string, at: number, sign: string): boolean {
   if (sign === '|') return (isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1)) || isOf(IN_NAME, text, at - 1);
   if (sign === '(') return isOf(IN_NAME, text, at - 1) && /[\s"'`\\@a-zA-Z[]/.test(text.charAt(at + 1));
@@ -417,7 +417,7 @@ function run(text: string, at: number, pattern: RegExp): string | null {
   return pattern.exec(text)?.[0] ?? null;
 }
 
-/** Whether nothing but a prompt, an indent or `export` stands before it on its line. */
+/** True if its line has only a prompt, an indent or `export` before it. */
 function lineBegins(text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - 48), at);
   return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(
@@ -444,7 +444,7 @@ function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
   }
 }
 
-/** Whether a value goes up to the end of a text, and not as the last word of a sentence. */
+/** True if a value reaches the end of the text and is not the last word of a sentence. */
 export function isUnfinished(text: string, start: number, value: string): boolean {
   return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
 }

@@ -1,8 +1,8 @@
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { isStandIn, isWord } from './secret-values';
+import { argumentAt, isStandIn, isWord } from './secret-values';
 
-/** How an argument holds its secret: all of it, or what follows the first of these characters. */
+/** The part of an argument that is secret: all of it, or the text behind the first such character. */
 type Part = '' | ':' | '/' | '%' | ',' | '=';
 
 interface CommandRule {
@@ -137,7 +137,7 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const isSingle = !option.startsWith('--');
     const start = index + whole.length;
     const isList = between.includes(',');
-    const value = valueAt(text, start, quote).replace(/[\])}]+$/, '');
+    const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
@@ -147,19 +147,6 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
       spans.push({ start, end: start + value.length, kind: named.kind });
     else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
   }
-}
-
-function valueAt(text: string, start: number, quote: string | undefined): string {
-  const pattern =
-    quote === undefined
-      ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y
-      : quote.endsWith('"')
-        ? /[^"\n\\]{1,4096}/y
-        : quote.endsWith("'")
-          ? /[^'\n\\]{1,4096}/y
-          : /[^`\n\\]{1,4096}/y;
-  pattern.lastIndex = start;
-  return pattern.exec(text)?.[0] ?? '';
 }
 
 /** @returns where the command ends */

@@ -28,16 +28,10 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 }
 
 /**
- * The same for a text that may go on: with what reaches its end and may become a secret (`BEGUN`). So no part of one is
- * shown, wherever a text is cut.
- */
-export function findSecretsSoFar(text: string): SecretSpan[] {
-  return mergeSpans([...new BlockScan().scan(text, true), ...ruleSecrets(text, true)]);
-}
-
-/**
- * The rules over the text as it is written, and as it reads once its escapes are decoded. What is known for a secret
- * comes before what may become one, so that it names a span of both.
+ * Applies the rules to the text as written and with its escapes decoded.
+ *
+ * @param isOpen whether the text may go on: then text at its end that may become a secret is a `BEGUN` span. Secrets come
+ *   first in the result, so that they name a span that both find.
  */
 export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const spans: SecretSpan[] = [];

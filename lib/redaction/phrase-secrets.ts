@@ -1,7 +1,16 @@
 import { isUnfinished } from './assigned-secrets';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { isFileName, isReference, isSecretValue, isStandIn, isWord, looksDrawn, looksRandom } from './secret-values';
+import {
+  argumentAt,
+  isFileName,
+  isReference,
+  isSecretValue,
+  isStandIn,
+  isWord,
+  looksDrawn,
+  looksRandom,
+} from './secret-values';
 
 /** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
 interface Phrase {
@@ -254,16 +263,7 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
     if (named === null) continue;
     const start = index + whole.length;
-    const pattern =
-      quote === ''
-        ? /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y
-        : quote === '"'
-          ? /[^"\r\n\\]{1,4096}/y
-          : quote === "'"
-            ? /[^'\r\n\\]{1,4096}/y
-            : /[^`\r\n\\]{1,4096}/y;
-    pattern.lastIndex = start;
-    const value = pattern.exec(text)?.[0] ?? '';
+    const value = argumentAt(text, start, quote);
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
     if (/^@?[A-Za-z.-]+\/[A-Za-z./-]+$/.test(value)) continue;
     const hasLeader = /[A-Za-z:]/.test(leader);

@@ -153,7 +153,7 @@ export function counted(text: string, tally: Tally): string {
   return shown;
 }
 
-/** What a value is, by the name it is given; null for a name that says nothing. */
+/** The kind of a secret that only its name gives away; null if it is none. */
 function namedKind(name: string, value: string): string | null {
   if (/^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name))
     return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;

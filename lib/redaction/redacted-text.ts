@@ -92,7 +92,7 @@ export class RedactedText {
   /** The last of what is decided is a secret that goes on. */
   #isInside = false;
   #key: KeyWatch | null = null;
-  /** What of a secret over several lines is decided. */
+  /** The state of the blocks at the end of the decided text. */
   #blocks = new BlockScan();
 
   add(piece: string): void {

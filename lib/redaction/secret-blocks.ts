@@ -47,7 +47,7 @@ type Mode =
  */
 export class SecretBlocks {
   #mode: Mode = { kind: 'none' };
-  /** Whether the lines are those of strings in JSON, decoded. */
+  /** True if the lines come from decoded strings of JSON. */
   readonly #isDecoded: boolean;
   /** The kind of the manifest, if it has one so far. */
   #manifest: string | null = null;
@@ -66,7 +66,7 @@ export class SecretBlocks {
     return clone;
   }
 
-  /** Whether no block has begun, nor a line that may begin one. */
+  /** True outside of blocks, at the beginning of a line. */
   get isIdle(): boolean {
     return this.#mode.kind === 'none' && this.#partial === '';
   }

@@ -1,4 +1,4 @@
-/** How much a name says about its value: `strong` names always hold a secret, `weak` ones only if the value looks random. */
+/** A name that marks its value as a secret: a `strong` one always, a `weak` one only if the value looks random. */
 export interface NamedSecret {
   kind: string;
   strength: 'strong' | 'weak';
@@ -21,10 +21,9 @@ const WORD_ENDS = [
   ...['authkey', 'appkey', 'presharedkey', 'storagekey', 'licensekey', 'servicekey', 'consumerkey', 'licencekey'],
 ];
 const ENDS_OTHERWISE =
-  /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|lowbow|single|first|last|second|full|gold|rail|day|night|render|back|front|sandbow|nonpass|high|low|band)pass$/;
-const NO_SECRET = new Set(['nosecret', 'notoken', 'nopass']);
+  /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|single|first|last|second|full|gold|rail|day|night|render|back|front|high|low|band)pass$/;
 
-/** Words that make a key a secret: `ACCESS_KEY`, `encryption.key`. */
+/** Qualifiers of secret keys: `ACCESS_KEY`, `encryption.key`. */
 const SECRET_KEYS = new Set(
   (
     'access account admin aes api app application auth authentication cipher client consumer cookie crypto data decryption ' +
@@ -33,22 +32,22 @@ const SECRET_KEYS = new Set(
     'sign storage subscription system token vault wallet webhook wif write org organization team user account project server'
   ).split(' '),
 );
-/** The qualifiers above that other things are keyed by, too: such a name is weak. */
+/** Qualifiers of other keys, too: `session_key` is a weak name. */
 const WEAK_KEYS = new Set(
   'data token user project server org organization team session cookie login storage system cipher ingest'.split(' '),
 );
-/** Keys that anybody may know. */
+/** Qualifiers of keys that are no secrets. */
 const OPEN_KEYS = new Set(
   (
     'public pub primary foreign sort partition cache object lookup index idempotency row routing dedupe dedup group unique ' +
     'range hash query react issue ticket translation i18n message event config feature map dict json host fingerprint ' +
     'publishable site s3 bucket file path registry hot short cut arrow enter tab escape the this that a an his its cert ' +
     'certificate authorized known function column table field sub parent child root node entity composite candidate super ' +
-    'surrogate natural business order item state storage_ local meta menu any each every same new old first last next socket'
+    'surrogate natural business order item state local meta menu any each every same new old first last next socket'
   ).split(' '),
 );
 
-/** Words after a secret's own that change nothing: `SECRET_KEY_BASE`, `tokenValue`, `password_prod`. */
+/** Suffixes that leave a secret's name one: `SECRET_KEY_BASE`, `tokenValue`, `password_prod`. */
 const TAILS = new Set(
   (
     'base value val text string str data plain plaintext cleartext clear raw hex b64 base64 encoded prod production dev ' +
@@ -56,7 +55,7 @@ const TAILS = new Set(
     'backup default admin root main confirm confirmation confirmed again repeat verify verification env ro rw a b c x y'
   ).split(' '),
 );
-/** A name that ends with one of these is of something about a secret: `PASSWORD_FILE`, `token_type`. */
+/** Suffixes of names for something about a secret: `PASSWORD_FILE`, `token_type`. */
 const ABOUT = new Set(
   (
     'file files path dir directory folder url uri urls link name names id ids uuid type types kind length len min max ' +
@@ -78,12 +77,12 @@ const WEAK: Readonly<Record<string, string>> = {
   ...kinds('private-key', 'd dp dq qi'),
 };
 
-/** Names seen lately. A log repeats its names. */
+/** A cache: a log repeats its names. */
 const KNOWN = new Map<string, NamedSecret | null>();
 const MOST_KNOWN = 2_000;
 const LONGEST_NAME = 128;
 
-/** What a name says about its value; null if nothing. `DB_PASS`, `secretKeyBase` and `spring.datasource.password` do. */
+/** Classifies a name; null if it marks no secret. `DB_PASS`, `secretKeyBase` and `spring.datasource.password` do. */
 export function secretName(name: string): NamedSecret | null {
   if (name.length < 1 || name.length > LONGEST_NAME) return null;
   const known = KNOWN.get(name);
@@ -123,7 +122,6 @@ function judge(words: string[], name: string): NamedSecret | null {
 function ending(words: readonly string[], name: string): NamedSecret | null {
   const last = (words.at(-1) ?? '').replace(/\d{1,3}$/, '');
   const before = words.at(-2) ?? '';
-  if (NO_SECRET.has(last)) return null;
   const kind = Object.hasOwn(WORDS, last) ? WORDS[last] : undefined;
   if (kind !== undefined) {
     if (last === 'pat' || last === 'jwt' || last === 'bearer' || last === 'otp' || last === 'totp')

@@ -2,7 +2,7 @@ import type { NamedSecret } from './secret-names';
 import { secretName } from './secret-names';
 import { isPlaceholder } from './secret-span';
 
-/** How a value stands in its text. */
+/** The surroundings of a value in its text. */
 export interface ValuePlace {
   isQuoted: boolean;
   /** Name and value could be words of a sentence, or of a program: `token: expected`, `token = read()`. */
@@ -30,6 +30,20 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 /** Letters as words have them, not as a generator draws them: at most the first is large, or all are. */
 export function isWord(value: string): boolean {
   return /^(?:[A-Za-z]?[a-z]{0,22}|[A-Z]{1,16})(?:[-_/][a-z]{1,16}){0,2}(?:'s)?[.,!?:)]{0,3}$/.test(value);
+}
+
+const ARGUMENTS: Readonly<Record<string, RegExp>> = {
+  '"': /[^"\r\n\\]{1,4096}/y,
+  "'": /[^'\r\n\\]{1,4096}/y,
+  '`': /[^`\r\n\\]{1,4096}/y,
+  '': /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y,
+};
+
+/** The argument at a place, up to the end of its quote or word. @param quote the quote it begins behind, if any */
+export function argumentAt(text: string, start: number, quote = ''): string {
+  const pattern = ARGUMENTS[quote.slice(-1)] as RegExp;
+  pattern.lastIndex = start;
+  return pattern.exec(text)?.[0] ?? '';
 }
 
 /** Random characters: at least 16, letters and digits, no path and no sentence. */
@@ -68,7 +82,7 @@ export function isStandIn(value: string): boolean {
   return isPlaceholder(value) || NOTHING.test(value) || STAND_IN.test(value) || ELSEWHERE.test(value);
 }
 
-/** Whether a value belongs to a secret's name as a secret does. */
+/** True if a value behind a secret's name is a secret, and no placeholder, word, reference or count. */
 export function isSecretValue(
   value: string,
   { kind, strength }: NamedSecret,
@@ -88,7 +102,7 @@ export function isSecretValue(
   return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
 }
 
-/** Whether a value that may go on could still become a secret of this name. */
+/** True if a value at the end of a text could still become a secret of this name. */
 export function mayBecome(value: string, { strength }: NamedSecret): boolean {
   if (isPlaceholder(value) || /^[=~./]/.test(value)) return false;
   return strength === 'strong' || !isWord(value);
