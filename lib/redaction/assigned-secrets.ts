@@ -37,6 +37,7 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
 /** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
 const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
+const FALLBACK_SIGN = /(?:\|\||\?\?|\bor|\belse|\?:)\s{0,3}\(?["'`]/;
 /** `${DB_PASS:-hunter2}`: a shell's default. */
 const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
 /** An anchor or a type of YAML before a value. */
@@ -59,6 +60,22 @@ const VALUES = new Set(
 
 /** The block or tag around a value: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
+
+/** The part of a name in a pair of two fields: `name: DB_PASS`, `value: …`. */
+type Role = 'label' | 'value' | null;
+/** A cache: a log repeats its names. */
+const ROLES = new Map<string, Role>();
+const MOST_ROLES = 2_000;
+
+function roleOf(name: string): Role {
+  const known = ROLES.get(name);
+  if (known !== undefined) return known;
+  const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
+  const role = LABELS.has(short) ? 'label' : VALUES.has(short) ? 'value' : null;
+  if (ROLES.size >= MOST_ROLES) ROLES.clear();
+  ROLES.set(name, role);
+  return role;
+}
 
 interface Found {
   start: number;
@@ -123,18 +140,18 @@ class AssignmentScan {
     const { name, closing, start } = nameBefore(text, at, sign);
     if (name === '') return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
-    const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
-    if (sign === '>') this.#tag(name, short, at, start);
+    const role = roleOf(name);
+    if (sign === '>') this.#tag(name, role, at, start);
     else if (sign === '(') this.#setter(name, at, start);
     else if (sign === '|') this.#cell(name, closing, at, start);
     else if (sign === ',' && !/["'`]/.test(closing)) return;
-    else if (VALUES.has(short)) this.#valueOf(at + sign.length, sign, start);
-    else this.#assigned({ name, closing, start }, short, at, sign);
+    else if (role === 'value') this.#valueOf(at + sign.length, sign, start);
+    else this.#assigned({ name, closing, start }, role, at, sign);
   }
 
-  #assigned({ name, closing, start }: Name, short: string, at: number, sign: string): void {
+  #assigned({ name, closing, start }: Name, role: Role, at: number, sign: string): void {
     const text = this.#text;
-    if (LABELS.has(short)) this.#labelled(at + sign.length, start);
+    if (role === 'label') this.#labelled(at + sign.length, start);
     // the type of what a function returns, or its body
     if (closing.includes(')') && sign !== '=') return;
     const named = nameOf(text, name, closing, start);
@@ -217,7 +234,7 @@ class AssignmentScan {
   }
 
   /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
-  #tag(name: string, short: string, at: number, start: number): void {
+  #tag(name: string, role: Role, at: number, start: number): void {
     const text = this.#text;
     if (text.charAt(at - 1) === '/' || text.charAt(start - 1) === '/' || text.charAt(at + 1) === '') return;
     const isTag =
@@ -228,14 +245,14 @@ class AssignmentScan {
     let from = at + 1;
     if (text.startsWith('<![CDATA[', from)) from += 9;
     if (text.charAt(from) === '<') return;
-    if (isTag && LABELS.has(short)) {
+    if (isTag && role === 'label') {
       const inner = run(text, from, BARE.text as RegExp);
       const named = inner === null ? null : secretName(inner.trim());
       this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start };
       return;
     }
-    const isValue = (isTag && VALUES.has(short)) || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
-    const named = isTag && !VALUES.has(short) ? secretName(name) : isNear && isValue ? label.named : null;
+    const isValue = (isTag && role === 'value') || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
+    const named = isTag && role !== 'value' ? secretName(name) : isNear && isValue ? label.named : null;
     if (named === null) return;
     if (isValue) this.#label = null;
     BLANKS.lastIndex = from;
@@ -400,12 +417,15 @@ function nameBefore(text: string, at: number, sign: string): Name {
   return { name: text.slice(start, nameEnd), closing: text.slice(nameEnd, end), start };
 }
 
+/** Words that end a name of several words. */
+const SECOND_WORD = /^(?:keys?|codes?|phrase|word|string|id)$/i;
+
 /** A name of one word, or of several: `Secret access key: …`. */
 function nameOf(text: string, name: string, closing: string, start: number): NamedSecret | null {
-  const isAuth = /_auth$/.test(name) && text.charAt(start - 1) === ':';
+  const isAuth = text.charAt(start - 1) === ':' && name.endsWith('_auth');
   const own = secretName(isAuth ? `:${name}` : name);
   if (own !== null && own.strength === 'strong') return own;
-  if (closing !== '' || text.charAt(start - 1) !== ' ') return own;
+  if (closing !== '' || text.charAt(start - 1) !== ' ' || !SECOND_WORD.test(name)) return own;
   const words = /((?:[A-Za-z][\w-]{0,24} ){1,3})$/.exec(text.slice(Math.max(0, start - 80), start))?.[1];
   if (words === undefined) return own;
   const several = secretName(`${words}${name}`);
@@ -427,7 +447,7 @@ function lineBegins(text: string, at: number): boolean {
 
 function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
-    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !/\|\||\?\?|\bor\b|\belse\b|\?:/.test(text)) continue;
+    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !FALLBACK_SIGN.test(text)) continue;
     for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
       const named = secretName(name);
       if (named === null || named.strength === 'weak') continue;
