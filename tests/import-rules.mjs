@@ -47,7 +47,7 @@ export const MAY_IMPORT = {
     'db',
     ...LIBSQL,
   ],
-  'lib/webhook': ['lib/protocol', 'lib/access', 'db', ...LIBSQL],
+  'lib/webhook': ['lib/protocol', 'lib/redaction', 'lib/access', 'db', ...LIBSQL],
   // What is told of the server's work, to whoever counts or traces it.
   'lib/telemetry': [
     'lib/telemetry/telemetry',
@@ -187,6 +187,8 @@ const MAY_BESIDES = {
   'lib/runner/sources/codex/codex-socket.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
+  // Loaded when a notification is due: in no page's bundle.
+  'components/inbox/notice-text.ts': ['lib/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions'],

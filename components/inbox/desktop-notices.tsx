@@ -11,6 +11,7 @@ import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { placed, unplaced } from '@/lib/protocol/base-path.mjs';
 import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';
+import { noticeText } from './notice-text';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
 import { useLateItems } from './use-late-items';
 import { useLeads } from './use-leads';
@@ -34,7 +35,9 @@ export function DesktopNotices() {
   const isKnown = isWhole && (status === 'live' || status === 'gap');
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
-  const tell = ({ key, title, body, href }: Notice) => {
+  const tell = async (notice: Notice) => {
+    const { key, href } = notice;
+    const { title, body } = await noticeText(notice);
     const notification = shownBy(() => new Notification(title, { body, tag: key, icon: placed('/icon-news.svg') }));
     if (notification === null) return;
     notification.onclick = () => {
@@ -69,8 +72,8 @@ export function DesktopNotices() {
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;
     const unseen = fresh.filter(({ href }) => !isBeforeTheirEyes(href));
-    if (unseen.length > MOST_AT_ONCE) tell(summaryOf(unseen));
-    else for (const notice of unseen) tell(notice);
+    if (unseen.length > MOST_AT_ONCE) void tell(summaryOf(unseen));
+    else for (const notice of unseen) void tell(notice);
   });
   useEffect(() => {
     if (leads && list !== undefined) look(now, isKnown);

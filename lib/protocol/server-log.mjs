@@ -3,7 +3,7 @@
  * nowhere else. As people read it, or as JSON (`INTERLUDE_LOG_FORMAT=json`) for a collector; from `INTERLUDE_LOG_LEVEL`
  * up.
  *
- * What agents and people write stands in no line, and no credential of ours: one that an error quotes is left out.
+ * Lines hold no text of agents or people and no credential. What an error quotes all the same is redacted.
  *
  * It is JavaScript, because the launcher says things, too, and it reads the environment each time, because Next bundles
  * this more than once.
@@ -34,6 +34,19 @@ const SECRET_SETTINGS = [
 const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
 /** What is shorter is no secret, and may be part of any word. */
 const SHORTEST_SECRET = 8;
+
+/** Next bundles this module more than once: what redacts is shared by all copies. */
+const REDACT = Symbol.for('interlude.redact-server-log');
+
+/**
+ * Sets what takes the secrets out of every text that is logged from now on. The launcher logs before it is set, and
+ * knows no text of agents or people.
+ *
+ * @param {(text: string) => string} redact
+ */
+export function redactServerLog(redact) {
+  Reflect.set(globalThis, REDACT, redact);
+}
 
 /**
  * @param {ServerLogLevel} level
@@ -124,5 +137,7 @@ function withoutSecrets(text, env) {
     const secret = env[name]?.trim() ?? '';
     if (secret.length >= SHORTEST_SECRET && told.includes(secret)) told = told.replaceAll(secret, `(${name})`);
   }
-  return told.includes('uth') ? told.replace(IN_ADDRESS, '$1…') : told;
+  if (told.includes('uth')) told = told.replace(IN_ADDRESS, '$1…');
+  const redact = Reflect.get(globalThis, REDACT);
+  return redact === undefined ? told : redact(told);
 }

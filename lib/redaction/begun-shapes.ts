@@ -12,8 +12,10 @@ const TIMES = /^(?:\{(\d+)(,)?(\d*)\}|[*+?])/;
  * Each shape as far as it may have been written: after its fixed beginning, any part of the rest, up to the end of the
  * text.
  */
-const SHAPES_BEGUN = SECRET_SHAPES.map(({ hint, pattern }) => ({
-  hint,
+const SHAPES_BEGUN = SECRET_SHAPES.map(({ hints, isPrefix, isWordLike = false, pattern }) => ({
+  hints,
+  isPrefix,
+  isWordLike,
   pattern: new RegExp(`(?:${begun(pattern.source).join('|')})$`),
 }));
 
@@ -24,10 +26,13 @@ export function begunShapes(text: string, spans: SecretSpan[]): void {
   while (from > least && !ENDS_WORD.test(text.charAt(from - 1))) from -= 1;
   if (text.length - from < 3) return;
   const word = text.slice(from);
-  for (const { hint, pattern } of SHAPES_BEGUN) {
-    if (!word.includes(hint)) continue;
+  for (const { hints, isPrefix, isWordLike, pattern } of SHAPES_BEGUN) {
+    if (!hints.some((hint) => word.includes(hint))) continue;
     const found = pattern.exec(word);
-    if (found !== null) spans.push({ start: text.length - word.length + found.index, end: text.length, kind: BEGUN });
+    if (found === null || (isWordLike && !/\d/.test(found[0]))) continue;
+    // where the hint comes later, what comes before it could be anything
+    if (isPrefix || hints.some((hint) => found[0].includes(hint)))
+      spans.push({ start: text.length - word.length + found.index, end: text.length, kind: BEGUN });
   }
 }
 
@@ -39,8 +44,8 @@ function begun(source: string): string[] {
   let before = '';
   for (const { atom, least, most } of atoms) {
     if (/^\(\?<?[=!]/.test(atom)) {
-      // what must not stand before it; what must follow may still come
-      if (atom.startsWith('(?<')) before += atom;
+      // what must follow may still come
+      if (!atom.startsWith('(?=')) before += atom;
       continue;
     }
     const inner = /^\((?:\?:)?(.*)\)$/s.exec(atom)?.[1];

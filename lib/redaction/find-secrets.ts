@@ -1,7 +1,13 @@
+import { addressSecrets } from './address-secrets';
+import { assignedSecrets } from './assigned-secrets';
 import { begunShapes } from './begun-shapes';
-import { assignedSecrets, credentialHeaders } from './secret-places';
-import { SECRET_SHAPES } from './secret-shapes';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { commandSecrets } from './command-secrets';
+import { credentialHeaders } from './credential-headers';
+import { phraseSecrets } from './phrase-secrets';
+import { decodedReadings, mapped } from './readings';
+import { BlockScan } from './secret-blocks';
+import { shapedSecrets } from './secret-shapes';
+import { BEGUN, type SecretSpan } from './secret-span';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.
@@ -17,49 +23,39 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
       spans.push({ start: at, end: at + secret.length, kind: 'interlude-token' });
     }
   }
-  for (const span of findKeys(text)) spans.push(span);
-  for (const { kind, hint, pattern } of SECRET_SHAPES) {
-    if (!text.includes(hint)) continue;
-    for (const { 0: secret, index } of text.matchAll(pattern)) {
-      spans.push({ start: index, end: index + secret.length, kind });
-    }
-  }
-  urlCredentials(text, spans);
-  const lower = text.toLowerCase();
-  credentialHeaders(text, lower, spans);
-  assignedSecrets(text, lower, spans);
+  spans.push(...new BlockScan().scan(text), ...ruleSecrets(text, false));
   return mergeSpans(spans);
 }
 
 /**
- * The same for a text that may go on: with what reaches its end and may become a secret (`BEGUN`). So no part of one is
- * ever told, wherever a text is cut.
+ * Applies the rules to the text as written and with its escapes decoded.
+ *
+ * @param isOpen whether the text may go on: then text at its end that may become a secret is a `BEGUN` span. Secrets come
+ *   first in the result, so that they name a span that both find.
  */
-export function findSecretsSoFar(text: string): SecretSpan[] {
-  const spans = findSecrets(text);
-  const lower = text.toLowerCase();
-  begunShapes(text, spans);
-  begunUrl(text, spans);
-  const placed: SecretSpan[] = [];
-  credentialHeaders(text, lower, placed, true);
-  assignedSecrets(text, lower, placed, true);
-  for (const span of placed) if (span.kind === BEGUN) spans.push(span);
-  return mergeSpans(spans);
-}
-
-/** A URL in which an `@` may still come. What can only be a port is shown. */
-const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;
-const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512})$/;
-
-function begunUrl(text: string, spans: SecretSpan[]): void {
-  const tail = text.slice(-1_024);
-  if (!tail.includes('://')) return;
-  for (const pattern of [BEGUN_PASSWORD, BEGUN_URL_TOKEN]) {
-    const secret = pattern.exec(tail)?.[1];
-    if (secret === undefined || isPlaceholder(secret) || /^\d{1,5}[.,;:!?)]?$/.test(secret)) continue;
-    spans.push({ start: text.length - secret.length, end: text.length, kind: BEGUN });
+export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  rules(text, spans, isOpen);
+  for (const reading of decodedReadings(text)) {
+    const found: SecretSpan[] = [];
+    rules(reading.text, found, isOpen);
+    for (const span of found) spans.push(mapped(span, reading, text));
   }
+  if (!isOpen) return spans;
+  return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];
 }
+
+function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const span of findKeys(text)) spans.push(span);
+  shapedSecrets(text, spans);
+  const lower = text.toLowerCase();
+  for (const rule of PLACES) rule(text, lower, spans, isOpen);
+  if (!isOpen) return;
+  begunShapes(text, spans);
+}
+
+/** Rules for secrets that are known by what stands before them. */
+const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
@@ -120,22 +116,6 @@ function brokenKey(text: string, bodyFrom: number): (readonly [start: number, en
     at = newline + 1;
   }
   return [...found, [from, end]];
-}
-
-/** `scheme://user:password@host`; a password may hold an `@` of its own. */
-const URL_PASSWORD = /(:\/\/[^\s:@/"'`<>]{0,256}:)([^\s/"'`<>]{1,512})@/g;
-/** `https://token@host`. */
-const URL_TOKEN = /(:\/\/)([^\s:@/"'`<>]{20,512})@/g;
-
-function urlCredentials(text: string, spans: SecretSpan[]): void {
-  if (!text.includes('://') || !text.includes('@')) return;
-  for (const pattern of [URL_PASSWORD, URL_TOKEN]) {
-    for (const { 1: before = '', 2: secret = '', index } of text.matchAll(pattern)) {
-      if (isPlaceholder(secret) || (pattern === URL_TOKEN && !/\d/.test(secret))) continue;
-      const start = index + before.length;
-      spans.push({ start, end: start + secret.length, kind: 'url-password' });
-    }
-  }
 }
 
 /** In order; what overlaps becomes one, named by whoever found it first. */

@@ -19,12 +19,14 @@ export function isRedacted(model: object): boolean {
  * log. Whatever it is of, every text in it is looked at, but for what was marked as redacted.
  *
  * @param rest gives others their turns, when it is time to
+ * @param isFree whether its names and ids are redacted, too: nobody asks for anything by them
  */
-export async function redactModel<Model extends object>(model: Model, rest: Rest): Promise<Model> {
+export async function redactModel<Model extends object>(model: Model, rest: Rest, isFree = false): Promise<Model> {
   if (REDACTED.has(model)) return model;
   const tally: Tally = { redacted: 0 };
-  const next = await walk(model, tally, rest);
-  if (!isObject(next)) return next as Model;
+  const next = await walk(model, tally, rest, isFree);
+  // an outlet's body has no field for the count
+  if (!isObject(next) || isFree) return next as Model;
   const before = typeof next.redacted === 'number' ? next.redacted : 0;
   return { ...next, redacted: before + tally.redacted } as Model & { redacted: number };
 }

@@ -1,6 +1,10 @@
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { namedKind } from './secret-places';
+import { secretName } from './secret-names';
+import type { SecretSpan } from './secret-span';
+import { isPlaceholder } from './secret-span';
+import { isSecretValue } from './secret-values';
 
 /** How many secrets were taken out. */
 export interface Tally {
@@ -37,17 +41,101 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   if (typeof value === 'string') return redactField(name, value, tally, isFree);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    const entries = value.map((entry) => redactValue(entry, tally, isFree, name));
+    const given = isFree ? redactArguments(value, tally) : value;
+    const entries = given.map((entry) => redactValue(entry, tally, isFree, name));
     return entries.some((entry, at) => entry !== value[at]) ? entries : value;
   }
+  const secrets = isFree ? secretFields(value) : NO_FIELDS;
+  const isManifest = isFree && isSecretManifest(value);
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
-    const next = redactValue(field, tally, isFree || FREE.has(key), key);
+    const kind = typeof field === 'string' ? secrets.get(key) : undefined;
+    const next =
+      isManifest && /^(?:data|stringData)$/.test(key)
+        ? withoutValues(field, tally)
+        : kind === undefined
+          ? redactValue(field, tally, isFree || FREE.has(key), key)
+          : marked(kind, tally);
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
   });
   return hasChanged ? Object.fromEntries(fields) : value;
+}
+
+const NO_FIELDS: ReadonlyMap<string, string> = new Map();
+const LABEL = /^(?:name|key|k|variable|param|parameter|parameter_?name|parameter_?key|field|option|env)$/i;
+const VALUE = /^(?:value|val|v|string|default|content|parameter_?value|secret_?value|default_?value)$/i;
+
+/** Fields of an object that another of its fields names a secret: `{ name: 'DB_PASSWORD', value: … }`. */
+function secretFields(value: object): ReadonlyMap<string, string> {
+  const entries = Object.entries(value);
+  const label = entries.find(([key, field]) => LABEL.test(key) && typeof field === 'string')?.[1] as string | undefined;
+  const named = label === undefined ? null : secretName(label);
+  if (label === undefined || named === null) return NO_FIELDS;
+  const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
+  return new Map(
+    entries.filter(([key, field]) => VALUE.test(key) && isSecret(field)).map(([key]) => [key, named.kind]),
+  );
+}
+
+const ALONE = { isQuoted: true, isProse: false, next: '' };
+
+/** A Secret of Kubernetes: all of its values are secrets. */
+function isSecretManifest(value: object): boolean {
+  return 'kind' in value && value.kind === 'Secret' && ('data' in value || 'stringData' in value);
+}
+
+function withoutValues(data: unknown, tally: Tally): unknown {
+  if (typeof data !== 'object' || data === null) return data;
+  const isSecret = (field: unknown) => typeof field === 'string' && field !== '' && !isPlaceholder(field);
+  if (!Object.values(data).some(isSecret)) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? marked('secret', tally) : field]),
+  );
+}
+
+function marked(kind: string, tally: Tally): string {
+  tally.redacted += 1;
+  return `[redacted: ${kind}]`;
+}
+
+/** Longer lists are no commands. */
+const MOST_ARGUMENTS = 200;
+
+/** A command as a list of its arguments: the one before says what the next one is. */
+function redactArguments(list: readonly unknown[], tally: Tally): readonly unknown[] {
+  if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
+  const texts = list as readonly string[];
+  if (texts.some((text) => text.length > 4_096)) return list;
+  const quoted = texts.map((text) =>
+    /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
+  );
+  const spans = findSecrets(quoted.join(' '));
+  if (spans.length === 0) return list;
+  let at = 0;
+  return texts.map((text, index) => {
+    const start = at + 1;
+    at += (quoted[index] as string).length + 1;
+    const own = spans.filter((span) => span.start < start + text.length && span.end > start);
+    if (own.length === 0) return text;
+    const within = own.map((span) => ({
+      start: Math.max(0, span.start - start),
+      end: Math.min(text.length, span.end - start),
+      kind: span.kind,
+    }));
+    return withoutSpans(text, mergeSpans([...within, ...findSecrets(text)]), tally);
+  });
+}
+
+function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally): string {
+  let shown = '';
+  let at = 0;
+  for (const { start, end, kind } of spans) {
+    shown += text.slice(at, start) + marked(kind, tally);
+    at = end;
+  }
+  return shown + text.slice(at);
 }
 
 export function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
@@ -63,4 +151,12 @@ export function counted(text: string, tally: Tally): string {
   const { text: shown, redacted } = redactedText(text);
   tally.redacted += redacted;
   return shown;
+}
+
+/** The kind of a secret that only its name gives away; null if it is none. */
+function namedKind(name: string, value: string): string | null {
+  if (/^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name))
+    return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
+  const named = secretName(name);
+  return named !== null && isSecretValue(value, named, name, ALONE) ? named.kind : null;
 }

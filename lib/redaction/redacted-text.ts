@@ -1,14 +1,17 @@
-import { findSecrets, findSecretsSoFar, KEY_BEGIN } from './find-secrets';
+import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
-import { spansIn } from './redact-output';
+import { seenText, spansIn } from './redact-output';
+import { BlockScan } from './secret-blocks';
 import { BEGUN, type SecretSpan } from './secret-span';
 
 /** Of a very long line, this much is looked at at once, and half of it is then decided. */
-const WINDOW = 16 * 1024;
+const WINDOW = 4 * 1024;
+/** The same where a secret reaches the end of the smaller window. */
+const LONG_WINDOW = 16 * 1024;
 /** The first line of a private key may begin at the end of the window. */
 const KEY_SIGN = 128;
 /** What came before counts where it gives a name to what comes. */
-const BEHIND = 160;
+const BEHIND = 320;
 /** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
 const MARKED_UP_TO = 64 * 1024;
 /** What goes on with a secret that is longer than the window. */
@@ -89,6 +92,8 @@ export class RedactedText {
   /** The last of what is decided is a secret that goes on. */
   #isInside = false;
   #key: KeyWatch | null = null;
+  /** The state of the blocks at the end of the decided text. */
+  #blocks = new BlockScan();
 
   add(piece: string): void {
     this.#tail += piece;
@@ -119,7 +124,7 @@ export class RedactedText {
     if (this.#tail === '') return { text: '', redacted: 0 };
     const key = this.#key === null ? -1 : this.#key.at;
     const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
-    const { text, redacted } = this.#without(open, key < 0 ? findSecretsSoFar : findSecrets, open.length);
+    const { text, redacted } = this.#without(open, key < 0, open.length);
     const marker = key < 0 ? '' : '[redacted: private-key]';
     return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
   }
@@ -135,9 +140,13 @@ export class RedactedText {
     }
     const first = lineEnd(tail, 0);
     if (first > WINDOW) {
-      const begin = keyIn(tail.slice(0, WINDOW + KEY_SIGN));
+      const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_SIGN));
       if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
-      return tail.length >= WINDOW + KEY_SIGN && this.#takeHalf();
+      if (tail.length < WINDOW + KEY_SIGN) return false;
+      if (this.#takeHalf(WINDOW)) return true;
+      if (begin !== null && begin.index < Math.min(first, LONG_WINDOW)) return this.#watch(begin);
+      if (first <= LONG_WINDOW) return this.#take(first);
+      return tail.length >= LONG_WINDOW + KEY_SIGN && this.#takeHalf(LONG_WINDOW);
     }
     const begin = keyIn(tail);
     if (begin !== null && begin.index < first) return this.#watch(begin);
@@ -156,7 +165,7 @@ export class RedactedText {
   }
 
   #take(end: number): boolean {
-    const { text, redacted } = this.#without(this.#tail.slice(0, end), findSecrets, end);
+    const { text, redacted } = this.#without(this.#tail.slice(0, end), false, end);
     this.#done += text;
     this.#fresh += text;
     this.#redacted += redacted;
@@ -164,40 +173,53 @@ export class RedactedText {
     return this.#tail !== '';
   }
 
-  /** Half of a window, or up to where a secret ends that reaches beyond it. */
-  #takeHalf(): boolean {
-    const open = this.#tail.slice(0, WINDOW);
+  /**
+   * Decides half of a window, or up to the end of a secret that reaches beyond the half.
+   *
+   * @returns false if a secret reaches the end of the smaller window: the larger one may show where it ends
+   */
+  #takeHalf(size: number): boolean {
+    const open = this.#tail.slice(0, size);
     const behind = this.#behind.length;
-    const across = this.#spans(open, findSecretsSoFar).find(
-      ({ start, end }) => start - behind < WINDOW / 2 && end - behind > WINDOW / 2,
+    const across = this.#spans(open, true).find(
+      ({ start, end }) => start - behind < size / 2 && end - behind > size / 2,
     );
-    const half = isInsidePair(open, WINDOW / 2) ? WINDOW / 2 - 1 : WINDOW / 2;
+    const half = isInsidePair(open, size / 2) ? size / 2 - 1 : size / 2;
     const end = across === undefined ? half : across.end - behind;
-    const { text, redacted } = this.#without(open, findSecretsSoFar, end);
+    if (end === size && size < LONG_WINDOW) return false;
+    const { text, redacted } = this.#without(open, true, end);
     this.#done += text;
     this.#fresh += text;
     this.#redacted += redacted;
     this.#goOn(end);
-    this.#isInside = end === WINDOW;
+    this.#isInside = end === size;
     return true;
   }
 
   #goOn(end: number): void {
+    this.#blocks.scan(seenText(this.#tail.slice(0, end)));
     this.#behind = (this.#behind + this.#tail.slice(0, end)).slice(-BEHIND);
     this.#tail = this.#tail.slice(end);
     this.#isInside = false;
   }
 
-  #spans(text: string, find: (text: string) => SecretSpan[]): SecretSpan[] {
-    return spansIn(this.#behind + text, find);
+  /** Counted from the beginning of `#behind`. */
+  #spans(text: string, isOpen: boolean): SecretSpan[] {
+    const behind = this.#behind.length;
+    const spans = spansIn(this.#behind + text, (plain) => ruleSecrets(plain, isOpen));
+    const blocks = spansIn(text, (plain) => this.#blocks.clone().scan(plain, isOpen));
+    return mergeSpans([
+      ...spans,
+      ...blocks.map(({ start, end, kind }) => ({ start: start + behind, end: end + behind, kind })),
+    ]);
   }
 
-  #without(text: string, find: (text: string) => SecretSpan[], upTo: number): Redacted {
+  #without(text: string, isOpen: boolean, upTo: number): Redacted {
     const behind = this.#behind.length;
     const parts: string[] = [];
     let at = this.#isInside ? (RUN.exec(text)?.[0].length ?? 0) : 0;
     let redacted = 0;
-    for (const span of this.#spans(text, find)) {
+    for (const span of this.#spans(text, isOpen)) {
       const start = span.start - behind;
       if (span.end - behind <= at) continue;
       if (start >= upTo) break;

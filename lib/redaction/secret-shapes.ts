@@ -1,11 +1,12 @@
+import type { SecretSpan } from './secret-span';
+
 /**
- * What the secrets of well-known services look like. Where secretlint's recommended rules (13.0.7, licence below) know
- * a service, the shape is theirs; the others follow what their services publish.
+ * Shapes of the secrets of well-known services. Where secretlint's recommended rules (licence below) know a service, the
+ * shape is theirs; the others follow what the services publish, and the rules of gitleaks and TruffleHog.
  *
- * Why not secretlint itself: over a line of 200 characters it takes 0.3 to 0.5 ms, is asynchronous (a line must be in
- * its file when the call returns), wants a newer Node.js than we do, leaves out what looks like an example, and stops
- * looking where the text says `secretlint-disable`, which anybody may write into a log. No other maintained package
- * knows more services at a cost that a log can bear.
+ * secretlint itself is no dependency. Version 13.1.0 needs Node.js 22, is asynchronous (a log line must be in its file
+ * when the call returns), skips what looks like an example, and stops where a text says `secretlint-disable`, which
+ * anybody may write into a log. Its MIT licence would fit.
  *
  * Differences from its rules, because here a secret too long or half cut off must go too: lengths are bounds and not
  * exact, and nothing need end at a word.
@@ -33,21 +34,32 @@
 export interface SecretShape {
   /** What it is called in the place of the secret. */
   kind: string;
-  /** A text without it has none of these secrets. */
-  hint: string;
-  /** Global. The whole match is the secret. */
+  /** A text without any of these has none of these secrets. */
+  hints: readonly string[];
+  /** Whether each of these secrets begins with a hint: then the pattern is tried only where one stands. */
+  isPrefix: boolean;
+  /** Words begin like it, too: it may have begun only once there is a digit. */
+  isWordLike?: true;
+  /** Sticky if it begins with its hint, else global. The whole match is the secret. */
   pattern: RegExp;
 }
 
-const shape = (kind: string, hint: string, { source }: RegExp): SecretShape => ({
-  kind,
-  hint,
-  pattern: new RegExp(source, 'g'),
-});
+const shape = (kind: string, hints: string | readonly string[], { source }: RegExp, lead = ''): SecretShape => {
+  const all = typeof hints === 'string' ? [hints] : hints;
+  const isPrefix = Array.isArray(hints) || source.startsWith(all[0]?.replaceAll(/[.$/]/g, String.raw`\$&`) ?? '');
+  return { kind, hints: all, isPrefix, pattern: new RegExp(lead + source, isPrefix ? 'y' : 'g') };
+};
 
 /** Not inside a longer word; the `n` of an escaped line break is no part of one. */
-const apart = (kind: string, hint: string, { source }: RegExp): SecretShape =>
-  shape(kind, hint, new RegExp(String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))${source}`));
+const APART = String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))`;
+const apart = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape =>
+  shape(kind, hints, pattern, APART);
+
+/** A shape that begins as words do. */
+const wordLike = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape => ({
+  ...apart(kind, hints, pattern),
+  isWordLike: true,
+});
 
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
@@ -74,7 +86,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('docker-token', 'dckr_', /dckr_[op]at_[A-Za-z0-9_-]{20,}/),
   apart(
     'aws-access-key',
-    'A',
+    ['A3T', 'AKIA', 'AGPA', 'AIDA', 'AROA', 'AIPA', 'ANPA', 'ANVA', 'ASIA', 'ABIA', 'ACCA'],
     /(?:A3T[A-Z0-9]|AKIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])/,
   ),
   shape('google-api-key', 'AIza', /AIza[A-Za-z0-9_-]{30,}/),
@@ -87,14 +99,14 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('slack-webhook', 'hooks.slack.com/', /hooks\.slack\.com\/(?:services|workflows|triggers)\/[A-Za-z0-9/_-]{20,}/),
   shape('discord-webhook', '/webhooks/', /\/webhooks\/[0-9]{15,}\/[A-Za-z0-9_-]{40,}/),
   shape('telegram-token', ':AA', /(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}/),
-  apart('stripe-key', 'k_', /[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}/),
+  apart('stripe-key', ['sk_', 'rk_'], /[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}/),
   shape('stripe-webhook-secret', 'whsec_', /whsec_[A-Za-z0-9+/=]{20,}/),
   shape('square-token', 'sq0', /sq0[a-z]{3}-[A-Za-z0-9_-]{20,}/),
   shape('shopify-token', 'shp', /shp(?:at|ca|pa|ss|tka)_[A-Za-z0-9]{20,}/),
   apart('sendgrid-key', 'SG.', /SG\.[A-Za-z0-9_-]{10,128}\.[A-Za-z0-9_-]{10,}/),
   apart('twilio-key', 'SK', /SK[a-f0-9]{32}(?![A-Za-z0-9])/),
-  apart('mailgun-key', 'key-', /(?<!-)key-[a-f0-9]{32}(?![A-Za-z0-9])/),
-  shape('digitalocean-token', 'v1_', /do[opr]_v1_[a-f0-9]{40,}/),
+  apart('mailgun-key', ['key-'], /(?<!-)key-[a-f0-9]{32}(?![A-Za-z0-9])/),
+  shape('digitalocean-token', ['doo_v1_', 'dop_v1_', 'dor_v1_'], /do[opr]_v1_[a-f0-9]{40,}/),
   shape('heroku-key', 'HRKU-', /HRKU-[A-Za-z0-9_-]{30,}/),
   apart('vercel-token', 'vc', /vc[pirak]_[A-Za-z0-9]{20,}/),
   apart('netlify-token', 'nfp_', /nfp_[A-Za-z0-9]{30,}/),
@@ -114,6 +126,128 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('notion-token', 'ntn_', /ntn_[A-Za-z0-9]{30,}/),
   shape('figma-token', 'figd_', /figd_[A-Za-z0-9_-]{20,}/),
   shape('age-key', 'AGE-SECRET-KEY-', /AGE-SECRET-KEY-1[A-Z0-9]{30,}/),
+  wordLike('airtable-token', 'pat', /pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}/),
+  wordLike('alibaba-key', 'LTAI', /LTAI[A-Za-z0-9]{12,30}/),
+  wordLike('artifactory-key', 'AKCp', /AKCp[A-Za-z0-9]{40,}/),
+  apart('artifactory-token', 'cmVmdGtu', /cmVmdGtu[A-Za-z0-9]{40,}/),
+  apart('clojars-token', 'CLOJARS_', /CLOJARS_[A-Za-z0-9]{40,}/),
+  apart('circleci-token', 'CCIPAT_', /CCIPAT_[A-Za-z0-9]{8,40}_[A-Za-z0-9]{30,}/),
+  apart('contentful-token', 'CFPAT-', /CFPAT-[A-Za-z0-9_-]{30,}/),
+  wordLike('crates-token', 'cio', /cio[A-Za-z0-9]{32}(?![A-Za-z0-9])/),
+  wordLike(
+    'discord-token',
+    ['MT', 'Mj', 'Mz', 'ND', 'NT', 'Nj', 'Nz', 'OD', 'OT'],
+    /(?:M[Tjz]|N[DTjz]|O[DT])[A-Za-z0-9_-]{22,26}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,40}/,
+  ),
+  wordLike('dropbox-token', 'sl.', /sl\.[A-Za-z0-9_-]{60,}/),
+  apart('duffel-token', 'duffel_', /duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}/),
+  apart('dynatrace-token', 'dt0', /dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}/),
+  wordLike('easypost-key', 'EZ', /EZ[AT]K[A-Za-z0-9]{40,}/),
+  apart('facebook-token', 'EAA', /EAA[A-Z][A-Za-z0-9]{60,}/),
+  wordLike('flutterwave-key', 'FLW', /FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?/),
+  apart('fly-token', 'fm', /fm[12]_[A-Za-z0-9+/=_]{60,}/),
+  apart('fly-token', 'fo1_', /fo1_[A-Za-z0-9_-]{30,}/),
+  apart('frameio-token', 'fio-u-', /fio-u-[A-Za-z0-9_=-]{40,}/),
+  apart('gitlab-token', 'GR1348941', /GR1348941[A-Za-z0-9_-]{16,}/),
+  apart('harness-token', ['pat.', 'sat.'], /[ps]at\.[A-Za-z0-9_-]{20,24}\.[a-f0-9]{24}\.[A-Za-z0-9]{16,}/),
+  apart('hubspot-token', 'pat-', /pat-[a-z]{2}[0-9]-[a-f0-9-]{30,}/),
+  apart('infracost-key', 'ico-', /ico-[A-Za-z0-9]{30,}/),
+  apart('langfuse-key', 'sk-lf-', /sk-lf-[a-f0-9-]{30,}/),
+  wordLike('lob-key', ['live_', 'test_'], /(?:live|test)_(?:pub_)?[a-f0-9]{30,}/),
+  apart('mailchimp-key', '-us', /[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])/),
+  apart('mapbox-token', 'sk.eyJ', /sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}/),
+  apart('maxmind-key', '_mmk', /[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/),
+  wordLike('nuget-key', 'oy2', /oy2[a-z0-9]{43}(?![A-Za-z0-9])/),
+  shape('teams-webhook', '.webhook.office.com/', /\.webhook\.office\.com\/webhookb2\/[A-Za-z0-9@/_-]{40,}/),
+  apart('openshift-token', 'sha256~', /sha256~[A-Za-z0-9_-]{40,}/),
+  apart('paypal-token', 'access_token$', /access_token\$(?:production|sandbox)\$[a-z0-9]{10,}\$[a-f0-9]{20,}/),
+  apart('pinecone-key', 'pcsk_', /pcsk_[A-Za-z0-9_]{40,}/),
+  apart('posthog-key', 'phx_', /phx_[A-Za-z0-9]{30,}/),
+  apart('prefect-key', 'pn', /pn[ub]_[A-Za-z0-9]{30,}/),
+  apart('pulumi-token', 'pul-', /pul-[a-f0-9]{40}/),
+  apart('readme-key', 'rdme_', /rdme_[a-z0-9]{60,}/),
+  wordLike('resend-key', 're_', /re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}/),
+  wordLike('fireworks-key', 'fw_', /fw_[A-Za-z0-9]{20,}/),
+  apart('scalingo-token', 'tk-us-', /tk-us-[A-Za-z0-9_-]{40,}/),
+  apart('sendinblue-key', 'xkeysib-', /xkeysib-[a-f0-9]{60,}-[A-Za-z0-9]{12,}/),
+  apart('shippo-token', 'shippo_', /shippo_(?:live|test)_[a-f0-9]{30,}/),
+  apart('sonar-token', 'sq', /sq[pua]_[a-f0-9]{40}/),
+  apart('sourcegraph-token', 'sgp_', /sgp_[A-Za-z0-9_]{40,}/),
+  apart('square-token', 'EAAA', /EAAA[A-Za-z0-9_-]{60,}/),
+  apart('terraform-token', '.atlasv1.', /[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,}/),
+  apart('typeform-token', 'tfp_', /tfp_[A-Za-z0-9_.=-]{40,}/),
+  apart('trello-token', 'ATTA', /ATTA[a-f0-9]{60,}/),
+  wordLike('buildkite-token', 'bk', /bk(?:ua|ct|aj)_[a-f0-9]{32,}/),
+  wordLike('gocardless-token', 'live_', /live_[A-Za-z0-9_=-]{40,}/),
+  wordLike('yandex-token', 't1.', /t1\.[A-Z0-9a-z_-]{8,}={0,2}\.[A-Za-z0-9_-]{60,}={0,2}/),
+  apart('adobe-secret', 'p8e-', /p8e-[A-Za-z0-9]{32}/),
+  apart(
+    'password-hash',
+    'SCRAM-SHA-',
+    /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/,
+  ),
+  // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
+  shape(
+    'password-hash',
+    '$1$ $5$ $6$ $7$ $y$ $gy$ $md5 $sha1 $apr1 $2a $2b $2x $2y $P$ $H$ $scrypt $argon2 $pbkdf2'.split(' '),
+    /\$(?:1|5|6|7|y|gy|md5|sha1|apr1|2[abxy]|P|H|scrypt|argon2(?:id|i|d)|pbkdf2(?:-sha(?:256|512))?)\$[A-Za-z0-9./$=,+_-]{20,}/,
+  ),
+  shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
+  apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
+  // base64 of a PEM's first line, of certificates and public keys apart
+  shape(
+    'private-key',
+    'LS0tLS1CRUdJTi',
+    /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/,
+  ),
   // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
-  shape('jwt', 'eyJ', /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/),
+  shape(
+    'jwt',
+    ['eyJ'],
+    /(?<![A-Za-z0-9_-](?<!\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}/,
+  ),
 ];
+
+/** Shapes by the first two characters of their hints, as one number. */
+const BY_START = new Map<number, { rank: number; hint: string }[]>();
+const ANYWHERE: number[] = [];
+/** Whether a hint begins with these two ASCII characters. */
+const IS_START = new Uint8Array(1 << 14);
+for (const [rank, { hints, isPrefix }] of SECRET_SHAPES.entries()) {
+  if (!isPrefix) ANYWHERE.push(rank);
+  else
+    for (const hint of hints) {
+      const start = (hint.charCodeAt(0) << 7) | hint.charCodeAt(1);
+      IS_START[start] = 1;
+      BY_START.set(start, [...(BY_START.get(start) ?? []), { rank, hint }]);
+    }
+}
+
+/** The secrets of known shapes in a text. */
+export function shapedSecrets(text: string, spans: SecretSpan[]): void {
+  const found: { rank: number; start: number; end: number }[] = [];
+  for (const rank of ANYWHERE) {
+    const { hints, pattern } = SECRET_SHAPES[rank] as SecretShape;
+    if (!hints.some((hint) => text.includes(hint))) continue;
+    for (const { 0: secret, index } of text.matchAll(pattern))
+      found.push({ rank, start: index, end: index + secret.length });
+  }
+  /** The end of each shape's last secret: none of the same shape begins inside it. */
+  const ends = new Map<number, number>();
+  let next = text.charCodeAt(0);
+  for (let at = 0; at + 1 < text.length; at += 1) {
+    const code = next;
+    next = text.charCodeAt(at + 1);
+    if (code > 127 || next > 127 || IS_START[(code << 7) | next] === 0) continue;
+    for (const { rank, hint } of BY_START.get((code << 7) | next) ?? []) {
+      if (at < (ends.get(rank) ?? 0) || !text.startsWith(hint, at)) continue;
+      const { pattern } = SECRET_SHAPES[rank] as SecretShape;
+      pattern.lastIndex = at;
+      if (!pattern.test(text)) continue;
+      found.push({ rank, start: at, end: pattern.lastIndex });
+      ends.set(rank, pattern.lastIndex);
+    }
+  }
+  found.sort((a, b) => a.rank - b.rank);
+  for (const { rank, start, end } of found) spans.push({ start, end, kind: (SECRET_SHAPES[rank] as SecretShape).kind });
+}

@@ -1,5 +1,6 @@
 import type { Database } from '@/db/client';
 import type { KeptAnswer } from '@/db/kept-answer';
+import { type ClearedText, clearedText } from '@/lib/redaction/outlets';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';
@@ -39,12 +40,13 @@ export class Metrics {
     this.#process = ofProcess;
   }
 
-  text(): Promise<string> {
-    return this.#kept.get(
+  async text(): Promise<ClearedText<'metrics'>> {
+    const text = await this.#kept.get(
       () => performance.now(),
       () => this.#read(),
       () => SHARED_MS,
     );
+    return clearedText('metrics', text);
   }
 
   async #read(): Promise<string> {

@@ -1,4 +1,6 @@
+import { Pace } from '@/db/next-turn';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { type ClearedText, clearedJson, postCleared } from '@/lib/redaction/outlets';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 
@@ -60,7 +62,9 @@ export class SpanExporter {
   }
 
   async #send(spans: Span[]): Promise<void> {
-    const body = JSON.stringify(otlpRequest(spans, this.#settings.resource));
+    const pace = new Pace();
+    const request = otlpRequest(spans, this.#settings.resource);
+    const body = await clearedJson('traces', request, () => (pace.isDue ? pace.rest() : null));
     for (let tries = 1; ; tries += 1) {
       const trouble = await this.#post(body);
       if (trouble === null) {
@@ -76,13 +80,11 @@ export class SpanExporter {
   }
 
   /** @returns what is wrong; null if nothing is */
-  async #post(body: string): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
+  async #post(body: ClearedText<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
     const { url, headers, timeoutMs } = this.#settings;
     try {
-      const response = await fetch(url, {
-        method: 'POST',
+      const response = await postCleared(url, body, {
         headers: { ...headers, 'content-type': 'application/json' },
-        body,
         signal: AbortSignal.any([this.#over.signal, AbortSignal.timeout(timeoutMs)]),
       });
       await response.body?.cancel();

@@ -1,6 +1,7 @@
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { WEBHOOK_CALL_MS } from '@/lib/protocol/limits';
 import type { WebhookBody, WebhookTest } from '@/lib/protocol/webhook';
+import { clearedJson, postCleared } from '@/lib/redaction/outlets';
 import { webhookHeaders } from './sign-webhook';
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */
@@ -8,12 +9,10 @@ export async function callWebhook(
   { url, authorization, key }: WebhookSettings,
   { id, at, body }: { id: string; at: number; body: WebhookBody },
 ): Promise<WebhookTest> {
-  const text = JSON.stringify(body);
   try {
-    const response = await fetch(url, {
-      method: 'POST',
+    const text = await clearedJson('webhook', body);
+    const response = await postCleared(url, text, {
       headers: { ...(await webhookHeaders(key, { id, at, body: text })), ...(authorization && { authorization }) },
-      body: text,
       // where it leads to was not set by anybody here
       redirect: 'manual',
       signal: AbortSignal.timeout(WEBHOOK_CALL_MS),

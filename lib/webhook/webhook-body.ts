@@ -1,6 +1,7 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
+import { clearedText } from '@/lib/redaction/outlets';
 
 const SAID: Record<InboxKind, string> = {
   permission: 'asks for a permission',
@@ -21,7 +22,8 @@ export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBo
   const { id, kind, agentId, sessionId, title, count, since } = item;
   const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
   const said = `${shown(agentId, MOST_OF_NAME)} ${SAID[kind]}`;
-  const about = title === null ? '' : `: ${shown(title, MOST_OF_TITLE)}`;
+  // redacted before it is truncated: half of a secret is known for one no more
+  const about = title === null ? '' : `: ${shown(clearedText('webhook', title), MOST_OF_TITLE)}`;
   const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
   return {
     text,

@@ -29,6 +29,7 @@ const REFUSED: Record<string, string> = {
   'lib/runner/deep/server.ts': `import x from '../../queries/health'; x;`,
   'components/tasks/other.ts': `import x from '../transcript/turn'; x;`,
   'components/ui/with-domain.ts': `import x from '@/components/live/stream'; x;`,
+  'components/inbox/notices.ts': `import x from '@/lib/redaction/find-secrets'; x;`,
   'app/api/opens.ts': `import x from '@/db/client'; x;`,
   'lib/unheard-of/any.ts': `import x from '@/lib/protocol/sse'; x;`,
   'lib/commands/round.ts': `import { there } from './there'; export const round = () => there();`,

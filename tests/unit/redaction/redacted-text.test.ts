@@ -26,6 +26,11 @@ describe('a text without secrets', () => {
       'see http://localhost:3000',
       'the token: expected and more',
       'task-',
+      // words that begin as the token of some service does
+      'apply_patch',
+      'TEXT_MESSAGE_CONTENT',
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'aws-us-east-1',
       '',
       '😀',
     ]) {

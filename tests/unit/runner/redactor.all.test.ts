@@ -7,7 +7,7 @@ import { expectWithin } from '../../support/pace';
 
 /** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */
 const hostile: [string, string][] = [
-  ...[...new Set(SECRET_SHAPES.map(({ hint }) => hint))].flatMap((hint): [string, string][] => [
+  ...[...new Set(SECRET_SHAPES.flatMap(({ hints }) => hints))].flatMap((hint): [string, string][] => [
     [`${hint} again and again`, hint],
     [`${hint} and letters`, `${hint}aA0`],
     [`${hint} and its own end`, `${hint}${'a'.repeat(30)}.`],
@@ -70,6 +70,46 @@ const hostile: [string, string][] = [
     'a',
     'A',
     '0',
+    // names, signs and labels
+    'a=',
+    '"a":',
+    'name: password\n',
+    'value=',
+    'name=a value=',
+    'password=$',
+    '<password>',
+    '<a value="',
+    '|password|',
+    '${A_PASS:-',
+    'password: str = ',
+    // commands and their arguments
+    'mysql -p"',
+    'curl -u ',
+    '["-p",',
+    'echo a | ',
+    '--password "',
+    // phrases
+    'password is ',
+    'the password for ',
+    'identified by ',
+    'machine a login b ',
+    'set -x ',
+    ':password ',
+    'insert into a (password) values (',
+    '.connect("a",',
+    'token token ',
+    // addresses
+    'a:1234:b:c:',
+    '?key=',
+    'a:b@tcp(',
+    // blocks and escapes
+    'data:\n  a: b\n',
+    'key: |\n  x\n',
+    'Private-Lines: 2\n',
+    'password = """\n',
+    '\\u003d',
+    '%3D',
+    '&quot;',
     '漢',
     '\u2028',
     '\ud800',

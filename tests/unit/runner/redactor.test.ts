@@ -23,7 +23,9 @@ describe('a secret that a service made', () => {
     fc.assert(
       fc.property(secrets, fc.constantFrom(' ', '"', "'", '(', '=', ': ', '\\n', '\n', ',', '/'), (secret, before) => {
         // by chance one may hold another's, and is then called by either
-        fc.pre(SECRET_SHAPES.every((shape) => shape.kind === kind || secret.search(shape.pattern) < 1));
+        fc.pre(
+          SECRET_SHAPES.every((shape) => shape.kind === kind || secret.search(new RegExp(shape.pattern.source)) < 1),
+        );
         const { text, redacted } = redact(`it said${before}${secret} and went on`);
         expect(text).toBe(`it said${before}[redacted: ${kind}] and went on`);
         expect(redacted).toBe(1);

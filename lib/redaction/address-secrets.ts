@@ -1,0 +1,89 @@
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { isStandIn, isWord } from './secret-values';
+
+/** `scheme://user:password@host`; a password may hold an `@` of its own. */
+const URL_PASSWORD = /(:\/\/[^\s:@/"'`<>]{0,256}:)([^\s/"'`<>]{1,512})@/g;
+/** `https://token@host`. */
+const URL_TOKEN = /(:\/\/)([^\s:@/"'`<>]{20,512})@/g;
+
+/** A URL in which an `@` may still come. What can only be a port, or reads as a host's name, is shown. */
+const BEGUN_PASSWORD = /:\/\/[^\s:@/"'`<>]{0,256}:([^\s/"'`<>]{1,512})$/;
+const BEGUN_URL_TOKEN = /:\/\/([^\s:@/."'`<>]{12,512}|[^\s:@/."'`<>A-Z]{0,11}(?:[A-Z]|\d[a-z])[^\s:@/."'`<>]{0,512})$/;
+
+/** `host:port:database:user:password`, a line of `.pgpass`. */
+const PGPASS =
+  /(^|[\n"'`=> ])((?:[\w.*-]{1,253}|\\?\[[\da-f:]+\]):(?:\d{4,5}|\*):(?:[A-Za-z_][\w-]{0,63}|\*):(?:[A-Za-z_][\w.-]{0,63}|\*):)([^\s"'`\\]{3,256})/g;
+/** A driver's `user:password@tcp(host)/db`, `user/password@host:1521/db`. */
+const DRIVERS = [
+  { hint: '@', pattern: /(\b[\w.-]{1,64}:)([^\s:/"'`(){}]{2,128})(?=@(?:tcp|unix|udp)\()/g },
+  { hint: 'jdbc:oracle', pattern: /(jdbc:oracle:\w{1,8}:[\w.-]{1,64}\/)([^\s/"'`]{2,128})(?=@|$)/g },
+];
+const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|u|un|uni|unix|ud|udp)?)?$/;
+/** `code=…` and `key=…` count in addresses only. */
+const QUERY =
+  /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
+const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')}$`, 'i');
+
+/** Secrets in addresses: URLs, their queries, and what drivers and `.pgpass` have in their place. */
+export function addressSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  urlCredentials(text, spans);
+  if (isOpen) begunUrl(text, spans);
+  if (/:(?:\d{4,5}|\*):/.test(text)) {
+    for (const { 1: edge = '', 2: before = '', 3: value = '', index } of text.matchAll(PGPASS)) {
+      const isKnown = /:(?:5432|5433|6432|5439|26257|\*):/.test(before);
+      const start = index + edge.length + before.length;
+      if (
+        (isKnown && !isStandIn(value)) ||
+        (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))
+      )
+        spans.push({ start, end: start + value.length, kind: 'password' });
+      else if (isOpen && start + value.length === text.length && !isWord(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
+    }
+  }
+  for (const { hint, pattern } of DRIVERS) {
+    if (!lower.includes(hint)) continue;
+    for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
+      const start = index + before.length;
+      if (!isStandIn(value)) spans.push({ start, end: start + value.length, kind: 'password' });
+    }
+  }
+  if (isOpen) {
+    const found = DSN_BEGUN.exec(text.slice(-256));
+    const value = found?.[2] ?? '';
+    if (found !== null && !isStandIn(value) && !isWord(value) && !/^\d+$/.test(value))
+      spans.push({ start: text.length - found[0].length + (found[1] ?? '').length, end: text.length, kind: BEGUN });
+  }
+  if (text.includes('?') || text.includes('&')) {
+    for (const { 1: before = '', 2: value = '', index } of text.matchAll(QUERY)) {
+      const start = index + before.length;
+      const isSure = /(?:sig|signature|credential|security-token|apikey|api[_-]?key|pass|pw|otp)=$/i.test(before);
+      if (isStandIn(value) || (!isSure && !(value.length >= 16 && /\d/.test(value)))) continue;
+      spans.push({ start, end: start + value.length, kind: 'signature' });
+    }
+    const value = (isOpen ? QUERY_BEGUN.exec(text.slice(-4_200))?.[2] : null) ?? '';
+    if (value !== '' && !isStandIn(value) && !isWord(value))
+      spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+  }
+}
+
+function urlCredentials(text: string, spans: SecretSpan[]): void {
+  if (!text.includes('://') || !text.includes('@')) return;
+  for (const pattern of [URL_PASSWORD, URL_TOKEN]) {
+    for (const { 1: before = '', 2: secret = '', index } of text.matchAll(pattern)) {
+      if (isPlaceholder(secret) || (pattern === URL_TOKEN && !/\d/.test(secret))) continue;
+      const start = index + before.length;
+      spans.push({ start, end: start + secret.length, kind: 'url-password' });
+    }
+  }
+}
+
+function begunUrl(text: string, spans: SecretSpan[]): void {
+  const tail = text.slice(-1_024);
+  if (!tail.includes('://')) return;
+  for (const pattern of [BEGUN_PASSWORD, BEGUN_URL_TOKEN]) {
+    const secret = pattern.exec(tail)?.[1];
+    if (secret === undefined || isPlaceholder(secret) || /^\d{1,5}[.,;:!?)]?$/.test(secret)) continue;
+    spans.push({ start: text.length - secret.length, end: text.length, kind: BEGUN });
+  }
+}

@@ -1,0 +1,470 @@
+import { type NamedSecret, secretName } from './secret-names';
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { isSecretValue, isStandIn, isWord, mayBecome, type ValuePlace } from './secret-values';
+
+/** Most characters of a name. */
+const LONGEST_NAME = 96;
+const LONGEST_VALUE = 8_192;
+/** A label and its value: `name: DB_PASS` and, at most so much further on, `value: …`. */
+const PAIR_REACH = 240;
+
+/**
+ * Signs between a name and its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
+ * XML tag, `(` behind a setter.
+ */
+const SIGN = /=>|:=|[=:]|[>,(|]/g;
+/** An open quote, with the backslashes before it, a string's prefix and C#'s `@`. */
+const OPEN_QUOTE = /(?:\[\s{0,3})?(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
+const BLANKS = /[ \t\u00a0]*(?:\r?\n[ \t]*)?/y;
+const BARE: Readonly<Record<string, RegExp>> = {
+  value: /[^\s"'`,;&|(){}[\]<>]{1,8192}/y,
+  /** All of a line's last word: `DB_PASS=a(b|c`. */
+  last: /\S{1,8192}/y,
+  text: /[^<\r\n]{1,8192}/y,
+  cell: /[^\s|"']{1,8192}/y,
+};
+const QUOTED: Readonly<Record<string, RegExp>> = {
+  '"': /(?:[^"\\\r\n]|\\.){1,8192}/y,
+  "'": /(?:[^'\\\r\n]|\\.){1,8192}/y,
+  '`': /(?:[^`\\\r\n]|\\.){1,8192}/y,
+};
+const ESCAPED: Readonly<Record<string, RegExp>> = {
+  '"': /[^"\\\r\n]{1,8192}/y,
+  "'": /[^'\\\r\n]{1,8192}/y,
+  '`': /[^`\\\r\n]{1,8192}/y,
+};
+/** A type between a name and its value: `password: str = "…"`. */
+const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
+/** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
+const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
+const FALLBACK_SIGN = /(?:\|\||\?\?|\bor|\belse|\?:)\s{0,3}\(?["'`]/;
+/** `${DB_PASS:-hunter2}`: a shell's default. */
+const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
+/** An anchor or a type of YAML before a value. */
+const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
+/** The name of what is redacted already. */
+const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
+
+/** The name that a label is given. */
+const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
+const LABELS = new Set(
+  'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(
+    ' ',
+  ),
+);
+const VALUES = new Set(
+  'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(
+    ' ',
+  ),
+);
+
+/** The block or tag around a value: `variable "db_password" { default = …`, `<Password value=…`. */
+const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
+
+/** The part of a name in a pair of two fields: `name: DB_PASS`, `value: …`. */
+type Role = 'label' | 'value' | null;
+/** A cache: a log repeats its names. */
+const ROLES = new Map<string, Role>();
+const MOST_ROLES = 2_000;
+
+function roleOf(name: string): Role {
+  const known = ROLES.get(name);
+  if (known !== undefined) return known;
+  const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
+  const role = LABELS.has(short) ? 'label' : VALUES.has(short) ? 'value' : null;
+  if (ROLES.size >= MOST_ROLES) ROLES.clear();
+  ROLES.set(name, role);
+  return role;
+}
+
+interface Found {
+  start: number;
+  value: string;
+  isQuoted: boolean;
+  next: string;
+}
+
+interface Name {
+  name: string;
+  closing: string;
+  start: number;
+}
+
+interface Label {
+  named: NamedSecret;
+  name: string;
+  at: number;
+}
+
+/**
+ * Values that a name marks as secrets: assignments of every language, pairs of a name and a value, cells, tags.
+ *
+ * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
+ */
+export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  if (!HINT.test(lower) && !(isOpen && EARLY.test(lower))) return;
+  const scan = new AssignmentScan(text, spans, isOpen);
+  SIGN.lastIndex = 0;
+  for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
+    scan.sign(match.index, match[0]);
+  }
+  scan.end();
+  fallbacks(text, spans, isOpen);
+}
+
+/** A value whose name may follow. */
+const EARLY = /value|content|default/;
+/** A text without one of these names no secret. */
+const HINT =
+  /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|pat\b|"?d[pq]?"\s*:|<d>/;
+
+class AssignmentScan {
+  readonly #text: string;
+  readonly #spans: SecretSpan[];
+  readonly #isOpen: boolean;
+  /** Text before this place is decided. */
+  #upTo = 0;
+  #label: Label | null = null;
+  /** The value before the name: `value="…" name="password"`. */
+  #early: Found | null = null;
+
+  constructor(text: string, spans: SecretSpan[], isOpen: boolean) {
+    this.#text = text;
+    this.#spans = spans;
+    this.#isOpen = isOpen;
+  }
+
+  sign(at: number, sign: string): void {
+    const text = this.#text;
+    if (at < this.#upTo || !mayAssign(text, at, sign)) return;
+    const { name, closing, start } = nameBefore(text, at, sign);
+    if (name === '') return;
+    if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
+    const role = roleOf(name);
+    if (sign === '>') this.#tag(name, role, at, start);
+    else if (sign === '(') this.#setter(name, at, start);
+    else if (sign === '|') this.#cell(name, closing, at, start);
+    else if (sign === ',' && !/["'`]/.test(closing)) return;
+    else if (role === 'value') this.#valueOf(at + sign.length, sign, start);
+    else this.#assigned({ name, closing, start }, role, at, sign);
+  }
+
+  #assigned({ name, closing, start }: Name, role: Role, at: number, sign: string): void {
+    const text = this.#text;
+    if (role === 'label') this.#labelled(at + sign.length, start);
+    // the type of what a function returns, or its body
+    if (closing.includes(')') && sign !== '=') return;
+    const named = nameOf(text, name, closing, start);
+    if (named === null) return;
+    const found = this.#value(at + sign.length, sign, closing, start, name);
+    if (found !== null) this.#judge(found, named, name, sign, closing, at);
+  }
+
+  end(): void {
+    const { start, value } = this.#early ?? { start: 0, value: '' };
+    const isNear = this.#isOpen && this.#early !== null && this.#text.length - start < PAIR_REACH;
+    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isStandIn(value))
+      this.#spans.push({ start, end: this.#text.length, kind: BEGUN });
+  }
+
+  #judge(found: Found, named: NamedSecret, name: string, sign: string, closing: string, at: number): void {
+    const { start, value, isQuoted, next } = found;
+    const isSpaced = /\s/.test(this.#text.charAt(start - 1)) || /\s/.test(this.#text.charAt(at - 1));
+    const isProse = !isQuoted && !/["'\]]/.test(closing) && (sign === ':' || isSpaced);
+    // an annotation, a ternary, the last field of an object in a program
+    const end = start + value.length;
+    if (isProse && /^[A-Za-z_]+$/.test(value) && /^\s{0,3}[=)}>?&]/.test(this.#text.slice(end, end + 4))) return;
+    const place: ValuePlace = { isQuoted, isProse, next };
+    // a list of names is none of names and values
+    const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6);
+    if (!isListed && isSecretValue(value, named, name, place)) {
+      this.#add(start, value, named.kind);
+      return;
+    }
+    if (this.#isOpen && mayBecome(value, named) && isUnfinished(this.#text, start, value))
+      this.#spans.push({ start, end: start + value.length, kind: BEGUN });
+    // so that no long value is read again and again
+    if (value.length > 256) this.#upTo = start + value.length;
+  }
+
+  #add(start: number, value: string, kind: string): void {
+    this.#spans.push({ start, end: start + value.length, kind });
+    this.#upTo = start + value.length;
+  }
+
+  /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
+  #labelled(from: number, start: number): void {
+    LABEL_VALUE.lastIndex = from;
+    const found = LABEL_VALUE.exec(this.#text);
+    const name = found?.[1] ?? found?.[2] ?? '';
+    const named = secretName(name);
+    this.#label = null;
+    if (named === null) return;
+    const early = this.#early;
+    if (
+      early !== null &&
+      start - early.start < PAIR_REACH &&
+      !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))
+    ) {
+      const place = { isQuoted: true, isProse: false, next: early.next };
+      if (isSecretValue(early.value, named, name, place)) {
+        this.#spans.push({ start: early.start, end: early.start + early.value.length, kind: named.kind });
+      }
+      this.#early = null;
+      return;
+    }
+    this.#label = { named, name, at: start };
+  }
+
+  #valueOf(from: number, sign: string, start: number): void {
+    const found = this.#value(from, sign, '', start, 'value');
+    const label = this.#label;
+    this.#label = null;
+    if (found === null) return;
+    if (label === null || start - label.at > PAIR_REACH) {
+      const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
+      const name = around?.[1] ?? around?.[2] ?? '';
+      const named = secretName(name);
+      if (found.value.length > 256) this.#upTo = found.start + found.value.length;
+      if (named === null) this.#early = found;
+      else this.#judge(found, named, name, '=', '"', from);
+      return;
+    }
+    this.#judge({ ...found, isQuoted: true }, label.named, label.name, '=', '"', from);
+  }
+
+  /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
+  #tag(name: string, role: Role, at: number, start: number): void {
+    const text = this.#text;
+    if (text.charAt(at - 1) === '/' || text.charAt(start - 1) === '/' || text.charAt(at + 1) === '') return;
+    const isTag =
+      text.charAt(start - 1) === '<' ||
+      (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
+    const label = this.#label;
+    const isNear = label !== null && at - label.at < PAIR_REACH;
+    let from = at + 1;
+    if (text.startsWith('<![CDATA[', from)) from += 9;
+    if (text.charAt(from) === '<') return;
+    if (isTag && role === 'label') {
+      const inner = run(text, from, BARE.text as RegExp);
+      const named = inner === null ? null : secretName(inner.trim());
+      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start };
+      return;
+    }
+    const isValue = (isTag && role === 'value') || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
+    const named = isTag && role !== 'value' ? secretName(name) : isNear && isValue ? label.named : null;
+    if (named === null) return;
+    if (isValue) this.#label = null;
+    BLANKS.lastIndex = from;
+    const blanks = BLANKS.exec(text)?.[0] ?? '';
+    from += blanks.length;
+    const value = run(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
+    if (value === undefined || value === '') return;
+    const end = from + value.length;
+    const behind = text.slice(end, end + 44);
+    // on a line of its own, the closing tag may be on the next
+    const isLine = blanks.includes('\n') && /^\r?\n/.test(behind);
+    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
+      // a tag that is never closed is a placeholder: <password>
+      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value))
+        this.#spans.push({ start: from, end: text.length, kind: BEGUN });
+      return;
+    }
+    this.#judge(
+      { start: from, value, isQuoted: true, next: text.charAt(from + value.length) },
+      named,
+      isTag ? name : (label?.name ?? name),
+      '=',
+      '"',
+      at,
+    );
+  }
+
+  /** `.setPassword("…")`, `withToken('…')`. */
+  #setter(name: string, at: number, start: number): void {
+    OPEN_QUOTE.lastIndex = at + 1;
+    if (OPEN_QUOTE.exec(this.#text) === null) return;
+    const isSetter =
+      /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])/.test(name) ||
+      this.#text.charAt(start - 1) === '.' ||
+      name.includes('.');
+    const named = isSetter ? secretName(name) : null;
+    if (
+      named === null ||
+      named.strength === 'weak' ||
+      /(?:^|\.)(?:get|has|is|find|check|verify|validate|create|parse|decode|read|fetch|hash|includes|match)[A-Za-z]*$/.test(
+        name,
+      )
+    )
+      return;
+    const found = this.#value(at + 1, ',', '"', start, name);
+    if (found !== null && !isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
+  }
+
+  /** `| DB_PASSWORD | … |` */
+  #cell(name: string, closing: string, at: number, start: number): void {
+    const named = secretName(name);
+    if (named === null || named.strength === 'weak') return;
+    let from = at + 1;
+    while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
+    const before = this.#text.slice(Math.max(0, start - 4), start);
+    if (!isOf(BLANK, this.#text, at - 1) && !before.endsWith('|')) return;
+    if (!/(?:^|[|\n"'])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
+    if (this.#text.charAt(from) === '`') from += 1;
+    const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
+    if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
+      if (this.#isOpen && value !== undefined && from + value.length === this.#text.length)
+        this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
+      return;
+    }
+    this.#judge({ start: from, value, isQuoted: false, next: ' ' }, named, name, '=', '"', at);
+  }
+
+  #value(from: number, sign: string, closing: string, nameAt: number, name: string): Found | null {
+    const text = this.#text;
+    if (sign === ':' && !/["'`]/.test(closing)) {
+      TYPED.lastIndex = from;
+      from += TYPED.exec(text)?.[0].length ?? 0;
+    }
+    // == and ===, >
+    while (text.charAt(from) === '=' && sign === '=') from += 1;
+    if (text.charAt(from) === '>' && sign === '=') from += 1;
+    BLANKS.lastIndex = from;
+    let start = from + (BLANKS.exec(text)?.[0].length ?? 0);
+    if (start - from > 48) return null;
+    if (sign === ':') start += run(text, start, YAML_TAG)?.length ?? 0;
+    OPEN_QUOTE.lastIndex = start;
+    const quote = OPEN_QUOTE.exec(text);
+    if (quote !== null) {
+      const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
+      const isTriple = escapes === '' && text.startsWith(sort + sort, start + opening.length);
+      const at = start + opening.length + (isTriple ? 2 : 0);
+      const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
+      if (value === null || value.length >= LONGEST_VALUE)
+        return value === null ? null : { start: at, value, isQuoted: true, next: '' };
+      // a list of names
+      if (opening.startsWith('[') && isWord(value)) return null;
+      return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
+    }
+    if (sign === ',') return null;
+    const value = run(text, start, BARE.value as RegExp);
+    if (value === null) return this.#symbols(start, nameAt);
+    const next = text.charAt(start + value.length);
+    const isTight = start === from && start > nameAt;
+    if (
+      isTight &&
+      sign === '=' &&
+      next !== '' &&
+      /[^\s"'`]/.test(next) &&
+      lineBegins(text, nameAt) &&
+      (next !== '(' || /[^A-Za-z_.]/.test(value))
+    ) {
+      const last = run(text, start, BARE.last as RegExp) as string;
+      const end = text.charAt(start + last.length);
+      const whole = last.replace(/[,;]$/, '');
+      if (/^[A-Z][A-Z0-9_]*$/.test(name) || /[^\w.]/.test(value))
+        return { start, value: whole, isQuoted: false, next: end };
+    }
+    return { start, value, isQuoted: false, next };
+  }
+
+  /** A value that begins with a bracket: `DB_PASS=(x9…`. */
+  #symbols(start: number, nameAt: number): Found | null {
+    if (!lineBegins(this.#text, nameAt) || !/[=:]/.test(this.#text.charAt(start - 1))) return null;
+    const value = run(this.#text, start, BARE.last as RegExp);
+    return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2))
+      ? null
+      : { start, value, isQuoted: false, next: '' };
+  }
+}
+
+/** A table of ASCII characters. Faster than a pattern, for each sign of each line. */
+function tableOf(characters: RegExp): Uint8Array {
+  return Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0));
+}
+const BLANK = tableOf(/[ \t]/);
+const CLOSING = tableOf(/["'`\])\\?!*]/);
+const IN_NAME = tableOf(/[\w.$-]/);
+const QUOTE = tableOf(/["'`]/);
+
+function isOf(table: Uint8Array, text: string, at: number): boolean {
+  return table[text.charCodeAt(at)] === 1;
+}
+
+/** True if the characters beside a sign allow an assignment. */
+function mayAssign(text: string, at: number, sign: string): boolean {
+  if (sign === '|') return (isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1)) || isOf(IN_NAME, text, at - 1);
+  if (sign === '(') return isOf(IN_NAME, text, at - 1) && /[\s"'`\\@a-zA-Z[]/.test(text.charAt(at + 1));
+  if (sign !== ',') return true;
+  let end = at;
+  while (end > 0 && at - end < 8 && isOf(BLANK, text, end - 1)) end -= 1;
+  return isOf(QUOTE, text, end - 1);
+}
+
+/** The name before a sign, and what closes it: a quote, brackets. */
+function nameBefore(text: string, at: number, sign: string): Name {
+  let end = at;
+  const least = Math.max(0, at - 40);
+  if (sign !== '(' && sign !== '>') while (end > least && isOf(BLANK, text, end - 1)) end -= 1;
+  let nameEnd = end;
+  if (sign !== '(') {
+    while (nameEnd > 0 && end - nameEnd < 8 && isOf(CLOSING, text, nameEnd - 1)) nameEnd -= 1;
+    if (text.charAt(nameEnd - 1) === '[') nameEnd -= 1;
+  }
+  let start = nameEnd;
+  const first = Math.max(0, nameEnd - LONGEST_NAME);
+  while (start > first && isOf(IN_NAME, text, start - 1)) start -= 1;
+  return { name: text.slice(start, nameEnd), closing: text.slice(nameEnd, end), start };
+}
+
+/** Words that end a name of several words. */
+const SECOND_WORD = /^(?:keys?|codes?|phrase|word|string|id)$/i;
+
+/** A name of one word, or of several: `Secret access key: …`. */
+function nameOf(text: string, name: string, closing: string, start: number): NamedSecret | null {
+  const isAuth = text.charAt(start - 1) === ':' && name.endsWith('_auth');
+  const own = secretName(isAuth ? `:${name}` : name);
+  if (own !== null && own.strength === 'strong') return own;
+  if (closing !== '' || text.charAt(start - 1) !== ' ' || !SECOND_WORD.test(name)) return own;
+  const words = /((?:[A-Za-z][\w-]{0,24} ){1,3})$/.exec(text.slice(Math.max(0, start - 80), start))?.[1];
+  if (words === undefined) return own;
+  const several = secretName(`${words}${name}`);
+  return several?.strength === 'strong' ? several : own;
+}
+
+function run(text: string, at: number, pattern: RegExp): string | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? null;
+}
+
+/** True if its line has only a prompt, an indent or `export` before it. */
+function lineBegins(text: string, at: number): boolean {
+  const before = text.slice(Math.max(0, at - 48), at);
+  return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(
+    before,
+  );
+}
+
+function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
+    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !FALLBACK_SIGN.test(text)) continue;
+    for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
+      const named = secretName(name);
+      if (named === null || named.strength === 'weak') continue;
+      const isShell = pattern === SHELL_DEFAULT;
+      const start = index + whole.length - (isShell ? second.length : 0);
+      const value = isShell ? second : run(text, start, QUOTED[second] as RegExp);
+      if (value === null || value === '') continue;
+      const place = { isQuoted: true, isProse: false, next: '' };
+      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
+        spans.push({ start, end: start + value.length, kind: named.kind });
+      else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
+    }
+  }
+}
+
+/** True if a value reaches the end of the text and is not the last word of a sentence. */
+export function isUnfinished(text: string, start: number, value: string): boolean {
+  return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
+}

@@ -1,0 +1,278 @@
+import { secretName } from './secret-names';
+import { BEGUN, type SecretSpan } from './secret-span';
+import { argumentAt, isStandIn, isWord } from './secret-values';
+
+/** The part of an argument that is secret: all of it, or the text behind the first such character. */
+type Part = '' | ':' | '/' | '%' | ',' | '=';
+
+interface CommandRule {
+  /** Options whose next argument, or whose own rest, is the secret: `-p hunter2`, `-phunter2`. */
+  options?: readonly string[];
+  /** Only in the same argument (`-phunter2`): alone, the option asks for the password. */
+  joined?: readonly string[];
+  part?: Part;
+  /** A word that must be among the arguments. */
+  when?: string;
+  /** Options that take another argument, so that it counts for no position. */
+  skips?: readonly string[];
+  /** Words that come first: `add_user` of `rabbitmqctl`. */
+  after?: readonly string[];
+  /** The argument without a dash that is the secret, counted from 0 behind `after`. -1 is the last of several. */
+  position?: number;
+}
+
+/** Where commands take a password. Sources: their manuals. */
+const TABLE: readonly (readonly [commands: string, ...rules: CommandRule[]])[] = [
+  ['mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mysqlslap mycli', { joined: ['-p'] }],
+  ['mariadb mariadb-dump mariadb-admin 7z 7za 7zz zip unzip', { joined: ['-p'] }],
+  ['unrar rar', { joined: ['-p', '-hp'] }],
+  ['zip unzip ipmitool ssh-keygen mosquitto_pub mosquitto_sub mosquitto_rr', { options: ['-P'] }],
+  ['curl', { options: ['-u', '--user', '-U', '--proxy-user'], part: ':' }, { options: ['-b', '--cookie'], part: '=' }],
+  ['http https xh', { options: ['-a', '--auth'], part: ':' }],
+  ['skopeo', { options: ['--creds', '--src-creds', '--dest-creds'], part: ':' }],
+  ['etcdctl curlftpfs', { options: ['--user'], part: ':' }],
+  ['smbclient smbget rpcclient winexe pth-winexe net', { options: ['-U', '--user'], part: '%' }],
+  ['lftp ncftp', { options: ['-u'], part: ',' }],
+  ['sqlplus sqlldr expdp impdp rman', { part: '/', position: 0 }],
+  ['sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat', { options: ['-p'] }],
+  ['docker podman nerdctl buildah skopeo oras crane helm az oc cf', { options: ['-p'] }],
+  ['cqlsh rdesktop psexec PsExec twine vsql evil-winrm nxc crackmapexec cypher-shell smbmap', { options: ['-p'] }],
+  ['sqlcmd bcp isql', { options: ['-P'] }],
+  ['redis-cli valkey-cli keydb-cli', { options: ['-a', '--pass'] }],
+  ['ldapsearch ldapadd ldapmodify ldapdelete ldappasswd ldapwhoami ldapcompare ldapmodrdn kadmin', { options: ['-w'] }],
+  ['ldappasswd', { options: ['-s', '-a'] }],
+  ['kadmin kadmin.local plink pscp psftp putty', { options: ['-pw'] }],
+  ['ssh-keygen', { options: ['-N'] }],
+  ['snmpwalk snmpget snmpset snmpbulkwalk', { options: ['-A', '-X'] }],
+  ['dotnet', { options: ['-k', '-sk'] }],
+  ['pk12util', { options: ['-W', '-K'] }],
+  ['swaks', { options: ['-ap'] }],
+  ['htpasswd', { skips: ['-C'], position: -1 }],
+  ['rabbitmqctl', { after: ['add_user', 'change_password', 'authenticate_user'], position: 1 }],
+  ['composer', { after: ['http-basic.*'], position: 1 }],
+  ['net', { after: ['user'], position: 1 }, { after: ['use'], position: 1 }, { after: ['use'], position: 2 }],
+  ['vault cargo', { after: ['login'], position: 0 }],
+  ['nmcli', { after: ['password', 'wifi-sec.psk', '802-11-wireless-security.psk'], position: 0 }],
+  ['rclone', { after: ['obscure'], position: 0 }],
+  ['neo4j-admin', { after: ['set-initial-password'], position: 0 }],
+  ['ngrok', { after: ['authtoken', 'add-authtoken'], position: 0 }],
+  ['wpa_passphrase', { position: 1 }],
+  ['ansible-vault', { after: ['encrypt_string'], position: 0 }],
+  ['gh glab', { options: ['--body', '-b', '--value', '-v'], when: 'secret' }],
+];
+const COMMANDS = new Map<string, readonly CommandRule[]>();
+for (const [commands, ...rules] of TABLE) {
+  for (const name of commands.split(' ')) COMMANDS.set(name, [...(COMMANDS.get(name) ?? []), ...rules]);
+}
+const COMMAND = new RegExp(
+  String.raw`(?<![\w.-])(${[...COMMANDS.keys()]
+    .sort((a, b) => b.length - a.length)
+    .map((name) => name.replaceAll('.', String.raw`\.`))
+    .join('|')})(?:\.exe)?(["'\`]?,?)(?=[\s,])`,
+  'g',
+);
+/** A command, its options and arguments are not longer. */
+const LONGEST_COMMAND = 2_048;
+const ARGUMENT =
+  /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
+/** `-passin pass:hunter2`, `-k hunter2`. */
+const OPENSSL = /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
+/** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
+const SLASH = /(\s\/(?:p|pass|password|pw|rp|pwd):["']?)([^\s"']{3,256})/gi;
+/** Into a password prompt: `echo hunter2 | sudo -S`. */
+const PIPED =
+  /(?:echo|printf|<<<)\s{1,3}(?:-n\s{1,3}|-e\s{1,3}|'%s(?:\\n)?'\s{1,3}|"%s(?:\\n)?"\s{1,3})?["']?([^\s"'|$`<>]{3,512})["']?\s{0,3}\|\s{0,3}(?:sudo\s{1,3}(?:-\w{1,6}\s{1,3}){0,3}(?:-S|--stdin|chpasswd)|chpasswd|passwd|smbpasswd|kinit|su\b|gpg\b.{0,80}--passphrase-fd|cryptsetup|faillock|docker\s|podman\s|helm\s|gh\s|glab\s|crane\s|oras\s|az\s|vault\s)/g;
+
+/** Secrets among the arguments of commands. */
+export function commandSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  const hasOption = text.includes('-');
+  if (hasOption) options(text, lower, spans, isOpen);
+  COMMAND.lastIndex = 0;
+  let upTo = 0;
+  for (let match = COMMAND.exec(text); match !== null; match = COMMAND.exec(text)) {
+    if (match.index < upTo) continue;
+    upTo = argumentsOf(
+      text,
+      match.index + match[0].length,
+      COMMANDS.get(match[1] as string) ?? [],
+      spans,
+      isOpen,
+      match[1] as string,
+    );
+  }
+  if (lower.includes('openssl')) each(text, OPENSSL, spans, isOpen);
+  if (text.includes(' /')) each(text, SLASH, spans, isOpen);
+  if (text.includes('|') && /echo|printf|<<</.test(text)) {
+    for (const { 0: whole, 1: value = '', index } of text.matchAll(PIPED)) {
+      if (isStandIn(value) || isWord(value)) continue;
+      const at = index + whole.indexOf(value, 4);
+      const colon = /chpasswd/.test(whole) ? value.indexOf(':') + 1 : 0;
+      spans.push({ start: at + colon, end: at + value.length, kind: 'password' });
+    }
+  }
+}
+
+function each(text: string, pattern: RegExp, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
+    if (!isStandIn(value))
+      spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
+  }
+  if (!isOpen) return;
+  const begun = new RegExp(`${pattern.source.replace(/\{3,(\d+)\}\)$/, '{1,$1})')}$`, pattern.flags.replace('g', ''));
+  const from = Math.max(0, text.length - 600);
+  const found = begun.exec(text.slice(from));
+  if (found !== null) spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
+}
+
+const SECRET_OPTION = /(?:pass|pwd|pw|secret|token|key|cred|auth|psk)/;
+/** `--password hunter2`, and as a list has it: `"--password", "hunter2"`. */
+const LONG_OPTION =
+  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
+
+function options(text: string, lower: string, spans: SecretSpan[], isOpen: boolean): void {
+  if (!SECRET_OPTION.test(lower)) return;
+  for (const { 0: whole, 1: option = '', 2: between = '', 3: quote, index } of text.matchAll(LONG_OPTION)) {
+    const named = secretName(option.replace(/^--?/, ''));
+    if (named === null) continue;
+    const isSingle = !option.startsWith('--');
+    const start = index + whole.length;
+    const isList = between.includes(',');
+    const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
+    if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    const isChosen = isList || quote !== undefined || !isWord(value);
+    const least = named.kind === 'password' ? 3 : 6;
+    const isSecret =
+      named.strength === 'strong' ? isChosen && value.length >= least : value.length >= 16 && /\d/.test(value);
+    if (isSecret && !(isSingle && named.kind !== 'password' && isWord(value)))
+      spans.push({ start, end: start + value.length, kind: named.kind });
+    else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
+  }
+}
+
+/** @returns where the command ends */
+function argumentsOf(
+  text: string,
+  from: number,
+  rules: readonly CommandRule[],
+  spans: SecretSpan[],
+  isOpen: boolean,
+  command: string,
+): number {
+  const window = text.slice(from, from + LONGEST_COMMAND);
+  const found: { value: string; at: number; end: number }[] = [];
+  ARGUMENT.lastIndex = 0;
+  for (let match = ARGUMENT.exec(window); match !== null; match = ARGUMENT.exec(window)) {
+    const { 0: whole, 1: quote, 2: inner } = match;
+    if (whole === '') break;
+    if (/^[;|&\n]$/.test(whole)) break;
+    if (whole === '\\\n') continue;
+    const at = from + match.index + (quote?.length ?? 0);
+    const value = quote === undefined ? whole.replace(/,$/, '') : (inner ?? '');
+    const previous = found.at(-1);
+    // an option that touches its quoted value: -p'hunter2'
+    if (
+      previous !== undefined &&
+      quote !== undefined &&
+      previous.end === from + match.index &&
+      /^-(?:[A-Za-z]{1,2}|.*=)$/.test(previous.value)
+    ) {
+      previous.value += value;
+      Object.assign(previous, {
+        end: from + match.index + whole.length,
+        at: at - (previous.value.length - value.length),
+      });
+      continue;
+    }
+    // the quote that the command itself stands in
+    if (quote !== undefined && /[^\s,=([{:]/.test(window.charAt(match.index - 1))) break;
+    found.push({ value, at, end: from + match.index + whole.length });
+    if (found.length > 200) break;
+  }
+  for (const rule of rules) {
+    for (const [at, argument] of secretsOf(found, rule, command))
+      add(text, at, argument, rule.part ?? '', spans, isOpen);
+  }
+  const last = found.at(-1);
+  return last === undefined ? from : Math.max(from, last.at);
+}
+
+function secretsOf(
+  found: readonly { value: string; at: number }[],
+  rule: CommandRule,
+  command: string,
+): [number, string][] {
+  const secrets: [number, string][] = [];
+  if (rule.when !== undefined && !found.some(({ value }) => value === rule.when)) return secrets;
+  let position = rule.after === undefined ? 0 : -1;
+  let last: [number, string] | null = null;
+  for (let index = 0; index < found.length; index += 1) {
+    const { value, at } = found[index] as { value: string; at: number };
+    const next = found[index + 1];
+    const isOption =
+      rule.options?.includes(value) ||
+      (rule.part === ':' && /^-[A-Za-z]{1,6}u$/.test(value) && rule.options?.includes('-u'));
+    if (isOption && next !== undefined) {
+      if (!next.value.startsWith('-') && !(value === '-p' && isPublished(command, found, next.value)))
+        secrets.push([next.at, next.value]);
+      index += 1;
+      continue;
+    }
+    const own = [...(rule.joined ?? []), ...(rule.options ?? [])].find(
+      (option) => value.startsWith(option) && value.length > option.length && /^-[A-Za-z]{1,2}$/.test(option),
+    );
+    if (own !== undefined && !/^--/.test(value)) {
+      const isEqual = value.charAt(own.length) === '=';
+      const rest = value.slice(own.length + (isEqual ? 1 : 0));
+      const isJoined = rule.joined?.includes(own) === true || (rest.length > 3 && !isWord(rest));
+      const isPort = own === '-p' && rule.joined === undefined && isPublished(command, found, rest);
+      if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !isPort)
+        secrets.push([at + value.length - rest.length, rest]);
+      continue;
+    }
+    const long = rule.options?.find((option) => option.startsWith('--') && value.startsWith(`${option}=`));
+    if (long !== undefined) secrets.push([at + long.length + 1, value.slice(long.length + 1)]);
+    if (rule.position === undefined) continue;
+    if (value.startsWith('-')) {
+      if (rule.skips?.includes(value)) index += 1;
+      continue;
+    }
+    if (position < 0) {
+      if (rule.after?.some((word) => word === value || (word.endsWith('*') && value.startsWith(word.slice(0, -1)))))
+        position = 0;
+      continue;
+    }
+    last = [at, value];
+    if (position === rule.position && isPositional(value, rule, command, found)) secrets.push(last);
+    position += 1;
+  }
+  if (rule.position === -1 && position > 1 && last !== null && isPositional(last[1], rule, command, found))
+    secrets.push(last);
+  return secrets;
+}
+
+/** `docker run -p 80:80`, `mkdir`-like flags: -p takes a port or a path there. */
+function isPublished(command: string, found: readonly { value: string }[], value: string): boolean {
+  if (/^[\d.:/-]+(?:\/(?:tcp|udp))?$/.test(value)) return true;
+  return (
+    /^(?:docker|podman|nerdctl|helm|az|cf|oc|buildah)$/.test(command) && !found.some(({ value }) => value === 'login')
+  );
+}
+
+function isPositional(value: string, rule: CommandRule, command: string, found: readonly { value: string }[]): boolean {
+  if (command === 'htpasswd') return found.some(({ value }) => /^-\w*b/.test(value));
+  if (command === 'net') return !/^(?:\*|\/|\\|[A-Za-z]:)/.test(value);
+  if (rule.part === '/') return /^[\w$#.-]{1,64}\/[^\s/@]{2,}/.test(value);
+  return rule.part === undefined ? !isWord(value) || value.length > 5 : true;
+}
+
+function add(text: string, at: number, value: string, part: Part, spans: SecretSpan[], isOpen: boolean): void {
+  const cut = part === '' ? -1 : value.indexOf(part);
+  if (part !== '' && cut < 0) return;
+  let secret = value.slice(cut + 1);
+  if (part === '/') secret = secret.replace(/@[^@]*$/, '');
+  const start = at + cut + 1;
+  const isEnd = isOpen && at + value.length >= text.length - 1;
+  if (secret === '' || isStandIn(secret)) return;
+  spans.push({ start, end: start + secret.length, kind: 'password' });
+  if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
+}

@@ -1,0 +1,84 @@
+import { isUnfinished } from './assigned-secrets';
+import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { isWord } from './secret-values';
+
+const QUOTE = String.raw`\\{0,4}["'\`]`;
+const AUTHORIZATION = new RegExp(
+  String.raw`authorization(?:${QUOTE}\s{0,3},|(?:${QUOTE})?\s{0,3}(?:=>|[:=]))\s{0,3}(?:\[\s{0,3})?(?:${QUOTE})?`,
+  'gi',
+);
+const SCHEME = /(bearer|basic|token|negotiate|ntlm|apikey|dpop|key|digest|hawk|oauth|aws4-hmac-sha256)\s{1,3}/iy;
+const ONE_VALUE = /[^\s"'`,;\\<>]{1,8192}/y;
+/** These carry several values in one header. */
+const MANY_VALUES: Readonly<Record<string, RegExp>> = {
+  digest: /[^\r\n]{1,8192}/y,
+  hawk: /[^\r\n]{1,8192}/y,
+  oauth: /[^\r\n]{1,8192}/y,
+  'aws4-hmac-sha256': /[^\r\n"'`]{1,8192}/y,
+};
+const BEARER = /(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{6,})/gi;
+const COOKIE = new RegExp(
+  String.raw`(cookie(?:${QUOTE})?\s{0,3}[:,]\s{0,3}(?:${QUOTE})?)([^\r\n"'\`\\]{1,8192})`,
+  'gi',
+);
+
+/** What a sentence about the header says behind its scheme. Any other word may be what somebody chose for a secret. */
+const SAID_OF_IT =
+  /^(?:auth|authentication|authorization|credentials?|expected|header|invalid|is|missing|not|or|required|scheme|tokens?|was)[.,:;!?)]*$/i;
+
+/**
+ * The headers that carry credentials.
+ *
+ * @param isOpen whether the text may go on: then a value at its end is not known for a word
+ */
+export function credentialHeaders(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  if (lower.includes('authorization')) {
+    let upTo = 0;
+    for (const { 0: before, index } of text.matchAll(AUTHORIZATION)) {
+      if (index < upTo) continue;
+      const start = index + before.length;
+      SCHEME.lastIndex = start;
+      const scheme = SCHEME.exec(text);
+      const name = scheme?.[1]?.toLowerCase();
+      const values = (name === undefined ? undefined : MANY_VALUES[name]) ?? ONE_VALUE;
+      values.lastIndex = start + (scheme?.[0].length ?? 0);
+      const value = values.exec(text);
+      if (value === null || isPlaceholder(value[0]) || /^[A-Za-z_]+(?:\.[A-Za-z_]+)+\(?$/.test(value[0])) continue;
+      if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
+        if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(span(value.index, value[0], BEGUN));
+        continue;
+      }
+      upTo = value.index + value[0].length;
+      spans.push(span(value.index, value[0], name === 'bearer' ? 'bearer-token' : 'authorization'));
+    }
+  }
+  if (lower.includes('bearer')) {
+    for (const { 1: before = '', 2: value = '', index } of text.matchAll(BEARER)) {
+      if (!isWord(value) && !/^[a-z_]+=$/.test(value)) spans.push(span(index + before.length, value, 'bearer-token'));
+    }
+    if (isOpen) addBegun(text, BEARER_BEGUN, spans);
+  }
+  if (lower.includes('cookie')) {
+    for (const { 1: before = '', 2: value = '', index } of text.matchAll(COOKIE)) {
+      if (value.includes('=')) spans.push(span(index + before.length, value, 'cookie'));
+    }
+  }
+}
+
+/** The same at the end of a text, however little there is of it. */
+const BEARER_BEGUN = /(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{1,8192})$/i;
+/** How far back it can begin. */
+const BEGUN_WITHIN = 8_300;
+
+function addBegun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
+  const from = Math.max(0, text.length - BEGUN_WITHIN);
+  const found = pattern.exec(text.slice(from));
+  if (found === null) return;
+  const { 1: before = '', 2: value = '', index } = found;
+  const start = from + index + before.length;
+  if (!isPlaceholder(value) && isUnfinished(text, start, value)) spans.push(span(start, value, BEGUN));
+}
+
+function span(start: number, value: string, kind: string): SecretSpan {
+  return { start, end: start + value.length, kind };
+}

@@ -1,0 +1,39 @@
+import { redactModel } from './redact-model';
+import { type Rest, redactedText } from './redacted-text';
+
+/**
+ * Ways out of Interlude to readers that no principal stands for: other services, collectors, logs, lock screens. They
+ * never receive secrets. Answers of the API are for a principal, whose `redacts` decides (lib/server/answer-route.ts).
+ */
+export const OUTLETS = ['webhook', 'traces', 'metrics', 'server-log', 'desktop-notice'] as const;
+export type Outlet = (typeof OUTLETS)[number];
+
+declare const CLEARED_FOR: unique symbol;
+/** A text without secrets, for one outlet. Only this module makes them, so what an outlet is given was redacted. */
+export type ClearedText<To extends Outlet> = string & { readonly [CLEARED_FOR]: To };
+
+export function clearedText<To extends Outlet>(_outlet: To, text: string): ClearedText<To> {
+  return redactedText(text).text as ClearedText<To>;
+}
+
+/**
+ * JSON of a value without secrets in any of its texts, ids included.
+ *
+ * @param rest lets other work run when it is due
+ */
+export async function clearedJson<To extends Outlet>(
+  _outlet: To,
+  value: object,
+  rest: Rest = () => null,
+): Promise<ClearedText<To>> {
+  return JSON.stringify(await redactModel(value, rest, true)) as ClearedText<To>;
+}
+
+/** Posts to another service. The only `fetch` of the server rooms that carries what agents and people wrote. */
+export function postCleared(
+  url: string,
+  body: ClearedText<'webhook' | 'traces'>,
+  init: { headers: Record<string, string>; signal: AbortSignal; redirect?: 'manual' },
+): Promise<Response> {
+  return fetch(url, { method: 'POST', body, ...init });
+}

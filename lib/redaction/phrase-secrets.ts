@@ -1,0 +1,305 @@
+import { isUnfinished } from './assigned-secrets';
+import { secretName } from './secret-names';
+import { BEGUN, type SecretSpan } from './secret-span';
+import {
+  argumentAt,
+  isFileName,
+  isReference,
+  isSecretValue,
+  isStandIn,
+  isWord,
+  looksDrawn,
+  looksRandom,
+} from './secret-values';
+
+/** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
+interface Phrase {
+  kind: string;
+  /** A text without one of these, in lower case, has none. */
+  hints: readonly string[];
+  /** Global; a second group is the secret. */
+  pattern: RegExp;
+  /** A plain word is no secret there. */
+  noWords?: boolean;
+}
+
+const Q = String.raw`(?:[Nn]?\\{0,4}["'\`])`;
+const NOT_QUOTE = String.raw`[^"'\`\\\r\n]`;
+const BARE = String.raw`[^\s"'\`;,]`;
+
+const PHRASES: readonly Phrase[] = [
+  // SQL
+  {
+    kind: 'password',
+    hints: ['identified'],
+    pattern: new RegExp(
+      `(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['identified'],
+    pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi,
+  },
+  {
+    kind: 'password',
+    hints: ['password'],
+    pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'),
+    noWords: true,
+  },
+  {
+    kind: 'password',
+    hints: ['password'],
+    pattern: new RegExp(
+      `(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
+  // .netrc, on one line or on several
+  {
+    kind: 'password',
+    hints: ['machine', 'default'],
+    pattern:
+      /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['login'],
+    pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g,
+  },
+  // FTP, POP3, IRC; IMAP and SMTP; Redis
+  {
+    kind: 'password',
+    hints: ['pass '],
+    pattern: /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g,
+  },
+  {
+    kind: 'password',
+    hints: ['login '],
+    pattern: new RegExp(
+      `((?:\\b[A-Za-z]{0,4}\\d{1,6} |(?:^|[\\n"'\`]))LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`,
+      'g',
+    ),
+  },
+  { kind: 'authorization', hints: ['auth '], pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g },
+  {
+    kind: 'password',
+    hints: ['auth '],
+    pattern:
+      /((?:^|[\n"'`]|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
+  },
+  // Cisco, Juniper, FortiOS
+  {
+    kind: 'password',
+    hints: ['password', 'secret', 'key', 'md5'],
+    pattern:
+      /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['password', 'key'],
+    pattern:
+      /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'secret',
+    hints: ['community'],
+    pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g,
+    noWords: false,
+  },
+  // a kickstart or preseed file
+  {
+    kind: 'password',
+    hints: ['rootpw', 'passwd'],
+    pattern: /(\brootpw\s{1,4}(?:--(?:plaintext|iscrypted)\s{1,4}){0,2})(?!--)([^\s"']{3,256})/g,
+  },
+  {
+    kind: 'password',
+    hints: ['passwd/'],
+    pattern: /(\bpasswd\/[a-z-]{1,40}password(?:-again|-crypted)?\s{1,4}password\s{1,4})(\S{1,256})/g,
+  },
+  // Windows
+  {
+    kind: 'password',
+    hints: ['convertto-securestring'],
+    pattern: new RegExp(
+      `(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'],
+    pattern: new RegExp(
+      `(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['auth'],
+    pattern: new RegExp(
+      `(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
+  {
+    kind: 'password',
+    hints: ['getconnection', 'login', 'connect', 'auth', 'sign', 'sp_'],
+    pattern: new RegExp(
+      `((?:\\.getConnection|\\.connect|\\.auth|\\b(?:login|authenticate|sign_?in)|\\bsp_(?:addlogin|password|setapprole))[( ]\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
+      'gi',
+    ),
+    noWords: true,
+  },
+  // a sentence
+  {
+    kind: 'password',
+    hints: ['password', 'passphrase', 'passcode', 'passwd'],
+    pattern: new RegExp(
+      `(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`,
+      'gi',
+    ),
+    noWords: true,
+  },
+  {
+    kind: 'token',
+    hints: ['token', 'key', 'secret'],
+    pattern: new RegExp(
+      `(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`,
+      'gi',
+    ),
+    noWords: true,
+  },
+  // the file that a Rails application opens its credentials with
+  {
+    kind: 'api-key',
+    hints: ['master.key', '.key'],
+    pattern:
+      /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
+  },
+  // what git, gh and npm print of their stores
+  { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
+];
+
+/** A text without any of these has no phrase. */
+const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
+
+/** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
+const LED =
+  /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
+/** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
+const BESIDE =
+  /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
+const BESIDE_BEGUN = new RegExp(`${BESIDE.source.replace('{8,512})', '{1,512})')}$`, 'i');
+/** The columns of an INSERT, and its values. */
+const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
+const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,500}))\s{0,4}(,?)/y;
+
+/** Secrets behind words: statements of databases and devices, lines of files, sentences. */
+export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  const mayHave = ANY_HINT.test(lower);
+  for (const { kind, hints, pattern, noWords = false } of mayHave ? PHRASES : []) {
+    if (!hints.some((hint) => lower.includes(hint))) continue;
+    for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
+      const start = index + before.length;
+      const isNone =
+        isStandIn(value) ||
+        isFileName(value) ||
+        isReference(value.replace(/\W+$/, '')) ||
+        (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
+      if (!isNone) spans.push({ start, end: start + value.length, kind });
+      else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
+    }
+    if (isOpen) begun(text, pattern, spans);
+  }
+  if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
+  if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) besideNames(text, spans, isOpen);
+  if (lower.includes('insert')) inserted(text, spans, isOpen);
+}
+
+/** Random values behind a name, with at most a word between. */
+function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
+    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
+    const start = index + name.length + between.length;
+    spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
+  }
+  const found = isOpen ? BESIDE_BEGUN.exec(text.slice(-700)) : null;
+  const value = found?.[3] ?? '';
+  if (
+    /\d|[!#$%^&*~]|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value) &&
+    secretName(found?.[1] ?? '')?.strength === 'strong' &&
+    !isStandIn(value)
+  )
+    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+}
+
+/** The values of an INSERT whose columns are named as secrets. */
+function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 0: whole, 1: columns = '', index } of text.matchAll(INSERT)) {
+    SQL_VALUE.lastIndex = index + whole.length;
+    for (const column of columns.split(',')) {
+      const found = SQL_VALUE.exec(text);
+      if (found === null || found[0] === '') break;
+      const named = secretName(column.trim().replaceAll(/["'`[\]]/g, ''));
+      const value = found[1] ?? '';
+      const start = found.index + found[0].indexOf("'") + 1;
+      if (named !== null && value !== '') {
+        if (isSecretValue(value, named, column, { isQuoted: true, isProse: false, next: '' }))
+          spans.push({ start, end: start + value.length, kind: named.kind });
+        else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
+      }
+      if (found[3] === '') break;
+    }
+  }
+}
+
+/** Names and values with nothing but blanks between. */
+function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED)) {
+    const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
+    if (named === null) continue;
+    const start = index + whole.length;
+    const value = argumentAt(text, start, quote);
+    if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    if (/^@?[A-Za-z.-]+\/[A-Za-z./-]+$/.test(value)) continue;
+    const hasLeader = /[A-Za-z:]/.test(leader);
+    const end = start + value.length;
+    const isLast = /^[ \t]*(?:[\r\n#;"'`]|$)/.test(text.slice(end, end + 40)) || quote !== '';
+    // at a line's start it could be a sentence: two blanks, or a value that ends the line
+    const isSure = hasLeader || gap.length > 1 || gap === '\t' || isLast;
+    const place = { isQuoted: quote !== '', isProse: true, next: text.charAt(end) };
+    const isSecret =
+      isSure &&
+      isSecretValue(value, named, name, place) &&
+      (hasLeader || named.strength === 'strong') &&
+      !(/^[A-Za-z_.,:()]+$/.test(value) && !hasLeader) &&
+      (named.kind !== 'password' || value.length >= 4 || hasLeader) &&
+      !isWord(value);
+    if (isSecret && (hasLeader || /\d|[^A-Za-z0-9._:/()-]/.test(value) || looksRandom(value)))
+      spans.push({ start, end, kind: named.kind });
+    else if (isOpen && named.strength === 'strong' && isUnfinished(text, start, value))
+      spans.push({ start, end: text.length, kind: BEGUN });
+  }
+}
+
+const BEGUN_OF = new Map<RegExp, RegExp>();
+
+/** The same at the end of a text, however little there is of the value. */
+function begun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
+  let open = BEGUN_OF.get(pattern);
+  if (open === undefined) {
+    const source = pattern.source
+      .replace(/\(\?[=!](?:[^()[\]\\]|\\.|\[(?:\\.|[^\]])*\]|\([^()]*\))*\)$/, '')
+      .replace(/\{\d+(?:,(\d+))?\}\)$/, (_, most) => `{1,${most ?? 64}})`);
+    open = new RegExp(`${source}$`, pattern.flags.replace('g', ''));
+    BEGUN_OF.set(pattern, open);
+  }
+  const found = open.exec(text.slice(-1_024));
+  const value = found?.[2] ?? '';
+  if (value !== '' && !isStandIn(value) && isUnfinished(text, text.length - value.length, value))
+    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+}

@@ -1,0 +1,277 @@
+import { decodedReadings, mapped } from './readings';
+import { secretName } from './secret-names';
+import { BEGUN, type SecretSpan } from './secret-span';
+import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
+
+/** A text without one of these begins no block. */
+const HINT =
+  /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
+const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
+/** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
+const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
+const KIND = /^\s{0,40}(?:- )?["']?kind["']?\s{0,3}:\s{0,3}["']?(\w{1,64})/;
+const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]{1,65536}?)["']?,?\s*$/;
+const SCALAR =
+  /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
+const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
+const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
+/** Base64 of `-----BEGIN `, of a certificate or a public key apart. */
+const PEM64 =
+  /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENFU|BYNTA5|BORVcgQ0VSV|BTU0gyIFBVQ)[A-Za-z0-9+/_-]{20,}={0,2}\s*["']?\s*$/;
+const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
+
+/** Between a field's name and its string, and behind the string. */
+const STRING_BEGINS = /^.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"(?=[^"])/;
+const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
+/** The same on a line that may go on. */
+const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
+
+type Mode =
+  | { kind: 'none' }
+  /** So many lines more. */
+  | { kind: 'lines'; left: number }
+  /** Lines of base64. */
+  | { kind: 'base64' }
+  /** Lines indented further than this. */
+  | { kind: 'indent'; indent: number }
+  /** Values of keys indented further than this. */
+  | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
+  /** Lines up to the one that has this, or is this. */
+  | { kind: 'fence'; fence: string; isLine: boolean };
+
+/**
+ * Secrets over several lines that a first line announces: a Secret of Kubernetes, a block scalar, a PuTTY key, base64 of
+ * a private key.
+ *
+ * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ */
+export class SecretBlocks {
+  #mode: Mode = { kind: 'none' };
+  /** True if the lines come from decoded strings of JSON. */
+  readonly #isDecoded: boolean;
+  /** The kind of the manifest, if it has one so far. */
+  #manifest: string | null = null;
+  /** The line that the last chunk broke off in. */
+  #partial = '';
+
+  constructor(isDecoded = false) {
+    this.#isDecoded = isDecoded;
+  }
+
+  clone(): SecretBlocks {
+    const clone = new SecretBlocks(this.#isDecoded);
+    clone.#mode = { ...this.#mode };
+    clone.#manifest = this.#manifest;
+    clone.#partial = this.#partial;
+    return clone;
+  }
+
+  /** True outside of blocks, at the beginning of a line. */
+  get isIdle(): boolean {
+    return this.#mode.kind === 'none' && this.#partial === '';
+  }
+
+  /** Passes over a chunk in which no block begins. */
+  skip(chunk: string): void {
+    this.#partial = lastLine(chunk);
+  }
+
+  /** @param isOpen whether the last line may go on */
+  scan(chunk: string, spans: SecretSpan[] = [], isOpen = false): SecretSpan[] {
+    for (let at = 0; at < chunk.length; ) {
+      const newline = chunk.indexOf('\n', at);
+      const end = newline < 0 ? chunk.length : newline;
+      const before = at === 0 ? this.#partial : '';
+      const line = before + chunk.slice(at, end).replace(/\r$/, '');
+      const isWhole = newline >= 0;
+      const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#read(line, isWhole, isOpen);
+      if (own !== null) {
+        const start = Math.max(at, at - before.length + own.start);
+        const to = at - before.length + own.end;
+        if (to > start) spans.push({ start, end: to, kind: own.kind });
+      }
+      this.#partial = isWhole ? '' : line.slice(0, MOST_PARTIAL);
+      at = end + 1;
+    }
+    return spans;
+  }
+
+  /** A line of a string in JSON: the string may begin or end on it. */
+  #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
+    const lead = STRING_BEGINS.exec(line)?.[0].length ?? 0;
+    if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
+    const rest = line.slice(lead);
+    const end = (isWhole ? STRING_ENDS : STRING_MAY_END).exec(rest)?.index ?? -1;
+    const text = end < 0 ? rest : rest.slice(0, end);
+    const own = this.#read(text, isWhole || end >= 0, isOpen);
+    if (end >= 0) this.#mode = { kind: 'none' };
+    return own === null ? null : { start: own.start + lead, end: own.end + lead, kind: own.kind };
+  }
+
+  #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
+    return isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
+  }
+
+  #openLine(line: string): SecretSpan | null {
+    const own = this.#line(line, false);
+    if (own !== null) return own;
+    // a value that is not long enough yet to be known
+    const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
+    const value = child?.[2] ?? '';
+    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
+      return null;
+    return { start: (child[1] ?? '').length, end: line.length, kind: BEGUN };
+  }
+
+  /** @param isWhole whether the line has ended: only then does the state change */
+  #line(line: string, isWhole: boolean): SecretSpan | null {
+    const mode = this.#mode;
+    const own = this.#within(line, mode, isWhole);
+    if (own !== undefined) return own;
+    if (isWhole) this.#begin(line);
+    return null;
+  }
+
+  /** @returns undefined if the line is no part of the block */
+  #within(line: string, mode: Mode, isWhole: boolean): SecretSpan | null | undefined {
+    const none: Mode = { kind: 'none' };
+    switch (mode.kind) {
+      case 'none':
+        return undefined;
+      case 'lines':
+        if (isWhole) this.#mode = mode.left > 1 ? { kind: 'lines', left: mode.left - 1 } : none;
+        return /^[A-Za-z0-9+/=\s]*$/.test(line) ? wholeLine(line, 'private-key') : undefined;
+      case 'base64':
+        if (BASE64_LINE.test(line) || (!isWhole && /^\s*[A-Za-z0-9+/=_-]*$/.test(line)))
+          return wholeLine(line, 'private-key');
+        if (isWhole) this.#mode = none;
+        return undefined;
+      case 'fence': {
+        const end = mode.isLine ? (line.trim() === mode.fence ? 0 : -1) : line.indexOf(mode.fence);
+        if (isWhole && end >= 0) this.#mode = none;
+        return wholeLine(end < 0 ? line : line.slice(0, end), 'secret');
+      }
+      case 'indent':
+        if (line.trim() === '' || indentOf(line) > mode.indent) return wholeLine(line, 'secret');
+        if (isWhole) this.#mode = none;
+        return undefined;
+      case 'data':
+        return this.#data(line, mode, isWhole);
+    }
+  }
+
+  #data(line: string, mode: Extract<Mode, { kind: 'data' }>, isWhole: boolean): SecretSpan | null | undefined {
+    if (line.trim() === '') return null;
+    const indent = indentOf(line);
+    if (indent <= mode.indent) {
+      if (isWhole) this.#mode = { kind: 'none' };
+      return undefined;
+    }
+    if (mode.scalar !== null && indent > mode.scalar) return wholeLine(line, 'secret');
+    const scalar = SCALAR.exec(line);
+    if (isWhole) this.#mode = { ...mode, scalar: scalar !== null && mode.isPlain ? indent : null };
+    if (scalar !== null) return null;
+    const [, before = '', value = ''] = CHILD.exec(line) ?? [];
+    if (value === '' || isStandIn(value) || /^[[{|>]/.test(value)) return null;
+    const isSecret = mode.isPlain || this.#manifest === 'secret' || isEncoded(value);
+    return isSecret ? { start: before.length, end: before.length + value.length, kind: 'secret' } : null;
+  }
+
+  #begin(line: string): void {
+    const kind = KIND.exec(line)?.[1]?.toLowerCase();
+    if (kind !== undefined) this.#manifest = kind;
+    else if (/^---\s*$/.test(line)) this.#manifest = null;
+    const count = PUTTY.exec(line)?.[1];
+    if (count !== undefined && Number(count) > 0) {
+      this.#mode = { kind: 'lines', left: Number(count) };
+      return;
+    }
+    const data = DATA.exec(line);
+    if (data !== null && (this.#manifest === null || this.#manifest === 'secret' || data[2] === 'stringData')) {
+      this.#mode = { kind: 'data', indent: (data[1] ?? '').length, isPlain: data[2] === 'stringData', scalar: null };
+      return;
+    }
+    const scalar = SCALAR.exec(line);
+    if (scalar !== null && secretName(scalar[2] ?? '')?.strength === 'strong') {
+      this.#mode = { kind: 'indent', indent: indentOf(line) };
+      return;
+    }
+    const fenced = FENCED.exec(line);
+    if (
+      fenced !== null &&
+      !(fenced[3] ?? '').includes(fenced[2] as string) &&
+      secretName(fenced[1] ?? '')?.strength === 'strong'
+    ) {
+      this.#mode = { kind: 'fence', fence: fenced[2] as string, isLine: false };
+      return;
+    }
+    const heredoc = HEREDOC.exec(line);
+    if (heredoc !== null && secretName(heredoc[1] ?? '')?.strength === 'strong') {
+      this.#mode = { kind: 'fence', fence: heredoc[2] as string, isLine: true };
+      return;
+    }
+    if (PEM64.test(line)) this.#mode = { kind: 'base64' };
+  }
+}
+
+/** Enough for the first line of any block. */
+const MOST_PARTIAL = 1_024;
+
+function lastLine(text: string): string {
+  return text.slice(text.lastIndexOf('\n') + 1).slice(0, MOST_PARTIAL);
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+function wholeLine(line: string, kind: string): SecretSpan | null {
+  const start = indentOf(line);
+  const end = line.trimEnd().length;
+  return end > start ? { start, end, kind } : null;
+}
+
+/** Base64 of something, not a word that could be base64. */
+function isEncoded(value: string): boolean {
+  if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(value) || value.length % 4 !== 0) return false;
+  if (isWord(value) || /^\d+$/.test(value)) return false;
+  if (value.endsWith('=') || looksRandom(value) || isBasicPair(value)) return true;
+  try {
+    return /^[\s\x20-\x7e]{6,}$/.test(atob(value));
+  } catch {
+    return false;
+  }
+}
+
+/** The blocks of a text as it is written, and as it reads once its escapes are decoded. */
+export class BlockScan {
+  readonly #written: SecretBlocks;
+  readonly #decoded: SecretBlocks;
+
+  constructor(written = new SecretBlocks(), decoded = new SecretBlocks(true)) {
+    this.#written = written;
+    this.#decoded = decoded;
+  }
+
+  clone(): BlockScan {
+    return new BlockScan(this.#written.clone(), this.#decoded.clone());
+  }
+
+  /** Advances by a chunk of the text. @returns its secrets */
+  scan(chunk: string, isOpen = false): SecretSpan[] {
+    const reading = decodedReadings(chunk).at(-1);
+    if (
+      this.#written.isIdle &&
+      this.#decoded.isIdle &&
+      !HINT.test(chunk) &&
+      (reading === undefined || !HINT.test(reading.text))
+    ) {
+      this.#written.skip(chunk);
+      this.#decoded.skip(reading?.text ?? chunk);
+      return [];
+    }
+    const spans = this.#written.scan(chunk, [], isOpen);
+    const decoded = this.#decoded.scan(reading?.text ?? chunk, [], isOpen);
+    return reading === undefined ? spans : [...spans, ...decoded.map((span) => mapped(span, reading, chunk))];
+  }
+}

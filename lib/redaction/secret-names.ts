@@ -1,0 +1,149 @@
+/** A name that marks its value as a secret: a `strong` one always, a `weak` one only if the value looks random. */
+export interface NamedSecret {
+  kind: string;
+  strength: 'strong' | 'weak';
+}
+
+/** Words that name a secret wherever they end a name. */
+const WORDS: Readonly<Record<string, string>> = {
+  ...kinds(
+    'password',
+    'password passwords passwd passwort passphrase passcode pass pwd pw psw pswd psk userpw mnemonic masterauth requirepass',
+  ),
+  ...kinds('secret', 'secret secrets credential credentials cred creds otp totp'),
+  ...kinds('token', 'token authtoken jwt bearer pat'),
+  ...kinds('api-key', 'apikey'),
+};
+/** A lower-case compound counts by its end: `keystorepass`, `clientsecret`. */
+const WORD_ENDS = [
+  ...['password', 'passwd', 'passphrase', 'passwort', 'secret', 'token', 'apikey', 'pwd', 'pass', 'pw'],
+  ...['accesskey', 'accountkey', 'secretkey', 'privatekey', 'masterkey', 'sharedkey', 'signingkey', 'encryptionkey'],
+  ...['authkey', 'appkey', 'presharedkey', 'storagekey', 'licensekey', 'servicekey', 'consumerkey', 'licencekey'],
+];
+const ENDS_OTHERWISE =
+  /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|single|first|last|second|full|gold|rail|day|night|render|back|front|high|low|band)pass$/;
+
+/** Qualifiers of secret keys: `ACCESS_KEY`, `encryption.key`. */
+const SECRET_KEYS = new Set(
+  (
+    'access account admin aes api app application auth authentication cipher client consumer cookie crypto data decryption ' +
+    'deploy encrypt encryption enc hmac ingest ingestion instrumentation integration jwt kms license licence login logged ' +
+    'in master nonce pre preshared private rsa sas secret secure security sending service session shared sign signing ' +
+    'sign storage subscription system token vault wallet webhook wif write org organization team user account project server'
+  ).split(' '),
+);
+/** Qualifiers of other keys, too: `session_key` is a weak name. */
+const WEAK_KEYS = new Set(
+  'data token user project server org organization team session cookie login storage system cipher ingest'.split(' '),
+);
+/** Qualifiers of keys that are no secrets. */
+const OPEN_KEYS = new Set(
+  (
+    'public pub primary foreign sort partition cache object lookup index idempotency row routing dedupe dedup group unique ' +
+    'range hash query react issue ticket translation i18n message event config feature map dict json host fingerprint ' +
+    'publishable site s3 bucket file path registry hot short cut arrow enter tab escape the this that a an his its cert ' +
+    'certificate authorized known function column table field sub parent child root node entity composite candidate super ' +
+    'surrogate natural business order item state local meta menu any each every same new old first last next socket'
+  ).split(' '),
+);
+
+/** Suffixes that leave a secret's name one: `SECRET_KEY_BASE`, `tokenValue`, `password_prod`. */
+const TAILS = new Set(
+  (
+    'base value val text string str data plain plaintext cleartext clear raw hex b64 base64 encoded prod production dev ' +
+    'development staging stage qa uat test testing live sandbox local old new current previous prev next primary secondary ' +
+    'backup default admin root main confirm confirmation confirmed again repeat verify verification env ro rw a b c x y'
+  ).split(' '),
+);
+/** Suffixes of names for something about a secret: `PASSWORD_FILE`, `token_type`. */
+const ABOUT = new Set(
+  (
+    'file files path dir directory folder url uri urls link name names id ids uuid type types kind length len min max ' +
+    'minimum maximum size count counts limit limits total budget usage used left remaining window ttl expiry expires ' +
+    'expiration expired expire age lifetime policy rule rules hash hashed hasher digest fingerprint field fields label ' +
+    'prompt placeholder hint help reset change changed update updated created creation at on date time timestamp required ' +
+    'enabled disabled allowed header headers prefix suffix var variable ref refs reference arn version versions algorithm ' +
+    'alg manager provider store stores rotation endpoint host port location format regex pattern strength error errors ' +
+    'message messages input inputs output position index bytes status state valid validity validator validation invalid ' +
+    'scope scopes issuer audience claims response request requests handler service factory class middleware guard util ' +
+    'utils helper helpers controller module test tests spec rate ratio auth method mode source engine backend template ' +
+    'list set map array generator parser reader writer visible visibility show hide toggle icon button form page screen ' +
+    'view rule usages per and or for of is not has with from to by in count s'
+  ).split(' '),
+);
+const WEAK: Readonly<Record<string, string>> = {
+  ...kinds('secret', 'auth salt seed pepper code signature sig hmac pin phrase sid authorization cookie session'),
+  ...kinds('token', 'tokens nonce'),
+  ...kinds('private-key', 'd dp dq qi'),
+};
+
+/** A cache: a log repeats its names. */
+const KNOWN = new Map<string, NamedSecret | null>();
+const MOST_KNOWN = 2_000;
+const LONGEST_NAME = 128;
+
+/** Classifies a name; null if it marks no secret. `DB_PASS`, `secretKeyBase` and `spring.datasource.password` do. */
+export function secretName(name: string): NamedSecret | null {
+  if (name.length < 1 || name.length > LONGEST_NAME) return null;
+  const known = KNOWN.get(name);
+  if (known !== undefined) return known;
+  const named = judge(wordsOf(name), name);
+  if (KNOWN.size >= MOST_KNOWN) KNOWN.clear();
+  KNOWN.set(name, named);
+  return named;
+}
+
+/** `dbPassword2`, `DB_PASSWORD_2`, `db.password` → `db`, `password`. */
+function wordsOf(name: string): string[] {
+  return name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '' && !/^v?\d{1,4}$/.test(word));
+}
+
+function judge(words: string[], name: string): NamedSecret | null {
+  let end = words.length;
+  while (end > 1 && TAILS.has(words[end - 1] as string)) end -= 1;
+  const named = ending(words.slice(0, end), name);
+  if (named !== null) return named;
+  // an environment variable may name its service last: PASSWORD_POSTGRES
+  const last = words.at(-1) ?? '';
+  if (ABOUT.has(last) || !/^[A-Z][A-Z0-9_]+$/.test(name)) return null;
+  const at = words.findIndex(
+    (word, index) =>
+      index > 0 && ending(words.slice(0, index), name)?.strength === 'strong' && word !== 'key' && !ABOUT.has(word),
+  );
+  if (at < 0 || words.slice(at).some((word) => ABOUT.has(word))) return null;
+  return { kind: ending(words.slice(0, at), name)?.kind ?? 'secret', strength: 'weak' };
+}
+
+function ending(words: readonly string[], name: string): NamedSecret | null {
+  const last = (words.at(-1) ?? '').replace(/\d{1,3}$/, '');
+  const before = words.at(-2) ?? '';
+  const kind = Object.hasOwn(WORDS, last) ? WORDS[last] : undefined;
+  if (kind !== undefined) {
+    if (last === 'pat' || last === 'jwt' || last === 'bearer' || last === 'otp' || last === 'totp')
+      return { kind, strength: 'weak' };
+    return { kind, strength: 'strong' };
+  }
+  if (last === 'key' || last === 'keys') return keyOf(before, words.length);
+  if (last === 'auth' && /(?:^|[/:.\s])_auth$/.test(name)) return { kind: 'token', strength: 'strong' };
+  if (last === 'string' && (before === 'secret' || before === 'secure')) return { kind: 'secret', strength: 'strong' };
+  const weak = Object.hasOwn(WEAK, last) ? WEAK[last] : undefined;
+  if (weak !== undefined) return { kind: weak, strength: 'weak' };
+  const suffix = ENDS_OTHERWISE.test(last) ? undefined : WORD_ENDS.find((word) => last.endsWith(word));
+  if (suffix === undefined) return null;
+  return { kind: suffix.endsWith('key') ? 'api-key' : (WORDS[suffix] ?? 'secret'), strength: 'strong' };
+}
+
+function keyOf(before: string, count: number): NamedSecret | null {
+  if (count === 1 || OPEN_KEYS.has(before)) return null;
+  const isSecret = SECRET_KEYS.has(before) || Object.hasOwn(WORDS, before);
+  return { kind: 'api-key', strength: isSecret && !WEAK_KEYS.has(before) ? 'strong' : 'weak' };
+}
+
+function kinds(kind: string, words: string): Record<string, string> {
+  return Object.fromEntries(words.split(' ').map((word) => [word, kind]));
+}

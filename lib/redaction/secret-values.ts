@@ -1,0 +1,149 @@
+import type { NamedSecret } from './secret-names';
+import { secretName } from './secret-names';
+import { isPlaceholder } from './secret-span';
+
+/** The surroundings of a value in its text. */
+export interface ValuePlace {
+  isQuoted: boolean;
+  /** Name and value could be words of a sentence, or of a program: `token: expected`, `token = read()`. */
+  isProse: boolean;
+  /** The character after the value; empty at the end of the text. */
+  next: string;
+}
+
+const NOTHING =
+  /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
+const STAND_IN =
+  /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
+/** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
+const ELSEWHERE =
+  /^(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
+const FILE_NAME =
+  /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log)$/i;
+/** The path of a name in a program: `config.db.password`, `process.env.TOKEN`, `opts->secret`. */
+const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
+const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
+const KEYWORD =
+  /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** Letters as words have them, not as a generator draws them: at most the first is large, or all are. */
+export function isWord(value: string): boolean {
+  return /^(?:[A-Za-z]?[a-z]{0,22}|[A-Z]{1,16})(?:[-_/][a-z]{1,16}){0,2}(?:'s)?[.,!?:)]{0,3}$/.test(value);
+}
+
+const ARGUMENTS: Readonly<Record<string, RegExp>> = {
+  '"': /[^"\r\n\\]{1,4096}/y,
+  "'": /[^'\r\n\\]{1,4096}/y,
+  '`': /[^`\r\n\\]{1,4096}/y,
+  '': /(?:[^\s"'`;|&<>\\]|\\(?!["'`nrt])){1,4096}/y,
+};
+
+/** The argument at a place, up to the end of its quote or word. @param quote the quote it begins behind, if any */
+export function argumentAt(text: string, start: number, quote = ''): string {
+  const pattern = ARGUMENTS[quote.slice(-1)] as RegExp;
+  pattern.lastIndex = start;
+  return pattern.exec(text)?.[0] ?? '';
+}
+
+/** Random characters: at least 16, letters and digits, no path and no sentence. */
+export function looksRandom(value: string): boolean {
+  if (value.length < 16 || !/^[A-Za-z0-9+/=_.~:!@#$%^&*-]+$/.test(value)) return false;
+  if (/^[0-9a-f]+$/i.test(value)) return value.length >= 24 && /[a-f]/i.test(value) && /\d/.test(value);
+  const hasDigit = (value.match(/\d/g) ?? []).length >= 2;
+  const hasMixed = /[a-z]/.test(value) && /[A-Z]/.test(value);
+  // words with numbers between them are names: user-42-profile, agents/12/tasks
+  const parts = value.split(/[^A-Za-z0-9]+/).filter((part) => part !== '');
+  if (parts.every((part) => isWord(part) || /^\d+$/.test(part) || /^v\d+$/.test(part))) return false;
+  return hasDigit && (hasMixed || parts.some((part) => /[a-z]\d+[a-z]|\d[a-z]+\d/i.test(part)));
+}
+
+/** As `looksRandom`, and what a generator of passwords makes: digits and symbols among letters. */
+export function looksDrawn(value: string): boolean {
+  if (looksRandom(value)) return true;
+  if (value.length < 8 || isStandIn(value) || /^[\w.+-]+@[\w-]+\.[\w.-]+$/.test(value)) return false;
+  const isMixed = (part: string) => part.length >= 6 && /\d/.test(part) && /[a-z]/.test(part) && /[A-Z]/.test(part);
+  if (!/^[A-Za-z0-9!@#$%^&*~+=._-]+$/.test(value)) return false;
+  return (
+    value.split(/[._-]/).some(isMixed) || (/[!@#$%^&*~]/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value))
+  );
+}
+
+/** The path of a variable. */
+export function isReference(value: string): boolean {
+  return REFERENCE.test(value);
+}
+
+export function isFileName(value: string): boolean {
+  return FILE_NAME.test(value);
+}
+
+export function isStandIn(value: string): boolean {
+  return isPlaceholder(value) || NOTHING.test(value) || STAND_IN.test(value) || ELSEWHERE.test(value);
+}
+
+/** True if a value behind a secret's name is a secret, and no placeholder, word, reference or count. */
+export function isSecretValue(
+  value: string,
+  { kind, strength }: NamedSecret,
+  name: string,
+  place: ValuePlace,
+): boolean {
+  if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
+  if (!place.isQuoted && isCode(value, place)) return false;
+  if (strength === 'weak') return isWeakSecret(value, name, kind);
+  if (kind === 'password') {
+    const isCount = /^(?:pass|passes|pw|pwd)$/i.test(name) && /^\d{1,4}$/.test(value) && !place.isQuoted;
+    if (/pwd$/i.test(name) && /^[/\\]/.test(value)) return false;
+    return value.length >= 3 && !isCount && !(place.isProse && isWord(value));
+  }
+  if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
+  if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
+  return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
+}
+
+/** True if a value at the end of a text could still become a secret of this name. */
+export function mayBecome(value: string, { strength }: NamedSecret): boolean {
+  if (isPlaceholder(value) || /^[=~./]/.test(value)) return false;
+  return strength === 'strong' || !isWord(value);
+}
+
+function isWeakSecret(value: string, name: string, kind: string): boolean {
+  if (UUID.test(value) && !/key|token|auth|secret/i.test(name)) return false;
+  if (kind === 'private-key')
+    return /^(?:dp?|dq|qi)$/i.test(name) && /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
+  if (/^auth$/i.test(name)) return looksRandom(value) || isBasicPair(value);
+  if (/otp$/i.test(name)) return /^\d{4,8}$/.test(value) || looksRandom(value);
+  if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value))
+    return true;
+  if (/^(?:code|pin|sid|seed|session|cookie|phrase|nonce|sig|signature)$/i.test(name)) return false;
+  if (kind === 'password' || /^[A-Z][A-Z0-9_]+$/.test(name))
+    return (
+      looksRandom(value) ||
+      (kind === 'password' && /\d|[^A-Za-z0-9_.:/-]/.test(value) && value.length >= 6 && !/^\d+$/.test(value))
+    );
+  return looksRandom(value);
+}
+
+/** Base64 of `user:password`. */
+export function isBasicPair(value: string): boolean {
+  if (!/^[A-Za-z0-9+/]{6,}={0,2}$/.test(value) || value.length % 4 === 1) return false;
+  try {
+    return /^[\x21-\x7e]{1,128}:[\x20-\x7e]+$/.test(atob(value));
+  } catch {
+    return false;
+  }
+}
+
+/** A call, a variable or a type, not a value written out. */
+function isCode(value: string, { isProse, next }: ValuePlace): boolean {
+  if (REFERENCE.test(value)) return true;
+  if (next === '(' && IDENTIFIER.test(value.replace(/^.*(?:\.|->|::)/, ''))) return true;
+  if (next === '[' && IDENTIFIER.test(value)) return true;
+  if (KEYWORD.test(value)) return isProse || next === ' ';
+  if (!IDENTIFIER.test(value)) return false;
+  if (isProse && (secretName(value) !== null || /^[a-z]+_[a-z_]+$/.test(value))) return true;
+  if (isProse) return /[a-z][A-Z]|_/.test(value) && /[,;)}]/.test(next);
+  // an argument of a call: connect(password=password)
+  return (next === ')' || next === ',') && (secretName(value) !== null || isWord(value));
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** A text as people print it, with the secrets in it. */
+export interface Form {
+  group: string;
+  template: string;
+  text: string;
+  secrets: string[];
+}
+
+/**
+ * The forms of tests/fixtures/redaction/forms.txt. Their secrets are placeholders such as «hex32», which are filled with
+ * random characters here, so that the file holds nothing that a scanner takes for a leak. A `+` between two characters
+ * of a well-known prefix and ESC are part of that notation.
+ */
+export function secretForms(seed: number): Form[] {
+  const draw = drawer(seed);
+  return entriesOf('forms.txt').map(({ group, text: template }) => {
+    const secrets: string[] = [];
+    const isShape = group === 'shapes';
+    const filled = template
+      .replaceAll(/«([^»]+)»/g, (_, spec: string) => {
+        const value = fill(spec, draw);
+        // base64 of a key begins as that of any other does
+        if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
+        return value;
+      })
+      .replaceAll('ESC', '\u001b');
+    return { group, template, text: isShape ? filled.replaceAll(/(?<=\w)\+(?=[-\w~.])/g, '') : filled, secrets };
+  });
+}
+
+/** Texts that look alike and hold no secret. */
+export function harmlessTexts(seed: number): string[] {
+  const draw = drawer(seed);
+  return entriesOf('harmless.txt').map(({ text }) =>
+    text.replaceAll(/«([^»]+)»/g, (_, spec: string) => fill(spec, draw)),
+  );
+}
+
+function entriesOf(name: string): { group: string; text: string }[] {
+  const path = fileURLToPath(new URL(`../fixtures/redaction/${name}`, import.meta.url));
+  let group = '';
+  const entries: { group: string; text: string }[] = [];
+  for (const entry of readFileSync(path, 'utf8').trimEnd().split(/^%%/m).slice(1)) {
+    const [head = '', ...lines] = entry.split('\n');
+    group = head.trim() || group;
+    entries.push({ group, text: lines.join('\n').replace(/\n$/, '') });
+  }
+  return entries;
+}
+
+const LOWER = 'abcdefghijklmnopqrstuvwxyz';
+const DIGITS = '0123456789';
+const UPPER = LOWER.toUpperCase();
+const ALPHABETS: Readonly<Record<string, string>> = {
+  hex: '0123456789abcdef',
+  alnum: LOWER + UPPER + DIGITS,
+  UPPER: UPPER + DIGITS,
+  sym: `${LOWER}${DIGITS}!@#%^*(-_=+)`,
+};
+const WORDS = ['hunter', 'letmein', 'dragon', 'sunshine', 'winter', 'monkey'];
+
+type Draw = (alphabet: string, length: number) => string;
+
+/** A generator with a seed: a failure shows the same secrets again. */
+function drawer(seed: number): Draw {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  return (alphabet, length) =>
+    Array.from({ length }, () => alphabet.charAt(Math.floor(next() * alphabet.length))).join('');
+}
+
+function fill(spec: string, draw: Draw): string {
+  const word = WORDS[Number(draw('012345', 1))] as string;
+  switch (spec) {
+    case 'PK':
+      return ['PRIVATE', 'KEY'].join(' ');
+    case 'pw':
+      return draw(UPPER, 1) + draw(LOWER, 3) + draw(DIGITS, 2) + draw('!.@^~%', 1) + draw(LOWER + UPPER + DIGITS, 6);
+    case 'pwu':
+      return draw(UPPER, 1) + draw(LOWER, 3) + draw(DIGITS, 2) + draw(LOWER + UPPER + DIGITS, 7);
+    case 'weak':
+      return word + draw(DIGITS, 2);
+    case 'pair':
+      return btoa(`mara:${draw(ALPHABETS.alnum as string, 14)}`);
+    case 'aws':
+      return `${'IA'}${draw(UPPER + DIGITS, 16)}`;
+    case 'pemline':
+      return draw(`${ALPHABETS.alnum}+/`, 64);
+    case 'pem64':
+      return btoa(
+        `-----BEGIN RSA ${fill('PK', draw)}-----\n${draw(ALPHABETS.alnum as string, 128)}\n-----END RSA ${fill('PK', draw)}-----\n`,
+      );
+    case 'uuid':
+      return [8, 4, 4, 4, 12].map((length) => draw('0123456789abcdef', length)).join('-');
+  }
+  const [, kind = '', count = ''] = /^(\w+?)\.?(\d+)$/.exec(spec) ?? [];
+  const length = Number(count);
+  if (kind === 'b64') return btoa(draw(`${ALPHABETS.alnum}#+`, length));
+  if (kind === 'b64u') return encodeURIComponent(btoa(draw(`${ALPHABETS.alnum}#+`, length)));
+  if (kind === 'url64') return draw(`${ALPHABETS.alnum}-_`, length);
+  const alphabet = ALPHABETS[kind];
+  if (alphabet === undefined || !(length > 0)) throw new Error(`unknown placeholder «${spec}»`);
+  // a drawn secret has digits and letters
+  return length < 6
+    ? draw(alphabet, length)
+    : `${draw(alphabet, length - 4)}${draw(DIGITS, 2)}${kind === 'UPPER' ? draw('AB', 1) : draw('abcdef', 1)}${draw(DIGITS, 1)}`;
+}

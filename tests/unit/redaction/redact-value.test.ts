@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { redactValue } from '@/lib/redaction/redact-value';
+
+const SECRET = 'Rk4vqTr7wLx2';
+const redacted = (value: unknown) => {
+  const tally = { redacted: 0 };
+  const shown = JSON.stringify(redactValue(value, tally, true));
+  return { isHidden: !shown.includes(SECRET), count: tally.redacted, shown };
+};
+
+describe('redactValue', () => {
+  it.each([
+    ['an option and its argument', ['deploy', '--password', SECRET]],
+    ['an option joined with its argument', ['mysql', '-u', 'root', `-p${SECRET}`]],
+    ['a user with a password', ['curl', '-u', `mara:${SECRET}`, 'https://example.com']],
+    ['an assignment', ['env', `DB_PASS=${SECRET}`, 'npm', 'start']],
+    ['an argument with blanks before it', ['sh', '-c', 'npm ci && npm test', '--token', SECRET]],
+  ])('hides %s in a list of arguments', (_what, args) => {
+    expect(redacted({ command: args })).toMatchObject({ isHidden: true, count: 1 });
+    expect(JSON.parse(redacted({ command: args }).shown).command).toHaveLength(args.length);
+  });
+
+  it.each([
+    ['a pair', { name: 'DB_PASSWORD', value: SECRET }],
+    ['a pair whose value comes first', { Value: SECRET, Name: 'ApiKey' }],
+    ['a parameter', { ParameterKey: 'DbPassword', ParameterValue: SECRET }],
+    [
+      'a nested pair',
+      {
+        env: [
+          { name: 'PORT', value: '80' },
+          { name: 'API_TOKEN', value: SECRET },
+        ],
+      },
+    ],
+    ['a Kubernetes Secret', { kind: 'Secret', data: { conf: SECRET } }],
+    ['a Kubernetes Secret in clear', { kind: 'Secret', stringData: { conf: SECRET } }],
+    ['a name of several words', { secretKeyBase: SECRET }],
+    ['a short name', { pass: SECRET }],
+  ])('hides the value of %s', (_what, value) => {
+    expect(redacted({ input: value })).toMatchObject({ isHidden: true, count: 1 });
+  });
+
+  it.each([
+    [['git', 'commit', '-m', 'Add a password']],
+    [['docker', 'run', '-p', '8080:80', 'nginx']],
+    [{ name: 'LOG_LEVEL', value: 'debug' }],
+    [{ name: 'password', type: 'string' }],
+    [{ kind: 'ConfigMap', data: { level: 'debug' } }],
+    [{ kind: 'Secret', data: { token: '$TOKEN' } }],
+    [{ tokens: 1234, pass: true, secret: null }],
+  ])('returns %j as it is', (value) => {
+    expect(redactValue(value, { redacted: 0 }, true)).toBe(value);
+  });
+});
