@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
+import { PagePerson } from '@/components/access/page-person';
 import { commandPlace } from '@/lib/access/command-place';
 import { may } from '@/lib/access/principal';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
@@ -12,13 +13,16 @@ const MAY_READ = 'You can read here. To write, ask an admin for the operator rol
 
 /** The first of the sessions are read with every page, so that they are there before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
-  const mayAct = may(await visitor(), 'act');
+  const principal = await visitor();
+  const mayAct = may(principal, 'act');
   const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
-    <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
-      <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
-        {children}
-      </Shell>
-    </MayActProvider>
+    <PagePerson id={principal.id}>
+      <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
+        <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
+          {children}
+        </Shell>
+      </MayActProvider>
+    </PagePerson>
   );
 }

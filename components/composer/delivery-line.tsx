@@ -76,6 +76,7 @@ function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | 
 function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): string {
   if (outgoing?.state === 'sending') return 'Sending…';
   if (outgoing?.state === 'retrying') return 'Not sent yet, retrying';
+  if (outgoing?.state === 'signed-out') return 'Not sent. Sign in again to send it.';
   switch (item.delivery) {
     case 'delivered':
       return 'Delivered';
@@ -87,5 +88,6 @@ function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | nu
 }
 
 function isStuck(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): boolean {
-  return outgoing?.state === 'retrying' || (outgoing === null && item.delivery === 'queued' && away);
+  const waits = outgoing?.state === 'retrying' || outgoing?.state === 'signed-out';
+  return waits || (outgoing === null && item.delivery === 'queued' && away);
 }

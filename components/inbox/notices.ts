@@ -7,7 +7,7 @@ import type { SessionSummary } from '@/lib/protocol/read-models';
 import { itemTitle, KIND_WORD } from './inbox-words';
 
 /** What a browser is told of them is kept under this name. */
-export const SETTINGS_KEY = 'interlude-notices';
+export const SETTINGS_KEY = 'notices';
 
 /** Off by default: these need no action. */
 const OPTIONAL_KINDS = ['finished', 'task-failed'] as const;

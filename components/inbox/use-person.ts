@@ -11,8 +11,8 @@ const UNNAMED = 'Operator';
 /** Who sits at this browser: an id that it keeps from the first time it signs with it, and what they want to be called. */
 export function usePerson(): { id: string; name: string; rename: (name: string) => void; sign: () => InboxPerson } {
   const [fresh] = useState(newId);
-  const [kept, keep] = useStored('interlude-person');
-  const [name, rename] = useStored('interlude-person-name');
+  const [kept, keep] = useStored('person');
+  const [name, rename] = useStored('person-name');
   const id = kept ?? fresh;
   const sign = () => {
     if (kept === null) keep(id);

@@ -1,14 +1,77 @@
-let keeps = true;
+import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
-/** Nothing is read from the browser's store or written to it from now on: what is chosen lasts as long as the page. */
-export function keepNothing(): void {
-  keeps = false;
+/**
+ * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
+ * without a person, nothing is stored. `hasLeft`: the page belongs to nobody any more and only waits to be reloaded.
+ */
+export const person: { id: string | null; hasLeft: boolean } = { id: null, hasLeft: false };
+
+/** Dashboards at other paths of the same origin have keys of their own. */
+const PREFIX = `interlude${BASE_PATH}:`;
+/** Holds the id of the person whose page was loaded last, in any tab. When it changes, the other tabs leave. */
+const CURRENT = `${PREFIX}current`;
+/** Keys of earlier versions, which name no person. */
+const NAMELESS = [
+  ...['interlude-', 'interlude.', 'interlude:fold', 'interlude:log-settings'],
+  ...[`${PREFIX}draft:`, `${PREFIX}outgoing:`],
+];
+
+/** Whether this page wrote `CURRENT`. A store that is full or missing can't say that somebody else has come. */
+let isAnnounced = false;
+
+/**
+ * The browser's store, of which a page uses only its own person's keys (`storageKey`). The theme is the one exception:
+ * it names nothing, and `next-themes` keeps it for everybody who uses the browser.
+ *
+ * @returns null if nothing may be stored: no person, private windows, sites that may not store
+ */
+export function browserStorage(): Storage | null {
+  return person.id === null || person.hasLeft ? null : wholeStorage();
 }
 
-/** @returns null if the browser keeps nothing: private windows, sites that may not store, embeds */
-export function browserStorage(): Storage | null {
+/** @param name the same name is another key for another person */
+export function storageKey(name: string): string {
+  return `${PREFIX}of:${encodeURIComponent(person.id ?? '')}:${name}`;
+}
+
+/** Makes the page that of `id`, announces it to other tabs, and removes what earlier versions stored. */
+export function storeAs(id: string): void {
+  person.id = id;
+  const storage = wholeStorage();
   try {
-    return keeps ? window.localStorage : null;
+    storage?.setItem(CURRENT, id);
+    isAnnounced = storage !== null;
+  } catch {
+    // full: the server still refuses what is sent for somebody else
+  }
+  removeKeys(storage, isNameless);
+}
+
+/** Whether, in another tab, this page's person has signed out or somebody else has signed in since. */
+export function hasSomebodyElse(): boolean {
+  return isAnnounced && browserStorage()?.getItem(CURRENT) !== person.id;
+}
+
+/** Removes everything that this dashboard has stored in this browser, for whomever. */
+export function forgetEveryone(): void {
+  removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isNameless(key));
+}
+
+function isNameless(key: string): boolean {
+  return NAMELESS.some((start) => key.startsWith(start));
+}
+
+function removeKeys(storage: Storage | null, isMeant: (key: string) => boolean): void {
+  for (const key of keysOf(storage)) if (isMeant(key)) storage?.removeItem(key);
+}
+
+export function keysOf(storage: Storage | null): string[] {
+  return storage === null ? [] : Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
+}
+
+function wholeStorage(): Storage | null {
+  try {
+    return window.localStorage;
   } catch {
     return null;
   }

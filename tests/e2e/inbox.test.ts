@@ -197,7 +197,9 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
   // Items that are there at the first look are not new.
-  await expect.poll(() => one.evaluate((key) => localStorage.getItem(key), LOOK_KEY)).toBeTruthy();
+  await expect
+    .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
+    .toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
   await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);

@@ -114,8 +114,8 @@ export const PAGE = [
   {
     name: 'sends a message ahead of one that waits',
     file: 'components/composer/outgoing-queue.ts',
-    find: "const head = this.#messages.find(({ state }) => state === 'sending' || state === 'retrying');",
-    replace: "const head = this.#messages.findLast(({ state }) => state === 'sending' || state === 'retrying');",
+    find: "const head = this.#messages.find(({ state }) => state !== 'sent' && state !== 'refused');",
+    replace: "const head = this.#messages.findLast(({ state }) => state !== 'sent' && state !== 'refused');",
     test: 'tests/ui/outgoing-queue.test.ts',
   },
   {

@@ -8,6 +8,7 @@ import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
+import { storageKey } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/now';
 import type { Frame } from '@/lib/protocol/frames';
 import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
@@ -51,7 +52,7 @@ beforeEach(() => {
   script = scriptedFetch();
   told = [];
   localStorage.clear();
-  localStorage.setItem(SETTINGS_KEY, JSON.stringify({ ...NO_NOTICES, isOn: true }));
+  localStorage.setItem(storageKey(SETTINGS_KEY), JSON.stringify({ ...NO_NOTICES, isOn: true }));
   vi.stubGlobal('fetch', script.fetch);
   vi.stubGlobal('Notification', Told);
   vi.stubGlobal('isSecureContext', true);
@@ -210,7 +211,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
 });
 
 it('what came up meanwhile is told though it is not among the first of the inbox', async () => {
-  localStorage.setItem(LOOK_KEY, JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
+  localStorage.setItem(storageKey(LOOK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
   const late = { since: Date.now() - 700_000 };
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {

@@ -1,0 +1,40 @@
+'use client';
+
+import { type ReactNode, useEffect, useState } from 'react';
+import { hasSomebodyElse, person, storeAs } from '@/components/ui/browser-storage';
+import { leavePage } from '@/components/ui/leave-page';
+
+const isServer = typeof window === 'undefined';
+
+/**
+ * Ties the page to the person it was rendered for: what it stores and sends is theirs. It leaves when they sign out, or
+ * somebody else signs in, in any tab.
+ *
+ * @param id as `GET /me` says it
+ */
+export function PagePerson({ id, children }: { id: string; children: ReactNode }) {
+  // Before anything below reads what is stored.
+  useState(() => {
+    if (!isServer && person.id === null) storeAs(id);
+  });
+  useEffect(() => {
+    // The server rendered this part of the page anew, for somebody else.
+    if (id !== person.id) leavePage();
+  }, [id]);
+  useEffect(() => {
+    const look = () => {
+      if (hasSomebodyElse()) leavePage();
+    };
+    look();
+    // A frozen tab gets no storage events: it looks when it is shown again.
+    addEventListener('storage', look);
+    addEventListener('pageshow', look);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      removeEventListener('storage', look);
+      removeEventListener('pageshow', look);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, []);
+  return children;
+}
