@@ -22,9 +22,10 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
-          <span className="mr-2 font-medium text-ink">
+          // In the type of code: a tool may be called “Allowed”.
+          <code className="mr-2 font-medium text-ink">
             <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
-          </span>
+          </code>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
           “

@@ -6,7 +6,7 @@ import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { type Attachment, isImageType } from '@/lib/protocol/attachments';
 import { useTranscriptSlots } from './transcript-slots';
 
@@ -39,7 +39,7 @@ function One({ attachment }: { attachment: Attachment }) {
         target="_blank"
         rel="noopener"
         referrerPolicy="same-origin"
-        title={`${nameText(name)}, ${size}`}
+        title={`${quoted(name)}, ${size}`}
         className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
       >
         {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}

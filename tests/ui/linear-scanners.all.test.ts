@@ -14,6 +14,7 @@ import { endOfFirstPart } from '@/components/ui/first-part';
 import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
+import { lookalikes } from '@/components/ui/lookalikes';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
 import { safeHref } from '@/components/ui/markdown/safe-href';
 import { plainWords } from '@/components/ui/plain-words';
@@ -39,6 +40,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   'verbatimPieces of words': (text) => verbatimPieces(text, 'words'),
   verbatimPage: (text) => verbatimPage(text, 0, { characters: 60_000, lines: 2_000 }),
   nameText: (text) => nameText(text),
+  lookalikes,
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
   plainWords,
