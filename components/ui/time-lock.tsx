@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import { Logs } from 'lucide';
 import { createContext, useContext } from 'react';
 import { Icon } from './icon';
-import { quoted } from './verbatim';
+import { nameText } from './verbatim';
 
 /** A log beside the page that can be brought to the span of time of something on it, named by its anchor. */
 export interface TimeLock {
@@ -31,7 +31,7 @@ export function ShowInLog(props: { anchor: string; name: string; className?: str
   return (
     <button
       type="button"
-      aria-label={`Show in log: ${quoted(name)}`}
+      aria-label={`Show in log: ${nameText(name)}`}
       aria-pressed={held}
       title={held ? 'Shown in the log. Again: let go' : 'Show in log'}
       onClick={() => lock.toggle(anchor)}

@@ -42,12 +42,12 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
     .getByRole('link', { name: /No credit left builder · Mend the login test/ })
     .waitFor();
   await asked.click();
-  await mine.getByRole('region', { name: 'Permission: List the files' }).waitFor();
+  await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
   await mine.goBack();
 
   const theirs = await otherWindow();
   await mine.getByLabel('Your name').fill('Ada');
-  await mine.getByRole('button', { name: 'Claim: List the files' }).click();
+  await mine.getByRole('button', { name: 'Claim: “List the files”' }).click();
   await mine.getByText('You have this').waitFor();
   await theirs.getByText('Ada has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: List the files' }).click();
@@ -66,9 +66,9 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
 test('a failure is snoozed, woken and seen by keyboard alone, and is then seen everywhere', async () => {
   const page = await it.open('/inbox');
   const theirs = await otherWindow();
-  await page.getByRole('button', { name: 'Snooze: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Snooze: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Snooze: No credit left' }).getByText('For an hour').waitFor();
+  await page.getByRole('dialog', { name: 'Snooze: “No credit left”' }).getByText('For an hour').waitFor();
   await page.keyboard.press('Enter');
   await group(theirs, 'Snoozed')
     .getByRole('button', { name: /^Snoozed/, expanded: false })
@@ -76,7 +76,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.getByRole('button', { name: 'Wake: No credit left' }).focus();
   await page.keyboard.press('Enter');
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
-  await page.getByRole('button', { name: 'Seen: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^Nothing needs you\./).waitFor();
   // The row keeps its place and the focus until the reader goes on.
@@ -129,7 +129,7 @@ test('"r" leads to the next request from any page, and a letter answers it in it
   const inbox = await it.load('/inbox');
   await live(inbox);
   await inbox.keyboard.press('r');
-  const card = inbox.getByRole('region', { name: 'Permission: Permission 0' });
+  const card = inbox.getByRole('region', { name: 'Permission: “Permission 0”' });
   await card.getByRole('button', { name: 'Allow' }).waitFor();
   expect(await inbox.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
   await card.getByText('d', { exact: true }).waitFor();
@@ -142,10 +142,10 @@ test('"r" leads to the next request from any page, and a letter answers it in it
 test('several permissions are allowed at one press, once each has been shown whole', async () => {
   const page = await it.load('/inbox');
   await live(page);
-  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select Permission ${at}` }).check();
+  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
   await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
   for (const at of [1, 2, 3]) {
-    await page.getByRole('region', { name: `Permission: Permission ${at}` }).scrollIntoViewIfNeeded();
+    await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);

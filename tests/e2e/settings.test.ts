@@ -56,8 +56,8 @@ test('a token made on the page opens what its role may read, until it is revoked
   expect([await statusOf(token, '/sessions'), await statusOf(token, '/credentials')]).toEqual([200, 403]);
   await button(page, 'I have it').click();
   const row = page.getByRole('table', { name: 'Tokens', exact: true }).getByRole('row', { name: /^settings wall/ });
-  await press(row.getByRole('button', { name: 'Revoke settings wall' }));
-  const sure = row.getByRole('button', { name: 'Revoke settings wall: sure?' });
+  await press(row.getByRole('button', { name: 'Revoke “settings wall”' }));
+  const sure = row.getByRole('button', { name: 'Revoke “settings wall”: sure?' });
   await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
   expect(await statusOf(token, '/sessions')).toBe(200);
   await sure.click();

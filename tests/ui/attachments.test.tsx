@@ -110,17 +110,17 @@ describe('what is being written', () => {
     let gone = 0;
     const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;
     const { rerender } = render(chips());
-    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
+    expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();
     ends('The server can’t be reached.');
     await expect.poll(() => list.uploads[0]?.state.kind).toBe('failed');
     rerender(chips());
     expect(screen.getByRole('alert').textContent).toBe('The server can’t be reached.');
-    fireEvent.click(screen.getByRole('button', { name: 'Try again: shot.png' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Try again: “shot.png”' }));
     // The button is gone by that, and the focus goes where it is wanted next.
     expect(gone).toBe(1);
     rerender(chips());
-    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
-    fireEvent.click(screen.getByRole('button', { name: 'Remove shot.png' }));
+    expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();
+    fireEvent.click(screen.getByRole('button', { name: 'Remove “shot.png”' }));
     expect([list.uploads, gone]).toEqual([[], 2]);
   });
 });

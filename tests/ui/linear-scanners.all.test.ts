@@ -16,6 +16,7 @@ import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
 import { lookalikes } from '@/components/ui/lookalikes';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
+import { otherTarget } from '@/components/ui/markdown/other-target';
 import { safeHref } from '@/components/ui/markdown/safe-href';
 import { plainWords } from '@/components/ui/plain-words';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
@@ -47,6 +48,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   withBreaks,
   decodeEntities,
   safeHref,
+  otherTarget: (text) => otherTarget('https://example.test/', text),
   markdownWork,
   foldLines,
   endOfFirstPart: (text) => endOfFirstPart(text, 4_000),

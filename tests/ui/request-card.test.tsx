@@ -39,7 +39,7 @@ async function open(...items: RequestItem[]) {
 const permission = (fields: Partial<RequestItem> = {}) => aRequest({ input: null, title: 'Ask', ...fields });
 const question = (questions: object[], fields: Partial<RequestItem> = {}) =>
   aRequest({ requestKind: 'question', toolName: null, title: 'Which one?', input: { questions }, ...fields });
-const card = (name = 'Permission: Ask') => screen.getByRole('region', { name });
+const card = (name = 'Permission: “Ask”') => screen.getByRole('region', { name });
 const button = (name: string | RegExp, at: HTMLElement = document.body) => within(at).getByRole('button', { name });
 const click = (element: HTMLElement) => act(async () => fireEvent.click(element));
 const key = (element: Element, name: string) => act(async () => fireEvent.keyDown(element, { key: name }));
@@ -126,7 +126,7 @@ describe('a request card', () => {
     fireEvent.change(screen.getByRole('textbox', { name: 'Reason for denying' }), { target: { value: 'not now' } });
     const again = permission({ id: 'q', position: '2', digest: 'd2', title: 'Ask again' });
     show({ ...first, outcome: 'cancelled' }, again);
-    const other = card('Permission: Ask again');
+    const other = card('Permission: “Ask again”');
     expect(within(other).queryByRole('textbox')).toBeNull();
     await act(settle);
     await click(button('Deny', other));

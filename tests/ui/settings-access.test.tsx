@@ -129,8 +129,8 @@ it('revokes a token on a second press that comes late enough to be meant', async
   };
   await open();
   await act(settle);
-  await press('Revoke The wall');
-  const sure = 'Revoke The wall: sure?';
+  await press('Revoke “The wall”');
+  const sure = 'Revoke “The wall”: sure?';
   expect(button(sure).getAttribute('aria-disabled')).toBe('true');
   await press(sure);
   expect(sent).toEqual([]);

@@ -126,7 +126,7 @@ it('changes a member’s role, and shows the old one with the reason if the serv
       ? Response.json({ error: { code: 'conflict', message: 'The last admin stays.' } }, { status: 409 })
       : Response.json({ member: aMember({ role: 'operator', givenRole: 'operator' }) });
   await open(<MembersPage initial={{ members: [aMember()], hasMore: false }} ownId="me" provider="id.example" />);
-  const role = screen.getByRole<HTMLSelectElement>('combobox', { name: 'Role of Tom' });
+  const role = screen.getByRole<HTMLSelectElement>('combobox', { name: 'Role of “Tom”' });
   const pick = (value: string) =>
     act(async () => {
       fireEvent.change(role, { target: { value } });

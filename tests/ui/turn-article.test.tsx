@@ -110,7 +110,7 @@ describe('a turn', () => {
       aTurn({ id: 'r3', position: '30', items: [own] }),
     ];
     const task = aTask({ status: 'failed', exitCode: 3, endedAt: 4_000 });
-    expect(names(render(turns, [task]), 'group')).toEqual(['Task Poll: stopped', 'Task Poll: failed']);
+    expect(names(render(turns, [task]), 'group')).toEqual(['Task “Poll”: stopped', 'Task “Poll”: failed']);
     expect(render(turns, [task]).match(/stopped, exit 3/)).toBeNull();
   });
 
@@ -146,11 +146,11 @@ describe('a turn', () => {
   });
 
   it('has one card per task, at its start', () => {
-    expect(names(render([started, woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
+    expect(names(render([started, woken], [ended]), 'group')).toEqual(['Task “Poll”: failed']);
   });
 
   it('stands in for the card when that is not loaded', () => {
-    expect(names(render([woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
+    expect(names(render([woken], [ended]), 'group')).toEqual(['Task “Poll”: failed']);
   });
 
   it('shows a running task with its clock', () => {

@@ -10,7 +10,7 @@ import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 
 /** Something of the transcript, and where it is. */
@@ -41,7 +41,7 @@ export function LogContext(props: {
           <SpanOf span={held.span} />
           <button
             type="button"
-            aria-label={`Let go of ${quoted(held.title)}`}
+            aria-label={`Let go of ${nameText(held.title)}`}
             title="Let go"
             onClick={onRelease}
             className="hit shrink-0 self-center hover:text-ink"
