@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
-import { Name } from '@/components/ui/name';
+import { Quoted } from '@/components/ui/name';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import { wordsFor } from './offered';
@@ -133,14 +133,11 @@ function Choice(props: {
       )}
     >
       <span className="min-w-0 [overflow-wrap:anywhere]">
-        {word}
+        {label === null ? word : `${word}: `}
         {label !== null && (
-          <>
-            <span className="sr-only">:</span>{' '}
-            <span className={clsx('font-normal', !isOff && QUOTED[look])}>
-              “<Name text={label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />”
-            </span>
-          </>
+          <span className={clsx('font-normal', !isOff && QUOTED[look])}>
+            <Quoted text={label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+          </span>
         )}
       </span>
       {keySign !== undefined && (

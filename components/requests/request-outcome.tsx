@@ -1,6 +1,6 @@
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { quoted } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
@@ -52,7 +52,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         )}
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
-            “<Name text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />”
+            <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
             {chosen.isLasting && ' from now on'}
           </span>
         )}

@@ -14,7 +14,7 @@ import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
-import { inQuotes, nameText, quoted } from '@/components/ui/verbatim';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
 import { TaskOutcome } from './task-status';
@@ -60,7 +60,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${quoted(task.description)}: ${isUnheard ? 'not heard of' : task.status}`}
+      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isUnheard ? 'lost' : task.status],

@@ -2,7 +2,7 @@ import { SessionLink } from '@/components/sessions/session-link';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { TaskSummary } from './task-summary';
@@ -41,7 +41,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   if (!standsAlone) return <div className="my-1.5">{line}</div>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
-    <div role="group" aria-label={`Task ${quoted(task.description)}: ${task.status}`} className="my-1.5">
+    <div role="group" aria-label={`Task ${nameText(task.description)}: ${task.status}`} className="my-1.5">
       {line}
     </div>
   );

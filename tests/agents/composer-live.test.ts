@@ -41,7 +41,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
 
   await composer.fill('START');
   await composer.press('Enter');
-  await page.getByRole('group', { name: /^Task “Poll”: running/ }).waitFor();
+  await page.getByRole('group', { name: /^Task Poll: running/ }).waitFor();
   await transcriptOf(page).getByText('Started the poll.', { exact: true }).waitFor();
   await transcriptOf(page).getByText('Seen', { exact: true }).waitFor();
   expect(STEPS.filter((step) => ways.includes(step))).toEqual([...ways]);
@@ -56,7 +56,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   await live(page);
   const report = page.getByRole('article', { name: /^Between-run turn: woken by Poll \(failed, exit 3\)/ });
   await report.getByText('Poll exited with code 3', { exact: true }).waitFor();
-  await page.getByRole('group', { name: /^Task “Poll”: failed/ }).waitFor();
+  await page.getByRole('group', { name: /^Task Poll: failed/ }).waitFor();
 
   await composer.fill('NEXT');
   await composer.press('Enter');

@@ -11,7 +11,7 @@ test('each of three tasks that fail one after the other is named on its card and
   const names = (locator: Locator) => locator.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
   await expect
     .poll(() => names(page.getByRole('group', { name: /^Task / })))
-    .toEqual(['Task “Poll 1”: failed', 'Task “Poll 2”: failed', 'Task “Poll 3”: failed']);
+    .toEqual(['Task Poll 1: failed', 'Task Poll 2: failed', 'Task Poll 3: failed']);
   const woken = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
   for (const one of [1, 2, 3]) expect(woken).toContain(`Poll ${one} (failed, exit ${one})`);
   await it.leave(page);

@@ -65,7 +65,7 @@ test('files are attached by choosing, pasting and dropping, go with the message,
       await live(page);
     }
     const shown = transcriptOf(page).getByRole('list', { name: 'Attachments' });
-    const image = shown.getByRole('img', { name: 'shot.png' });
+    const image = shown.getByRole('img', { name: '“shot.png”' });
     // The image loads once it is in sight, and again when its message is delivered.
     const widthInSight = () =>
       image.evaluate((element: HTMLImageElement) => {

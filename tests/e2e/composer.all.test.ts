@@ -83,7 +83,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
 test('task is stopped with two presses, and again when that failed', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
-  const card = page.getByRole('group', { name: 'Task “Nightly build”: running' });
+  const card = page.getByRole('group', { name: 'Task Nightly build: running' });
   await press(card.getByRole('button', { name: 'Stop “Nightly build”' }));
   await press(card.getByRole('button', { name: 'Press again to stop “Nightly build”' }));
   await card.getByText('Stopping…').waitFor();
@@ -95,7 +95,7 @@ test('task is stopped with two presses, and again when that failed', async () =>
   await press(card.getByRole('button', { name: 'Press again to stop “Nightly build”' }));
   await runner.acknowledge(await runner.next('task.stop'), 'done');
   await agent.write(sessionId, [taskEnded('t1', 'stopped')]);
-  await page.getByRole('group', { name: 'Task “Nightly build”: stopped' }).waitFor();
+  await page.getByRole('group', { name: 'Task Nightly build: stopped' }).waitFor();
   await close();
 });
 

@@ -137,7 +137,7 @@ test('Esc leaves the composer for the transcript, keeps the draft and interrupts
 test('failure out of sight is shown where the reader is', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-distant');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Long watch')]);
-  const card = page.getByRole('group', { name: 'Task “Long watch”: running' });
+  const card = page.getByRole('group', { name: 'Task Long watch: running' });
   await press(card.getByRole('button', { name: 'Stop “Long watch”' }));
   await press(card.getByRole('button', { name: 'Press again to stop “Long watch”' }));
   const stop = await runner.next('task.stop');

@@ -52,7 +52,7 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await page.keyboard.press('Tab');
   await expectVisibleFocus(page);
   await page.keyboard.press('Enter');
-  await expect.poll(() => isFocused(page.getByRole('group', { name: 'Task “Nightly build”: failed' }))).toBe(true);
+  await expect.poll(() => isFocused(page.getByRole('group', { name: 'Task Nightly build: failed' }))).toBe(true);
   await tabTo(page, /^Woke the agent/);
   await page.keyboard.press('Enter');
   await expect.poll(() => isFocused(woken)).toBe(true);

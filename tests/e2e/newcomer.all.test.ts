@@ -44,7 +44,7 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   const toCard = turn.locator('header').getByRole('link').first();
   const description = (await toCard.textContent()) ?? '';
   await toCard.click();
-  const card = page.getByRole('group', { name: new RegExp(`^Task “${escaped(description)}”: `) }).first();
+  const card = page.getByRole('group', { name: new RegExp(`^Task ${escaped(description)}: `) }).first();
   await expect.poll(() => isFocused(card)).toBe(true);
   await card.getByRole('link', { name: 'Woke the agent' }).click();
   await expect.poll(() => isFocused(turn)).toBe(true);
@@ -87,7 +87,7 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
   await request.getByText('node tests.mjs').waitFor();
   await press(request.getByRole('button', { name: 'Allow', exact: true }));
   await page
-    .getByRole('group', { name: /^Task “Run the tests”: running/ })
+    .getByRole('group', { name: /^Task Run the tests: running/ })
     .first()
     .waitFor();
   const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });

@@ -25,7 +25,7 @@ test('turn that Interlude started links to its task, and the task links back', a
   const turn = transcriptOf(page).getByRole('article', { name: /woken by Interlude for npm test/ });
   await turn.getByRole('heading', { name: /^Woken by Interlude for npm test/ }).waitFor();
   await turn.getByRole('link', { name: 'npm test -- --watch=false' }).click();
-  const card = transcriptOf(page).getByRole('group', { name: /^Task “npm test/ });
+  const card = transcriptOf(page).getByRole('group', { name: /^Task npm test/ });
   await expect.poll(() => isFocused(card)).toBe(true);
   expect(await card.getByRole('link', { name: 'Woke the agent' }).getAttribute('href')).toBe('#turn-r2');
   await it.leave(page);

@@ -10,7 +10,7 @@ const it = perFile(visit);
 
 const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/sessions/${session}/tasks`)).tasks;
 const agent = (id: string) => it.read<AgentDetail>(`/agents/${id}`);
-const card = (page: Page, name: string) => page.getByRole('group', { name: new RegExp(`^Task “${name}”: `) }).first();
+const card = (page: Page, name: string) => page.getByRole('group', { name: new RegExp(`^Task ${name}: `) }).first();
 
 test('a task card links to the session that reported its end and to the turn that was told', async () => {
   const writer = new EventWriter(it.server, 'ownership-two');

@@ -46,7 +46,7 @@ test('every page that said working says that the runner has gone, and says worki
   expect(await page.getByRole('button', { name: /nterrupt/ }).count()).toBe(0);
   expect(await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).count()).toBe(0);
   await page
-    .getByRole('group', { name: /Task “Watch the deploy/ })
+    .getByRole('group', { name: /Task Watch the deploy/ })
     .getByText('not heard of')
     .waitFor();
   const listed = page.getByRole('navigation', { name: 'Sessions' });

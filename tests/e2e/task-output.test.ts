@@ -28,7 +28,7 @@ test('shows on the card of a task what it writes, live, in colour and folded by 
     [word, word.closest('section') as Element].map((of) => getComputedStyle(of).color),
   );
   expect(colours[0]).not.toBe(colours[1]);
-  const fold = page.getByRole('group', { name: /^Task “Build/ }).getByRole('button', { name: 'Output', exact: true });
+  const fold = page.getByRole('group', { name: /^Task Build/ }).getByRole('button', { name: 'Output', exact: true });
   await fold.focus();
   await page.keyboard.press('Enter');
   await expect.poll(() => output.count()).toBe(0);

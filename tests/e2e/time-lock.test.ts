@@ -38,7 +38,7 @@ test('shades and shows the lines of a turn or a task that is chosen, until it is
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await panelOf(page).getByRole('link', { name: 'Between-run turn: woken by Watch the rollout (completed)' }).waitFor();
 
-  const card = transcriptOf(page).getByRole('group', { name: 'Task “Watch the rollout”: completed' });
+  const card = transcriptOf(page).getByRole('group', { name: 'Task Watch the rollout: completed' });
   await transcriptOf(page).press('Home');
   await card.scrollIntoViewIfNeeded();
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
@@ -127,7 +127,7 @@ test('says which tasks ran when a clicked line was written, and links to their c
   const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
-  const card = transcriptOf(page).getByRole('group', { name: 'Task “Watch the rollout”: completed' });
+  const card = transcriptOf(page).getByRole('group', { name: 'Task Watch the rollout: completed' });
   await transcriptOf(page).press('Home');
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await expectShaded(page, watch.startedAt, watch.endedAt ?? 0);

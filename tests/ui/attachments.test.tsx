@@ -36,7 +36,7 @@ const show = (item: MessageItem) =>
 describe('a message in the transcript', () => {
   it('shows its images, which open in full, and its files with their size', () => {
     show(aMessage({ role: 'user', text: 'Look', attachments: [image, page] }));
-    const shown = screen.getByRole('img', { name: 'shot.png' });
+    const shown = screen.getByRole('img', { name: '“shot.png”' });
     expect(shown.getAttribute('src')).toBe(`/api/${hash}`);
     expect(shown.closest('a')?.getAttribute('target')).toBe('_blank');
     const file = screen.getByRole('link', { name: /1 byte/ });
@@ -47,7 +47,7 @@ describe('a message in the transcript', () => {
 
   it('names an image that can’t be had any more', () => {
     show(aMessage({ role: 'user', attachments: [image] }));
-    fireEvent.error(screen.getByRole('img', { name: 'shot.png' }));
+    fireEvent.error(screen.getByRole('img', { name: '“shot.png”' }));
     expect(screen.queryByRole('img')).toBeNull();
     expect(screen.getByRole('link', { name: /shot\.png.*51 kB/ })).toBeTruthy();
   });

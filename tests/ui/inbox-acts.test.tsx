@@ -76,7 +76,7 @@ it('marks all selected items at once, each as it is shown', async () => {
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  expect(await screen.findByRole('button', { name: 'Not seen: Permission 2' })).toBeDefined();
+  expect(await screen.findByRole('button', { name: 'Not seen: “Permission 2”' })).toBeDefined();
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
@@ -102,7 +102,7 @@ it('retries a failed session with what it was asked last, and says what becomes 
   press('Retry: “Out of credit”');
   expect((await screen.findByLabelText<HTMLTextAreaElement>('Send again:')).value).toBe('Mend the login test');
   press('Send');
-  expect(await screen.findByText(`Sent to builder. ${reason}`)).toBeDefined();
+  expect(await screen.findByText(`Sent to “builder”. ${reason}`)).toBeDefined();
   expect(posted).toEqual([
     { path: '/sessions/s1/messages', body: { text: 'Mend the login test', clientId: expect.any(String) } },
   ]);
@@ -143,7 +143,7 @@ describe('a result that was not delivered', () => {
       'The background task “npm test” (b1) has ended: failed, exit code 3.\n\nThe end of its output:\n1 failing';
     expect(text.value).toBe(said);
     press('Send');
-    expect(await screen.findByText('Sent to builder.')).toBeDefined();
+    expect(await screen.findByText('Sent to “builder”.')).toBeDefined();
     const results = [{ taskId: 'b1', position: '10' }];
     expect(posted).toEqual([
       { path: '/sessions/s1/messages', body: { text: said, results, clientId: expect.any(String) } },
@@ -221,7 +221,7 @@ it('shows who waits for an overdue reply, and settles it with the text the agent
   answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('link', { name: /^Which port is it\? builder .* Grace waits$/ })).toBeDefined();
+  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” waits$/ })).toBeDefined();
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'That is the reply' });

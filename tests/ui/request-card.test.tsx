@@ -149,7 +149,7 @@ describe('a request card', () => {
   it('says why an answer did not reach the agent, and can be answered again', async () => {
     const answer = { commandId: 'c', behavior: 'deny', state: 'failed', reason: 'the agent has gone on' } as const;
     await open(permission({ id: 'q', answer }));
-    within(card()).getByText('The answer did not reach the agent: the agent has gone on');
+    within(card()).getByText('The answer did not reach the agent: “the agent has gone on”');
     await focus(card());
     await key(card(), 'd');
     expect(posted).toMatchObject([{ request: 'q', behavior: 'deny' }]);
@@ -191,12 +191,12 @@ describe('a permission with the agent’s own answers', () => {
     await open(permission({ id: 'p', options }));
     const labels = screen.getAllByRole('button').map(({ textContent }) => textContent);
     expect(labels.slice(0, 3)).toEqual([
-      'Yes, this oncea',
-      'Yes, and don’t ask again for npm · lasts',
-      'No, tell it what to do insteadd',
+      'Allow: “Yes, this once”a',
+      'Allow from now on: “Yes, and don’t ask again for npm”',
+      'Deny: “No, tell it what to do instead”d',
     ]);
     expect(screen.queryByRole('button', { name: /^(Allow|Deny)$/ })).toBeNull();
-    await click(button(/· lasts$/));
+    await click(button('Allow from now on: “Yes, and don’t ask again for npm”'));
     expect(posted).toMatchObject([{ request: 'p', behavior: 'allow', optionId: 'session' }]);
   });
 

@@ -152,7 +152,7 @@ it('drops a token when it expires, and offers to end every sign-in but its own',
   expect(tokens()).toContain('in 2 min');
   const signIns = within(screen.getByRole('table', { name: 'Sign-ins' }));
   expect(signIns.getAllByRole('button').map((one) => one.getAttribute('aria-label'))).toEqual([
-    'End the sign-in of Lena',
+    'End the sign-in of “Lena”',
   ]);
   await act(() => vi.advanceTimersByTimeAsync(3 * MINUTE_MS));
   expect(tokens()).toBe('');
