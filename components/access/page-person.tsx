@@ -1,14 +1,14 @@
 'use client';
 
 import { type ReactNode, useEffect, useState } from 'react';
-import { hasSomebodyElse, person, storeAs } from '@/components/ui/browser-storage';
+import { isSuperseded, person, storeAs } from '@/components/ui/browser-storage';
 import { leavePage } from '@/components/ui/leave-page';
 
 const isServer = typeof window === 'undefined';
 
 /**
  * Ties the page to the person it was rendered for: what it stores and sends is theirs. It leaves when they sign out, or
- * somebody else signs in, in any tab.
+ * another person signs in, in any tab.
  *
  * @param id as `GET /me` says it
  */
@@ -18,12 +18,12 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
     if (!isServer && person.id === null) storeAs(id);
   });
   useEffect(() => {
-    // The server rendered this part of the page anew, for somebody else.
+    // The server rendered this part of the page anew, for another person.
     if (id !== person.id) leavePage();
   }, [id]);
   useEffect(() => {
     const look = () => {
-      if (hasSomebodyElse()) leavePage();
+      if (isSuperseded()) leavePage();
     };
     look();
     // A frozen tab gets no storage events: it looks when it is shown again.

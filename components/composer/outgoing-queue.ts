@@ -6,7 +6,7 @@ import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgo
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'unreachable'; reason: string }
-  /** The server does not take it from whoever is signed in now, if anybody is. */
+  /** Its writer is not the one who is signed in now. */
   | { kind: 'signed-out'; reason: string }
   | { kind: 'refused'; reason: string };
 

@@ -21,7 +21,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
     return { kind: 'sent', messageId };
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
-    // Its writer is signed out, or somebody else is signed in: it waits for its writer, and is not tried again meanwhile.
+    // Its writer is signed out. It waits for them, and is not tried again for whoever signs in next.
     if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
     const passes = error.status >= 500 || PASSING.includes(error.status);
     if (passes) return { kind: 'unreachable', reason: error.message };

@@ -8,21 +8,21 @@ import { API_ADDRESS } from '@/lib/protocol/version';
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
-/** What every request of this page says of it: that it is ours, and whose it is. */
+/** The headers of every request: the page is one of Interlude's own, and this is its person. */
 export function pageHeaders(): Record<string, string> {
   return { [PAGE_HEADER]: '1', ...(person.id === null ? {} : { [PRINCIPAL_HEADER]: person.id }) };
 }
 
 /**
  * @param path below /api/v1, with a leading slash
- * @throws TypeError when the server can't be reached, or the page belongs to nobody any more
+ * @throws TypeError when the server can't be reached, or the page has left
  */
 export async function askServer(
   path: string,
   init: RequestInit,
   way: typeof fetch = page.way ?? fetch,
 ): Promise<Response> {
-  if (person.hasLeft) throw new TypeError('Somebody else is signed in by now.');
+  if (person.hasLeft) throw new TypeError('Another person is signed in now. Reload the page.');
   return way(API_ADDRESS + path, {
     credentials: 'same-origin',
     cache: 'no-store',

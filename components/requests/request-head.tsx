@@ -4,6 +4,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
+import { withoutQuotes } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 
@@ -30,11 +31,11 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
           “
           {isAll && item.requestKind === 'permission' ? (
-            <Name text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            <Name text={withoutQuotes(item.title)} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
           ) : (
             <bdi>
               <Words
-                text={item.title}
+                text={withoutQuotes(item.title)}
                 most={TITLE_CHARACTERS}
                 {...(isAll && { signs: Number.POSITIVE_INFINITY })}
                 strict

@@ -2,7 +2,7 @@ import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { quoted } from '@/components/ui/verbatim';
+import { quoted, withoutQuotes } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -23,6 +23,7 @@ const MOST_CHARACTERS = 4_000;
 /** What became of a request, by whom and when. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
+  const title = withoutQuotes(item.title);
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
   // What was decided on by its title alone is said as it was then.
@@ -43,7 +44,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          “{isAll ? <Name text={item.title} /> : <Words text={plainWords(item.title)} />}”
+          “{isAll ? <Name text={title} /> : <Words text={plainWords(title)} />}”
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <code className="text-ink-3">

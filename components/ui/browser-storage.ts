@@ -2,7 +2,7 @@ import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
 /**
  * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
- * without a person, nothing is stored. `hasLeft`: the page belongs to nobody any more and only waits to be reloaded.
+ * without a person, nothing is stored. `hasLeft`: another person has come, and the page is about to reload.
  */
 export const person: { id: string | null; hasLeft: boolean } = { id: null, hasLeft: false };
 
@@ -16,7 +16,7 @@ const NAMELESS = [
   ...[`${PREFIX}draft:`, `${PREFIX}outgoing:`],
 ];
 
-/** Whether this page wrote `CURRENT`. A store that is full or missing can't say that somebody else has come. */
+/** True if this page wrote `CURRENT`. A store that is full or missing can't announce another person. */
 let isAnnounced = false;
 
 /**
@@ -34,7 +34,7 @@ export function storageKey(name: string): string {
   return `${PREFIX}of:${encodeURIComponent(person.id ?? '')}:${name}`;
 }
 
-/** Makes the page that of `id`, announces it to other tabs, and removes what earlier versions stored. */
+/** Makes the page that of `id`, announces that to other tabs, and removes what earlier versions stored. */
 export function storeAs(id: string): void {
   person.id = id;
   const storage = wholeStorage();
@@ -42,18 +42,18 @@ export function storeAs(id: string): void {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
   } catch {
-    // full: the server still refuses what is sent for somebody else
+    // full: the server still refuses what another person composed
   }
   removeKeys(storage, isNameless);
 }
 
-/** Whether, in another tab, this page's person has signed out or somebody else has signed in since. */
-export function hasSomebodyElse(): boolean {
+/** True once this page's person has signed out, or another person has signed in, in another tab. */
+export function isSuperseded(): boolean {
   return isAnnounced && browserStorage()?.getItem(CURRENT) !== person.id;
 }
 
-/** Removes everything that this dashboard has stored in this browser, for whomever. */
-export function forgetEveryone(): void {
+/** Removes everything that this dashboard has stored in this browser, of all people. */
+export function forgetAllPeople(): void {
   removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isNameless(key));
 }
 

@@ -2,15 +2,15 @@ import { person } from './browser-storage';
 
 const listeners = new Set<() => void>();
 
-/** Calls back when the page leaves, for what outlives it on the screen. @returns unsubscribe */
+/** Calls back when the page leaves, to remove what would outlive it on the screen. @returns unsubscribe */
 export function onLeave(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /**
- * Takes the page off the screen at once and loads it again, for whoever is signed in by now. From here on it stores and
- * sends nothing, and does not ask about unfinished uploads: they belonged to somebody else.
+ * Takes the page off the screen at once and loads it again, for the person who is signed in now. From then on it stores
+ * and sends nothing, and the browser asks nothing about unfinished uploads: they were another person's.
  */
 export function leavePage(): void {
   if (person.hasLeft) return;

@@ -79,8 +79,8 @@ interface Letter {
 }
 
 /**
- * The runs of letters in a text that pass for others, in their order. One that its label follows already, in ⟨⟩, is left
- * out. Takes time in proportion to the text.
+ * The runs of letters in a text that pass for others, in their order. Skips a run that its label follows already, in ⟨⟩.
+ * Takes linear time.
  */
 export function lookalikes(text: string): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];

@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { cutText } from '@/lib/protocol/cut-text';
-import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces, withoutQuotes } from './verbatim';
 import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
@@ -55,7 +55,7 @@ export function Words(props: { text: string; most?: number; signs?: number; stri
 export function Quoted({ text, ...limits }: { text: string; most?: number; signs?: number }): ReactNode {
   return (
     <>
-      “<Name {...limits} text={text.replace(/[“”]/g, '"')} />”
+      “<Name {...limits} text={withoutQuotes(text)} />”
     </>
   );
 }

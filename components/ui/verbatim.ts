@@ -159,7 +159,12 @@ export function nameText(text: string, most = 1_000): string {
  * control takes its name from them alone.
  */
 export function inQuotes(text: string): string {
-  return `“${text.replace(/[“”]/g, '"')}”`;
+  return `“${withoutQuotes(text)}”`;
+}
+
+/** For text that stands in quotes of ours. */
+export function withoutQuotes(text: string): string {
+  return text.replace(/[“”]/g, '"');
 }
 
 /** `inQuotes`, for where there can be no signs (see `nameText`). */

@@ -32,7 +32,7 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   if (composedBy === null || composedBy === principal.id) return principal;
   throw new AppError(
     'other_principal',
-    'This was composed by somebody else than the person who is signed in now, and was not taken. Reload the page.',
+    'Another person composed this request, so nothing was done. Reload the page, then send it again.',
   );
 }
 

@@ -5,7 +5,7 @@
 export const PAGE_HEADER = 'x-interlude-page';
 
 /**
- * The `id` of `GET /me` for which a request was composed. When another person sends it, because a browser has passed on
- * to them meanwhile, the server answers `other_principal`. The dashboard's pages send it always, programs may.
+ * Names the person who composed a request, by the `id` of `GET /me`. The server answers `other_principal` if another one
+ * sends it, because they share a browser. The dashboard's pages send it with every request; programs may leave it out.
  */
 export const PRINCIPAL_HEADER = 'x-interlude-principal';

@@ -49,10 +49,10 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   await mine.getByLabel('Your name').fill('Ada');
   await mine.getByRole('button', { name: 'Claim: “List the files”' }).click();
   await mine.getByText('You have this').waitFor();
-  await theirs.getByText('Ada has this').waitFor();
+  await theirs.getByText('“Ada” has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: List the files' }).click();
   await theirs.getByText('You have this').waitFor();
-  await mine.getByText('Operator has this').waitFor();
+  await mine.getByText('“Operator” has this').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
     await group(page, 'Permissions').getByText('Done').waitFor();

@@ -159,15 +159,19 @@ describe('permission with the agent’s own answers', () => {
     const page = await it.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm install left-pad?”' });
-    const names = ['Yes, this once', 'Yes, and don’t ask again for npm · lasts', 'No, tell it what to do instead'];
+    const names = [
+      'Allow: “Yes, this once”',
+      'Allow from now on: “Yes, and don’t ask again for npm”',
+      'Deny: “No, tell it what to do instead”',
+    ];
     for (const name of names) await card.getByRole('button', { name, exact: true }).waitFor();
     expect(await card.getByRole('button', { name: /^(Allow|Deny)$/ }).count()).toBe(0);
-    await press(card.getByRole('button', { name: /· lasts$/ }));
+    await press(card.getByRole('button', { name: /^Allow from now on: / }));
     const command = await runner.next('permission.decision');
     expect(command.body).toMatchObject({ requestId: 'p1', behavior: 'allow', optionId: 'session' });
     await runner.acknowledge(command, 'done');
     await agent.write('asks', [requestResolved('p1', 'allowed')]);
-    await card.getByText('“Yes, and don’t ask again for npm” · lasts').waitFor();
+    await card.getByText('“Yes, and don’t ask again for npm” from now on').waitFor();
     await page.close();
   });
 

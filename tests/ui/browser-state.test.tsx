@@ -13,7 +13,7 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
-import { browserStorage, forgetEveryone, keysOf, person, storeAs } from '@/components/ui/browser-storage';
+import { browserStorage, forgetAllPeople, keysOf, person, storeAs } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
 const MESSAGE = {
@@ -99,7 +99,7 @@ describe('what a browser stores', () => {
     openAs('ada');
     writeStored('choice', 'mine');
     openAs('bob');
-    forgetEveryone();
+    forgetAllPeople();
     expect(keysOf(localStorage)).toEqual(['of-another-app']);
   });
 });
