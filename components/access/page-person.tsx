@@ -22,17 +22,21 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
     if (id !== person.id) leavePage();
   }, [id]);
   useEffect(() => {
+    // A page that stopped is on its way to another one already: to reload it would keep it.
     const look = () => {
-      if (isSuperseded()) leavePage();
+      if (!person.hasLeft && isSuperseded()) leavePage();
+    };
+    const onShow = ({ persisted }: PageTransitionEvent) => {
+      if (persisted && isSuperseded()) leavePage();
     };
     look();
     // A frozen tab gets no storage events: it looks when it is shown again.
     addEventListener('storage', look);
-    addEventListener('pageshow', look);
+    addEventListener('pageshow', onShow);
     document.addEventListener('visibilitychange', look);
     return () => {
       removeEventListener('storage', look);
-      removeEventListener('pageshow', look);
+      removeEventListener('pageshow', onShow);
       document.removeEventListener('visibilitychange', look);
     };
   }, []);

@@ -2,7 +2,8 @@ import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
 /**
  * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
- * without a person, nothing is stored. `hasLeft`: another person has come, and the page is about to reload.
+ * without a person, nothing is stored. `hasLeft`: they signed out, or another
+ * person has come, and the page is about to go.
  */
 export const person: { id: string | null; hasLeft: boolean } = { id: null, hasLeft: false };
 
@@ -49,7 +50,7 @@ export function storeAs(id: string): void {
 
 /** True once this page's person has signed out, or another person has signed in, in another tab. */
 export function isSuperseded(): boolean {
-  return isAnnounced && browserStorage()?.getItem(CURRENT) !== person.id;
+  return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person.id;
 }
 
 /** Removes everything that this dashboard has stored in this browser, of all people. */

@@ -8,15 +8,17 @@ export function onLeave(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/**
- * Takes the page off the screen at once and loads it again, for the person who is signed in now. From then on it stores
- * and sends nothing, and the browser asks nothing about unfinished uploads: they were another person's.
- */
-export function leavePage(): void {
+/** From here on the page stores and sends nothing, and the browser asks nothing about unfinished uploads. */
+export function stopPage(): void {
   if (person.hasLeft) return;
   person.hasLeft = true;
-  document.documentElement.style.display = 'none';
   for (const listener of listeners) listener();
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
+}
+
+/** Stops the page, takes it off the screen at once and loads it again, for the person who is signed in now. */
+export function leavePage(): void {
+  stopPage();
+  document.documentElement.style.display = 'none';
   location.reload();
 }

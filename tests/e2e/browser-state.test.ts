@@ -101,7 +101,10 @@ test('a sign-out empties the browser, and takes every tab off the screen', async
   const answered = page.waitForResponse((response) => response.url().endsWith('/sign-out'));
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
   expect(await (await answered).headerValue('clear-site-data')).toBe('"storage"');
-  await Promise.all([page, other].map((one) => one.waitForURL('**/signed-out*')));
+  await Promise.all([page.waitForURL('**/signed-out?reason=ended'), other.waitForURL('**/signed-out?next=*')]);
   await expect.poll(() => keys(page)).toEqual([]);
   expect(await keys(other)).toEqual([]);
+  // The way back leads to nothing of hers.
+  await page.goBack();
+  await page.waitForURL('**/signed-out*');
 });

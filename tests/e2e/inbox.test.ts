@@ -39,7 +39,7 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
   expect(await asked.textContent()).toContain('builder · List the files');
   await group(mine, 'Failures')
-    .getByRole('link', { name: /No credit left builder · Mend the login test/ })
+    .getByRole('link', { name: /“No credit left” builder · Mend the login test/ })
     .waitFor();
   await asked.click();
   await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
@@ -50,7 +50,7 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   await mine.getByRole('button', { name: 'Claim: “List the files”' }).click();
   await mine.getByText('You have this').waitFor();
   await theirs.getByText('“Ada” has this').waitFor();
-  await theirs.getByRole('button', { name: 'Take over: List the files' }).click();
+  await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   await theirs.getByText('You have this').waitFor();
   await mine.getByText('“Operator” has this').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
@@ -73,7 +73,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await group(theirs, 'Snoozed')
     .getByRole('button', { name: /^Snoozed/, expanded: false })
     .waitFor();
-  await page.getByRole('button', { name: 'Wake: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Wake: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
@@ -201,8 +201,8 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
-  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
+  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
-  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: true }]);
+  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

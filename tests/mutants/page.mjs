@@ -135,7 +135,7 @@ export const PAGE = [
   {
     name: 'stays on the screen when somebody else signs in',
     file: 'components/access/page-person.tsx',
-    find: 'if (isSuperseded()) leavePage();',
+    find: 'if (!person.hasLeft && isSuperseded()) leavePage();',
     replace: '',
     test: 'tests/ui/browser-state.test.tsx',
   },

@@ -13,6 +13,7 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
+import { SignOut } from '@/components/settings/sign-out';
 import { browserStorage, forgetAllPeople, keysOf, person, storeAs } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
@@ -136,6 +137,19 @@ describe('a page whose browser has passed on', () => {
   it('leaves when the server renders it for somebody else', () => {
     const { rerender } = show('ada');
     rerender(<PagePerson id="bob">{null}</PagePerson>);
+    expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('goes where its own sign-out leads, and leaves when the way back shows it again', () => {
+    show('ada');
+    render(<SignOut />);
+    const form = document.querySelector('form');
+    form?.addEventListener('submit', (event) => event.preventDefault());
+    act(() => form?.requestSubmit());
+    localStorage.clear();
+    storageEvent();
+    expect(reload).not.toHaveBeenCalled();
+    dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
     expect(reload).toHaveBeenCalledOnce();
   });
 
