@@ -134,7 +134,7 @@ test('says which tasks ran when a clicked line was written, and links to their c
   await logOf(page).locator('[data-in-span]').first().click();
   const status = panelOf(page).getByRole('status').filter({ hasText: 'ran:' });
   await expect.poll(() => status.textContent()).toMatch(/ran:[\s\S]*Watch the rollout/);
-  await status.getByRole('link', { name: 'Watch the rollout', exact: true }).click();
+  await status.getByRole('link', { name: '“Watch the rollout”', exact: true }).click();
   await expect.poll(() => isFocused(card)).toBe(true);
   // a log that shows another place no longer says what ran at the line before
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();

@@ -3,7 +3,8 @@ import { cutText } from '@/lib/protocol/cut-text';
 /** Longer texts are no address. */
 const LOOKED_AT = 2_000;
 /** Endings of files and products that are no top-level domain. */
-const NO_DOMAIN = /\.(?:js|jsx|ts|tsx|mjs|cjs|json|txt|toml|yml|yaml|html|css|scss|sql|java|cpp|lock|log|png|jpg|svg|pdf)$/i;
+const NO_DOMAIN =
+  /\.(?:js|jsx|ts|tsx|mjs|cjs|json|txt|toml|yml|yaml|html|css|scss|sql|java|cpp|lock|log|png|jpg|svg|pdf)$/i;
 const DOTS = /[.。．｡]/;
 
 /**
