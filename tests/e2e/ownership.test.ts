@@ -58,15 +58,15 @@ test('records of a task without a known session are assigned or discarded on the
   await row.getByText('3 parked').filter({ visible: true }).waitFor();
   await page.getByRole('heading', { name: 'Parked 3' }).waitFor();
 
-  await page.getByLabel('Session of task nightly-1').selectOption('ownership-first');
-  await press(page.getByRole('button', { name: 'Assign task nightly-1' }));
+  await page.getByLabel('Session of task “nightly-1”').selectOption('ownership-first');
+  await press(page.getByRole('button', { name: 'Assign task “nightly-1”' }));
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
   expect(await tasksOf('ownership-first')).toMatchObject([
     { status: 'completed', assignedBy: 'operator', reportedBy: 'ownership-second' },
   ]);
 
-  const again = page.getByRole('button', { name: 'Press again: discard task of-no-use' });
-  await pressUntil(page.getByRole('button', { name: 'Discard task of-no-use', exact: true }), again);
+  const again = page.getByRole('button', { name: 'Press again: discard task “of-no-use”' });
+  await pressUntil(page.getByRole('button', { name: 'Discard task “of-no-use”', exact: true }), again);
   expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);
   await page.getByRole('heading', { name: /^Parked/ }).waitFor({ state: 'detached' });
