@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
+import { PagePerson } from '@/components/access/page-person';
 import { commandPlace } from '@/lib/access/command-place';
 import { inboxPersonOf } from '@/lib/access/person-of';
 import { may } from '@/lib/access/principal';
@@ -17,10 +18,12 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   const mayAct = may(principal, 'act');
   const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
-    <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere person={inboxPersonOf(principal).id}>
-      <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
-        {children}
-      </Shell>
-    </MayActProvider>
+    <PagePerson id={principal.id}>
+      <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere person={inboxPersonOf(principal).id}>
+        <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
+          {children}
+        </Shell>
+      </MayActProvider>
+    </PagePerson>
   );
 }

@@ -3,7 +3,9 @@ import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
 import { accessSettings } from '@/lib/access/access-settings';
 import { ownAddress } from '@/lib/access/own-address';
+import { wasSignedIn } from '@/lib/access/sign-in';
 import { providerName } from '../provider-name';
+import { ForgetAllPeople } from './forget-all-people';
 import { SignInWays } from './sign-in-ways';
 import { isTrouble, WhySignedOut } from './why-signed-out';
 
@@ -28,6 +30,8 @@ export default async function SignedOutPage({
           <Logo />
           Interlude
         </h1>
+        {/* Whose sign-in has merely ended still has a cookie, and finds their drafts again. */}
+        {!wasSignedIn(given) && <ForgetAllPeople />}
         <WhySignedOut reason={reason} />
         <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (

@@ -10,7 +10,7 @@ const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts'))
 
 /** The charts of the fleet, above its board. They fold, and stay as they were left. */
 export function BoardActivity() {
-  const [chosen, choose] = useStored('interlude:fold-activity');
+  const [chosen, choose] = useStored('fold-activity');
   // On a phone they would stand between the reader and the agents.
   const isWide = useMedia('(min-width: 640px)');
   const isKnown = useHydrated();

@@ -6,7 +6,7 @@ import { memo } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, missingOf, providerOf } from './board-agent';
 import { AgentState, Cell, Count, Ledger, None } from './board-cells';
@@ -48,7 +48,7 @@ export const BoardRow = memo(function BoardRow(props: {
         <label className="-m-1.5 flex translate-y-0.5 p-1.5">
           <input
             type="checkbox"
-            aria-label={`Select ${nameText(id)}`}
+            aria-label={`Select ${quoted(id)}`}
             checked={isSelected}
             onChange={(event) => onSelect(id, event.target.checked)}
             className="accent-ink"

@@ -10,7 +10,7 @@ import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 import { SettledButton } from '@/components/ui/settled-button';
-import { nameText } from '@/components/ui/verbatim';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { ParkedAnswer } from '@/lib/protocol/commands';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@/lib/protocol/read-models';
@@ -57,7 +57,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
   const [chosen, setChosen] = useState('');
   // The agent's row, which changes, takes off the list what was settled whole.
   const isBusy = state.kind === 'sending' || (state.kind === 'answered' && state.answer.left === 0);
-  const name = `task ${nameText(taskId)}`;
+  const name = `task ${quoted(taskId)}`;
   return (
     <li data-parked={first.position} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">

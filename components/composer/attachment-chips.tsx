@@ -6,7 +6,7 @@ import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import { attachmentPath, isImageType } from '@/lib/protocol/attachments';
 import { API_ADDRESS } from '@/lib/protocol/version';
 import type { Upload, UploadList } from './upload-list';
@@ -45,7 +45,7 @@ export function AttachmentChips(props: {
           {upload.state.kind === 'failed' && upload.state.canRetry && (
             <button
               type="button"
-              aria-label={`Try again: ${nameText(upload.name)}`}
+              aria-label={`Try again: ${quoted(upload.name)}`}
               title="Try again"
               onClick={() => {
                 list.tryAgain(upload.key);
@@ -58,7 +58,7 @@ export function AttachmentChips(props: {
           )}
           <button
             type="button"
-            aria-label={`Remove ${nameText(upload.name)}`}
+            aria-label={`Remove ${quoted(upload.name)}`}
             title="Remove"
             onClick={() => {
               list.remove(upload.key);
@@ -98,7 +98,7 @@ function State({ upload: { state, name } }: { upload: Upload }) {
   if (state.kind === 'sending') {
     return (
       <progress
-        aria-label={`Uploading ${nameText(name)}`}
+        aria-label={`Uploading ${quoted(name)}`}
         value={state.share}
         className="block h-1 w-full min-w-16 appearance-none overflow-hidden rounded-full [&::-moz-progress-bar]:bg-accent [&::-webkit-progress-bar]:bg-raised [&::-webkit-progress-value]:bg-accent"
       />

@@ -1,6 +1,6 @@
 import Link from 'next/link';
-import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { Quoted } from '@/components/ui/name';
+import { quoted } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import type { Refusal } from '@/lib/protocol/takes';
 
@@ -18,21 +18,22 @@ export function ComposerRefusal(props: {
     <section aria-label="Composer" className="shrink-0 border-line border-t">
       <p className="mx-auto flex max-w-[960px] flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-3 text-ink-2 text-xs sm:pr-6 sm:pl-[86px]">
         <span className="min-w-0">
-          You can’t write here: <Name text={reason} />.
+          You can’t write here: <Quoted text={reason} />.
         </span>
         {instead !== null && other?.connection === 'away' && (
           <span className="min-w-0">
-            <Name text={instead.agentId} /> is offline{other.status?.source === 'demo' && ' until the demo runs again'}.
+            <Quoted text={instead.agentId} /> is offline
+            {other.status?.source === 'demo' && ' until the demo runs again'}.
           </span>
         )}
         {instead !== null && other?.connection !== 'away' && (
           <Link
             prefetch={false}
             href={`/sessions/${encodeURIComponent(instead.sessionId)}`}
-            aria-label={`Write to ${nameText(instead.agentId)} instead`}
+            aria-label={`Write to ${quoted(instead.agentId)} instead`}
             className="font-medium text-ink underline hover:text-accent"
           >
-            Write to <Name text={instead.agentId} /> instead
+            Write to <Quoted text={instead.agentId} /> instead
           </Link>
         )}
       </p>

@@ -8,7 +8,7 @@ import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { Attachment } from '@/lib/protocol/attachments';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { AttachButton } from './attach-button';
@@ -145,7 +145,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             rows={1}
             value={draft.text}
             disabled={ended !== null}
-            aria-label={`Message to ${nameText(session.agentId)}`}
+            aria-label={`Message to ${quoted(session.agentId)}`}
             aria-describedby={statusId}
             placeholder={ended === null ? 'Message' : undefined}
             onChange={(event) => change({ text: event.target.value })}

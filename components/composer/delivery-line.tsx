@@ -5,6 +5,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
+import { inQuotes } from '@/components/ui/verbatim';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
@@ -70,12 +71,13 @@ const BUTTON = 'text-ink-2 underline hover:text-ink aria-disabled:text-ink-3';
 function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
   if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;
   if (outgoing !== null || item.delivery !== 'failed') return null;
-  return `Not delivered${item.deliveryReason === null ? '' : `: ${item.deliveryReason}`}`;
+  return `Not delivered${item.deliveryReason === null ? '' : `: ${inQuotes(item.deliveryReason)}`}`;
 }
 
 function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): string {
   if (outgoing?.state === 'sending') return 'Sending…';
   if (outgoing?.state === 'retrying') return 'Not sent yet, retrying';
+  if (outgoing?.state === 'signed-out') return 'Not sent. Sign in again to send it.';
   switch (item.delivery) {
     case 'delivered':
       return 'Delivered';
@@ -87,5 +89,6 @@ function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | nu
 }
 
 function isStuck(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): boolean {
-  return outgoing?.state === 'retrying' || (outgoing === null && item.delivery === 'queued' && away);
+  const waits = outgoing?.state === 'retrying' || outgoing?.state === 'signed-out';
+  return waits || (outgoing === null && item.delivery === 'queued' && away);
 }

@@ -1,9 +1,10 @@
+import { keysOf, storageKey } from '@/components/ui/browser-storage';
 import { type Attachment, readAttachments } from '@/lib/protocol/attachments';
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 
 /**
- * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser.
+ * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser for them
+ * alone.
  *
  * Every message has a key of its own: two tabs that write at once don't overwrite each other.
  */
@@ -17,8 +18,9 @@ export interface Draft {
 export const EMPTY_DRAFT: Draft = { text: '', replyTo: null };
 
 /**
- * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `sent`: the server has it, the
- * transcript will show it. `refused`: it will never be taken like this, and `reason` says why.
+ * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `signed-out`: it is sent again once
+ * its writer has signed in. `sent`: the server has it, the transcript will show it. `refused`: it will never be taken
+ * like this, and `reason` says why.
  */
 export interface OutgoingMessage {
   clientId: string;
@@ -28,16 +30,14 @@ export interface OutgoingMessage {
   attachments?: readonly Attachment[];
   /** When it was written, epoch milliseconds. */
   at: number;
-  state: 'sending' | 'retrying' | 'sent' | 'refused';
+  state: 'sending' | 'retrying' | 'signed-out' | 'sent' | 'refused';
   messageId: string | null;
   reason: string | null;
 }
 
-/** Others on the same origin have their own. */
-const OUTGOING = `interlude${BASE_PATH}:outgoing:`;
-const draftKey = (sessionId: string) => `interlude${BASE_PATH}:draft:${encodeURIComponent(sessionId)}`;
+const draftKey = (sessionId: string) => storageKey(`draft:${encodeURIComponent(sessionId)}`);
 const outgoingKey = (sessionId: string, clientId: string) =>
-  `${OUTGOING}${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`;
+  storageKey(`outgoing:${encodeURIComponent(sessionId)}:${encodeURIComponent(clientId)}`);
 
 export function readDraft(storage: Storage | null, sessionId: string): Draft {
   const stored = fieldsAt(storage, draftKey(sessionId));
@@ -98,10 +98,11 @@ export function sessionsWithOutgoing(storage: Storage | null): string[] {
   return [...new Set(names)];
 }
 
-/** @returns null when the key is not a message's */
+/** @returns null when the key is not that of a message of this page's person */
 export function outgoingName(key: string): { sessionId: string; clientId: string } | null {
-  if (!key.startsWith(OUTGOING)) return null;
-  const [sessionId, clientId] = key.replace(OUTGOING, '').split(':');
+  const start = storageKey('outgoing:');
+  if (!key.startsWith(start)) return null;
+  const [sessionId, clientId] = key.slice(start.length).split(':');
   if (sessionId === undefined || clientId === undefined) return null;
   return { sessionId: decodeURIComponent(sessionId), clientId: decodeURIComponent(clientId) };
 }
@@ -110,10 +111,6 @@ export function outgoingName(key: string): { sessionId: string; clientId: string
 export function carried(list: unknown): { attachments?: readonly Attachment[] } {
   const attachments = readAttachments(list);
   return attachments.length === 0 ? {} : { attachments };
-}
-
-function keysOf(storage: Storage | null): string[] {
-  return storage === null ? [] : Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
 }
 
 /** A full store must not keep anybody from sending. */

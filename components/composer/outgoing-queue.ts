@@ -6,12 +6,14 @@ import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgo
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'unreachable'; reason: string }
+  /** Its writer is not the one who is signed in now. */
+  | { kind: 'signed-out'; reason: string }
   | { kind: 'refused'; reason: string };
 
 export interface OutgoingQueueOptions {
   sessionId: string;
   /** Null if the browser keeps nothing. */
-  storage: Storage | null;
+  readonly storage: Storage | null;
   send: (message: OutgoingMessage) => Promise<SendOutcome>;
   newId: () => string;
   now: () => number;
@@ -24,7 +26,8 @@ const RETRY = { firstMs: 1_000, longestMs: 15_000 };
  *
  * Ordering: one message at a time, in the order they were written; what is refused lets the next one pass.
  * Failure: a message is stored before it is sent and until it is known to be on the server's disk. Without an answer it
- * is sent again under the same clientId, by this page or by the next, and the server takes it once.
+ * is sent again under the same clientId, by this page or by the next, and the server takes it once. When the sign-in of
+ * its writer has ended, it waits for them to sign in again.
  */
 export class OutgoingQueue extends Store {
   readonly #options: OutgoingQueueOptions;
@@ -79,7 +82,7 @@ export class OutgoingQueue extends Store {
   /** Another page of this browser has dealt with it: sent it, or thrown it away. */
   forgotten(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId);
-    if (message?.state === 'retrying' || message?.state === 'refused') this.discard(clientId);
+    if (message !== undefined && message.state !== 'sending' && message.state !== 'sent') this.discard(clientId);
   }
 
   /** There is reason to hope: the network is back, or the page has just come. */
@@ -100,12 +103,13 @@ export class OutgoingQueue extends Store {
     this.#isSending = true;
     try {
       for (;;) {
-        const head = this.#messages.find(({ state }) => state === 'sending' || state === 'retrying');
+        const head = this.#messages.find(({ state }) => state !== 'sent' && state !== 'refused');
         if (head === undefined) return;
         const outcome = await this.#options.send(head);
         if (outcome.kind !== 'unreachable') this.#failures = 0;
         if (!this.#messages.some(({ clientId }) => clientId === head.clientId)) continue;
         this.#apply(head, outcome);
+        if (outcome.kind === 'signed-out') return;
         if (outcome.kind === 'unreachable') {
           this.#failures += 1;
           this.#timer ??= setTimeout(() => this.wake(), retryDelayMs(this.#failures, RETRY, 1));
@@ -137,6 +141,8 @@ function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage 
       return { ...message, state: 'sent', messageId: outcome.messageId, reason: null };
     case 'unreachable':
       return { ...message, state: 'retrying', reason: outcome.reason };
+    case 'signed-out':
+      return { ...message, state: 'signed-out', reason: outcome.reason };
     case 'refused':
       return { ...message, state: 'refused', reason: outcome.reason };
   }

@@ -13,7 +13,10 @@ class OutgoingQueues {
     if (known !== undefined) return known;
     const queue = new OutgoingQueue({
       sessionId,
-      storage: browserStorage(),
+      // Null from the moment the page leaves.
+      get storage() {
+        return browserStorage();
+      },
       send: (message) => sendMessage(sessionId, message),
       newId,
       now: () => Date.now(),

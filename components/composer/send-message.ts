@@ -6,7 +6,7 @@ import { isKept } from './kept-attachment';
 import type { SendOutcome } from './outgoing-queue';
 
 /** Said by the server of the moment, not of the message. */
-const PASSING = [401, 408, 421, 429];
+const PASSING = [408, 421, 429];
 
 /** One attempt. Only the server's own word about this message is final. */
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
@@ -21,6 +21,8 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
     return { kind: 'sent', messageId };
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
+    // Its writer is signed out. It waits for them, and is not tried again for whoever signs in next.
+    if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
     const passes = error.status >= 500 || PASSING.includes(error.status);
     if (passes) return { kind: 'unreachable', reason: error.message };
     const lack = error.status === 400 ? await lackOf(sessionId, attachments ?? []) : null;

@@ -1,8 +1,8 @@
-import { askServer, page } from '@/components/live/ask-server';
+import { askServer, page, pageHeaders } from '@/components/live/ask-server';
+import { leavePage } from '@/components/ui/leave-page';
 import { type Attachment, isImageType, isTextType } from '@/lib/protocol/attachments';
 import type { ErrorBody } from '@/lib/protocol/errors';
 import { fieldsOf, parseJson } from '@/lib/protocol/fields';
-import { PAGE_HEADER } from '@/lib/protocol/page-header';
 import { API_ADDRESS } from '@/lib/protocol/version';
 
 export type UploadOutcome =
@@ -74,7 +74,7 @@ function sendBytes(
     const request = new XMLHttpRequest();
     request.open('POST', API_ADDRESS + path);
     request.setRequestHeader('content-type', claimedType(file.type));
-    request.setRequestHeader(PAGE_HEADER, '1');
+    for (const [name, value] of Object.entries(pageHeaders())) request.setRequestHeader(name, value);
     let timer: ReturnType<typeof setTimeout>;
     const away = () => resolve(AWAY);
     const isHeard = () => {
@@ -98,7 +98,8 @@ function sendBytes(
 function outcomeOf(status: number, text: string): UploadOutcome {
   const answer = parseJson(text);
   if (status === 201) return { kind: 'done', attachment: answer as Attachment };
-  const said = (fieldsOf(answer) as Partial<ErrorBody>).error?.message;
+  const { code, message: said } = (fieldsOf(answer) as Partial<ErrorBody>).error ?? {};
+  if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
   return { kind: 'failed', reason: said ?? `The server answered ${status}.`, canRetry };
 }

@@ -43,15 +43,17 @@ class UploadLists {
   /** Nobody writes here any more, and nothing is attached. */
   leave(sessionId: string, draft: Draft): void {
     const list = this.of(sessionId);
-    const storage = browserStorage();
     this.#left.set(sessionId, draft);
     list.usedFor({
       takes: [],
-      onChange: (attachments) => storeDraft(storage, sessionId, { ...readDraft(storage, sessionId), attachments }),
+      onChange: (attachments) => {
+        const storage = browserStorage();
+        storeDraft(storage, sessionId, { ...readDraft(storage, sessionId), attachments });
+      },
       onReady: () => {
         const { attachments } = list;
         outgoingQueues.of(sessionId).post(textWith(draft.text, attachments), draft.replyTo, attachments);
-        storeDraft(storage, sessionId, EMPTY_DRAFT);
+        storeDraft(browserStorage(), sessionId, EMPTY_DRAFT);
         list.clear();
       },
     });

@@ -1,6 +1,5 @@
 import { page } from '@/components/live/ask-server';
 import { Store } from '@/components/live/store';
-import { keepNothing } from '@/components/ui/browser-storage';
 import { newId } from '@/components/ui/new-id';
 import { applyNamedTheme, applyTheme } from './embed-theme';
 import { takeFragmentToken } from './first-script';
@@ -61,7 +60,6 @@ export class EmbedFrame extends Store {
       now: () => Date.now() + offsetMs,
     });
     page.way = this.#keeper.fetch;
-    keepNothing();
   }
 
   get phase(): EmbedPhase {

@@ -5,6 +5,7 @@ import { useEffect, useEffectEvent, useRef } from 'react';
 import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { onLeave } from '@/components/ui/leave-page';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
@@ -75,6 +76,13 @@ export function DesktopNotices() {
     if (unseen.length > MOST_AT_ONCE) void tell(summaryOf(unseen));
     else for (const notice of unseen) void tell(notice);
   });
+  useEffect(
+    () =>
+      onLeave(() => {
+        for (const notice of shown.current.values()) notice.close();
+      }),
+    [],
+  );
   useEffect(() => {
     if (leads && list !== undefined) look(now, isKnown);
   }, [leads, now, list, isKnown]);

@@ -28,7 +28,7 @@ export function InboxGroup(props: {
   children: ReactNode;
 }) {
   const { name, count, all, unfolds, selected, onSelect, children } = props;
-  const [chosen, choose] = useStored(`interlude:fold-inbox:${name}`);
+  const [chosen, choose] = useStored(`fold-inbox:${name}`);
   const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
   const id = `inbox-${name}`;
   return (

@@ -6,9 +6,9 @@ import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
-import { Name, Words } from '@/components/ui/name';
+import { Quoted, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { nameText } from '@/components/ui/verbatim';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
 import type { Sending } from '@/lib/protocol/sending';
 import { itemTitle, KIND_GLYPH } from './inbox-words';
@@ -46,7 +46,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const { row, handlers } = useRowFocus();
   const mayAct = useMayAct();
   const unfolds = unfoldingOf(item, mayAct);
-  const onSent = ({ reason }: Sending) => acts.say(`Sent to ${nameText(item.agentId)}. ${reason ?? ''}`);
+  const onSent = ({ reason }: Sending) => acts.say(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
   return (
     <li
       ref={row}
@@ -90,7 +90,7 @@ export const InboxRow = memo(function InboxRow(props: {
                   'You have this'
                 ) : (
                   <>
-                    <Name text={claim.by.name} /> has this
+                    <Quoted text={claim.by.name} /> has this
                   </>
                 )}
               </span>

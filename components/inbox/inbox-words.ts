@@ -1,6 +1,7 @@
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
+import { inQuotes } from '@/components/ui/verbatim';
 import type { InboxItem, InboxKind } from '@/lib/protocol/inbox';
 
 /** The headings of the inbox. */
@@ -28,9 +29,10 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
   parked: 'unknown',
 };
 
-/** What an item says, in words. */
+/** What an item says: in quotes what its agent says, else words of ours. */
 export function itemTitle({ kind, title, count }: InboxItem): string {
-  const said = plainWords(title ?? '');
+  const words = plainWords(title ?? '');
+  const said = words === '' ? '' : inQuotes(words);
   switch (kind) {
     case 'hook-failure':
       return count === 1

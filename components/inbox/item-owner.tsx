@@ -2,7 +2,7 @@
 
 import { useFleet } from '@/components/live/use-fleet';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Quoted, Words } from '@/components/ui/name';
 import type { InboxItem } from '@/lib/protocol/inbox';
 
 /** Whose item it is: the agent, always, and its session. */
@@ -22,7 +22,7 @@ export function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxI
       {from !== null && (
         <>
           {' · '}
-          <Name text={from.id} /> waits
+          <Quoted text={from.id} /> waits
         </>
       )}
     </span>

@@ -1,9 +1,8 @@
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { comparePositions, type Position } from '@/lib/protocol/position';
 import type { Notice } from './notices';
 
 /** The last look of this browser is kept under this name. */
-export const LOOK_KEY = `interlude-notices-look${BASE_PATH}`;
+export const LOOK_KEY = 'notices-look';
 
 /** The last look at what stands, of whichever tab: what comes up after it is told, once. */
 export interface Look {

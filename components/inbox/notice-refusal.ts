@@ -2,7 +2,7 @@ import { readStored, writeStored } from '@/components/ui/use-stored';
 import { noticeSettings, SETTINGS_KEY } from './notices';
 
 /** Why this browser shows no notifications, in its own words, is kept under this name; empty while it does. */
-export const REFUSAL_KEY = 'interlude-notices-refused';
+export const REFUSAL_KEY = 'notices-refused';
 
 /** Whether this browser has what it takes, as far as that is known without trying. Only in a browser. */
 export function canNotify(): boolean {

@@ -1,13 +1,13 @@
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
-import { nameText } from '@/components/ui/verbatim';
+import { inQuotes, quoted } from '@/components/ui/verbatim';
 import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@/lib/protocol/inbox';
 import type { Position } from '@/lib/protocol/position';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { itemTitle, KIND_WORD } from './inbox-words';
 
 /** What a browser is told of them is kept under this name. */
-export const SETTINGS_KEY = 'interlude-notices';
+export const SETTINGS_KEY = 'notices';
 
 /** Off by default: these need no action. */
 const OPTIONAL_KINDS = ['finished', 'task-failed'] as const;
@@ -88,7 +88,7 @@ export function standingNotices(
     const { id, kind, since, agentId, claim } = item;
     const isSettled = AT_ONCE.has(kind) || now - since >= SETTLE_MS;
     if (settings.off.includes(kind) || !isNews(item, now) || claim !== null || !isSettled) continue;
-    const title = `${nameText(agentId)}: ${KIND_WORD[kind].toLowerCase()}`;
+    const title = `${quoted(agentId)}: ${KIND_WORD[kind].toLowerCase()}`;
     found.push({
       key: `${id} ${since}`,
       at: since,
@@ -119,8 +119,8 @@ function finishedNotice(session: SessionSummary, now: number): Notice[] {
       at: stateSince,
       // `updatedPosition` moves with every change of the row, long after the session finished
       position: null,
-      title: `${nameText(agentId)}: ${plainWords(sessionTitle(session))}`,
-      body: lastText === null ? 'It has finished.' : plainWords(lastText),
+      title: `${quoted(agentId)}: ${inQuotes(plainWords(sessionTitle(session)))}`,
+      body: lastText === null ? 'It has finished.' : inQuotes(plainWords(lastText)),
       href: `/sessions/${encodeURIComponent(id)}`,
     },
   ];
@@ -136,8 +136,8 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       key: `task-failed ${id} ${position}`,
       at,
       position: null,
-      title: `${nameText(agentId)}: a task failed`,
-      body: `${plainWords(description)}${code}`,
+      title: `${quoted(agentId)}: a task failed`,
+      body: `${inQuotes(plainWords(description))}${code}`,
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },
   ];

@@ -1,12 +1,10 @@
 'use client';
 
 import { useEffect, useState } from 'react';
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
+import { storageKey } from '@/components/ui/browser-storage';
 import { canNotify, noteRefusal } from './notice-refusal';
 
-const LOCK = `interlude-notices${BASE_PATH}`;
-
-/** Whether this tab notifies for all of the browser's: one does, and when it goes another one takes over. */
+/** Whether this tab notifies for all of its person's tabs in this browser: one does, and when it goes another one takes over. */
 export function useLeads(): boolean {
   const [leads, setLeads] = useState(false);
   useEffect(() => {
@@ -14,7 +12,7 @@ export function useLeads(): boolean {
     const left = new AbortController();
     const lead = async () => {
       try {
-        await navigator.locks.request(LOCK, { signal: left.signal }, async () => {
+        await navigator.locks.request(storageKey('notices'), { signal: left.signal }, async () => {
           setLeads(true);
           await new Promise((resolve) => left.signal.addEventListener('abort', resolve));
         });

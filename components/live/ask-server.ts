@@ -1,4 +1,5 @@
-import { PAGE_HEADER } from '@/lib/protocol/page-header';
+import { person } from '@/components/ui/browser-storage';
+import { PAGE_HEADER, PRINCIPAL_HEADER } from '@/lib/protocol/page-header';
 import { API_ADDRESS } from '@/lib/protocol/version';
 
 /**
@@ -7,12 +8,25 @@ import { API_ADDRESS } from '@/lib/protocol/version';
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
-/** @param path below /api/v1, with a leading slash */
-export function askServer(path: string, init: RequestInit, way: typeof fetch = page.way ?? fetch): Promise<Response> {
+/** The headers of every request: the page is one of Interlude's own, and this is its person. */
+export function pageHeaders(): Record<string, string> {
+  return { [PAGE_HEADER]: '1', ...(person.id === null ? {} : { [PRINCIPAL_HEADER]: person.id }) };
+}
+
+/**
+ * @param path below /api/v1, with a leading slash
+ * @throws TypeError when the server can't be reached, or the page has left
+ */
+export async function askServer(
+  path: string,
+  init: RequestInit,
+  way: typeof fetch = page.way ?? fetch,
+): Promise<Response> {
+  if (person.hasLeft) throw new TypeError('Another person is signed in now. Reload the page.');
   return way(API_ADDRESS + path, {
     credentials: 'same-origin',
     cache: 'no-store',
     ...init,
-    headers: { ...(init.headers as Record<string, string>), [PAGE_HEADER]: '1' },
+    headers: { ...(init.headers as Record<string, string>), ...pageHeaders() },
   });
 }

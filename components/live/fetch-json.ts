@@ -1,15 +1,19 @@
+import { leavePage } from '@/components/ui/leave-page';
 import { knownUntil } from '@/components/ui/now';
-import type { ErrorBody } from '@/lib/protocol/errors';
+import type { ErrorBody, ErrorCode } from '@/lib/protocol/errors';
 import { askServer } from './ask-server';
 
 /** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
 export class RequestError extends Error {
   readonly status: number;
+  /** Null if the answer was not Interlude's. */
+  readonly code: ErrorCode | null;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, code: ErrorCode | null = null) {
     super(message);
     this.name = 'RequestError';
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -78,8 +82,11 @@ async function ask<Body>(
 async function bodyOf<Body>(response: Response): Promise<Body> {
   if (response.ok) return (await response.json()) as Body;
   const body = (await response.json().catch(() => null)) as Partial<ErrorBody> | null;
+  const { code = null, message } = body?.error ?? {};
+  if (code === 'other_principal') leavePage();
   throw new RequestError(
     response.status,
-    body?.error?.message ?? `The server answered ${response.status}. Reload to try again.`,
+    message ?? `The server answered ${response.status}. Reload to try again.`,
+    code,
   );
 }

@@ -1,9 +1,14 @@
+import { person } from '@/components/ui/browser-storage';
 import { PortHub } from './port-hub';
 import type { Port } from './port-messages';
 
-/** The SharedWorker: HTTP/1.1 grants a browser six connections per host, and this one takes a single one for all tabs. */
-declare const self: { navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
+/**
+ * The SharedWorker: HTTP/1.1 grants a browser six connections per host, and this one takes a single one for all tabs of
+ * the person it is named after.
+ */
+declare const self: { name: string; navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
 
+person.id = self.name;
 const hub = new PortHub(self.navigator.locks);
 self.onconnect = (event) => {
   const [port] = event.ports;

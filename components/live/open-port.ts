@@ -1,3 +1,4 @@
+import { person } from '@/components/ui/browser-storage';
 import { page } from './ask-server';
 import type { Port } from './port-messages';
 
@@ -14,7 +15,8 @@ export function openPort(replace: (port: Port) => void): Port {
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',
-      name: 'interlude-live',
+      // A worker of its own for each person: it never streams to one what another may read.
+      name: person.id ?? '',
     });
     worker.onerror = () => replace(portOfThisPage());
     return worker.port;

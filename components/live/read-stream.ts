@@ -37,7 +37,8 @@ export async function readStream(
     const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
     const init = { headers: { accept: 'text/event-stream' }, signal: request.signal };
     const response = await askServer(`/stream?${query}`, init, request.fetch);
-    if (response.status === 401) return 'unauthorized';
+    // 409: another person has signed in, and this page's stream does not come back.
+    if (response.status === 401 || response.status === 409) return 'unauthorized';
     if (!response.ok || !response.body) return 'cut';
     handlers.heard();
     return await readBody(response.body, handlers);

@@ -1,5 +1,5 @@
 import { agoInWords, formatClock } from '@/components/ui/duration';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 
@@ -37,7 +37,11 @@ export function levelWords(agent: LevelSource, now: number, clock: Clock): Level
     const writes = level === null ? '' : `; the runner writes ${level}`;
     return {
       tone: 'failed',
-      parts: [says(`${name} refused: ${nameText(desired.reason ?? 'the runner did not say why')}${writes}`)],
+      parts: [
+        says(
+          `${name} refused: ${desired.reason === null ? 'the runner did not say why' : quoted(desired.reason)}${writes}`,
+        ),
+      ],
     };
   }
   if (desired.state === 'requested') {
@@ -54,7 +58,7 @@ export function levelWords(agent: LevelSource, now: number, clock: Clock): Level
   if (since === null || since < desired.requestedAt) {
     return { tone: 'waiting', parts: [...asked, says(', agent confirms')] };
   }
-  const whom = by === null ? '' : `, set by ${nameText(by)}`;
+  const whom = by === null ? '' : `, set by ${quoted(by)}`;
   const text = `the runner says ${level} since ${clock(since)}${whom}; ${name} was asked for`;
   return { tone: 'waiting', parts: [says(text)] };
 }
@@ -67,7 +71,7 @@ function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const away = isGone ? [says(`; ${awayWords(agent, clock)}`)] : [];
   if (by === null) return [says(base === null ? `${level}, by its own word` : `${level}, its default`), ...away];
   const from = since === null ? '' : ` since ${clock(since)}`;
-  return [says(`${level}${from}, set by ${nameText(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
+  return [says(`${level}${from}, set by ${quoted(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
 }
 
 function awayWords({ connectedSince }: LevelSource, clock: Clock): string {

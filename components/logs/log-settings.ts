@@ -18,7 +18,7 @@ export type ChangeLogSettings = (change: Partial<LogSettings>) => void;
 export const USUAL: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
 
 export function useLogSettings(): [LogSettings, ChangeLogSettings] {
-  const [stored, store] = useStored('interlude:log-settings');
+  const [stored, store] = useStored('log-settings');
   // on a phone a line that is cut off says next to nothing
   const wraps = useMedia('(max-width: 640px)');
   const settings = useMemo(() => settingsOf(stored, { ...USUAL, wraps }), [stored, wraps]);

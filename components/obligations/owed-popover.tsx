@@ -3,7 +3,7 @@
 import type { RefObject } from 'react';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
-import { Name, Words } from '@/components/ui/name';
+import { Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 import { AcceptReply } from './accept-reply';
@@ -42,7 +42,7 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
             <span className="flex items-baseline gap-2 text-2xs text-ink-3">
               <span className="min-w-0 flex-1 truncate">
                 {from.kind === 'agent' ? 'agent ' : ''}
-                <Name text={from.id} />
+                <Quoted text={from.id} />
               </span>
               {isOverdue === true && <span className="font-medium text-waiting">overdue</span>}
               <Ago at={owedSince ?? sentAt} />

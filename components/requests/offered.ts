@@ -5,10 +5,22 @@ import type { RequestItem } from '@/lib/protocol/read-models';
 const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
 export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
 
-/** The answers to offer: the agent's own in its order, and whatever it offers, a way to deny. */
-export function offeredBy({ options }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
-  if (options === undefined) return [YES, NO];
-  return options.some(({ kind }) => kind === 'deny') ? options : [...options, NO];
+/** The answers to offer: what allows, then what denies, each in the agent's order. There is always a way to deny. */
+export function offeredBy({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
+  const allowing = options.filter(({ kind }) => kind === 'allow');
+  const denying = options.filter(({ kind }) => kind === 'deny');
+  return [...allowing, ...(denying.length > 0 ? denying : [NO])];
+}
+
+/**
+ * An answer in words: ours for what it does, then the agent's label for it. A label says what the agent likes, so it never
+ * stands for the decision.
+ *
+ * @returns `label`: null where it would say the same again
+ */
+export function wordsFor({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
+  const word = `${kind === 'allow' ? 'Allow' : 'Deny'}${isLasting ? ' from now on' : ''}`;
+  return { word, label: label === word ? null : label };
 }
 
 /** What is sent for it. */

@@ -2,17 +2,18 @@
 
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
-import { Name } from '@/components/ui/name';
+import { Quoted } from '@/components/ui/name';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
+import { wordsFor } from './offered';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;
 
 /**
- * Allow or deny, or the answers that the agent itself offers; and why not.
+ * Allow or deny, by the answers that the agent itself offers, and why not.
  *
- * @param options in the order in which they are offered; `first` and `deny` of them are what the keys give
+ * @param options in the order of `offeredBy`; `first` and `deny` of them are what the keys give
  * @param settled whether a press can be meant for these; before that they take none
  * @param unseen why it can't be allowed yet, else null
  */
@@ -100,6 +101,7 @@ const ON: Record<Look, string> = {
   plain: 'border border-line-strong hover:bg-raised',
   denying: 'border border-line-strong text-failed hover:bg-raised',
 };
+const QUOTED: Record<Look, string> = { primary: 'opacity-80', plain: 'text-ink-2', denying: 'text-ink-2' };
 const OFF: Record<Look, string> = {
   primary: 'bg-raised',
   plain: 'border border-line',
@@ -116,6 +118,7 @@ function Choice(props: {
   describedBy?: string | undefined;
 }) {
   const { option, look, keySign, onPress, isOff, describedBy } = props;
+  const { word, label } = wordsFor(option);
   return (
     <button
       type="button"
@@ -130,8 +133,12 @@ function Choice(props: {
       )}
     >
       <span className="min-w-0 [overflow-wrap:anywhere]">
-        <Name text={option.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
-        {option.isLasting && <span className="font-normal"> · lasts</span>}
+        {label === null ? word : `${word}: `}
+        {label !== null && (
+          <span className={clsx('font-normal', !isOff && QUOTED[look])}>
+            <Quoted text={label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+          </span>
+        )}
       </span>
       {keySign !== undefined && (
         // Only where it works: with the focus here. It keeps its room, so that nothing moves when the focus comes.

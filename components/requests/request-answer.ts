@@ -1,5 +1,5 @@
 import type { ActionState } from '@/components/live/actions';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { chosenOption } from './offered';
 
@@ -12,10 +12,9 @@ export function isUnderWay({ answer }: RequestItem, asked: ActionState | null): 
 
 export function answerWords(item: RequestItem): string {
   const chosen = chosenOption(item);
-  if (chosen !== null) return `Answered “${nameText(chosen.label)}”`;
-  if (item.answer?.behavior === 'allow') return 'Allowed';
-  if (item.answer?.behavior === 'deny') return 'Denied';
-  return 'Answered';
+  const { behavior } = item.answer ?? {};
+  const done = behavior === 'allow' ? 'Allowed' : behavior === 'deny' ? 'Denied' : 'Answered';
+  return chosen === null ? done : `${done} ${quoted(chosen.label)}`;
 }
 
 const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {

@@ -20,7 +20,7 @@ import { useLiveness } from '@/components/ui/liveness';
 import { useHasPassed } from '@/components/ui/now';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useSettled } from '@/components/ui/use-settled';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { optionFor } from '@/lib/protocol/request-options';
@@ -127,7 +127,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       data-action={key}
       data-gone={stays || undefined}
       // Where it was asked there may be another one of this name on the page.
-      aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${nameText(item.title)}`}
+      aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys need a focus to go to
       tabIndex={0}
       onKeyDown={onKeyDown}

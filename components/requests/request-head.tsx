@@ -4,6 +4,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
+import { withoutQuotes } from '@/components/ui/verbatim';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 
@@ -22,18 +23,19 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
-          <span className="mr-2 font-medium text-ink">
+          // In the type of code: a tool may be called “Allowed”.
+          <code className="mr-2 font-medium text-ink">
             <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
-          </span>
+          </code>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
           “
           {isAll && item.requestKind === 'permission' ? (
-            <Name text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            <Name text={withoutQuotes(item.title)} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
           ) : (
             <bdi>
               <Words
-                text={item.title}
+                text={withoutQuotes(item.title)}
                 most={TITLE_CHARACTERS}
                 {...(isAll && { signs: Number.POSITIVE_INFINITY })}
                 strict

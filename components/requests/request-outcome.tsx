@@ -1,8 +1,8 @@
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted, withoutQuotes } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -23,6 +23,7 @@ const MOST_CHARACTERS = 4_000;
 /** What became of a request, by whom and when. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
+  const title = withoutQuotes(item.title);
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
   // What was decided on by its title alone is said as it was then.
@@ -34,7 +35,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
     <section
       id={`request-${item.id}`}
       tabIndex={-1}
-      aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${nameText(item.title)}`}
+      aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${quoted(item.title)}`}
       className="my-1 outline-none"
     >
       <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
@@ -43,17 +44,17 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          {isAll ? <Name text={item.title} /> : <Words text={plainWords(item.title)} />}
+          “{isAll ? <Name text={title} /> : <Words text={plainWords(title)} />}”
         </span>
         {tool !== null && !item.title.includes(tool) && (
-          <span className="text-ink-3">
+          <code className="text-ink-3">
             <Name text={tool} />
-          </span>
+          </code>
         )}
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
-            “<Name text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />”
-            {chosen.isLasting && ' · lasts'}
+            <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+            {chosen.isLasting && ' from now on'}
           </span>
         )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">

@@ -4,6 +4,7 @@ import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
+import { stopPage } from '@/components/ui/leave-page';
 import { useLiveness } from '@/components/ui/liveness';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import type { Arrange } from '@/lib/protocol/commands';
@@ -101,6 +102,7 @@ export function ArrangePopover(props: {
       <form
         method="post"
         action={placed('/sign-out')}
+        onSubmit={stopPage}
         className="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
       >
         <button type="submit" className={ACTION}>

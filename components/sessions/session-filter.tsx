@@ -4,7 +4,7 @@ import { X } from 'lucide';
 import type { CountsByState } from '@/components/live/session-counts';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { SessionQuery } from './session-query';
 import { StateChips } from './state-chips';
 
@@ -27,7 +27,7 @@ export function SessionFilter(props: {
       {agentId !== null && (
         <button
           type="button"
-          aria-label={`Sessions of ${nameText(agentId)} only: show those of every agent`}
+          aria-label={`Sessions of ${quoted(agentId)} only: show those of every agent`}
           onClick={() => onQuery({ ...query, agentId: null })}
           className="hit flex h-6 min-w-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
         >

@@ -168,7 +168,7 @@ function Group(props: {
   unfolds: boolean;
 }) {
   const { name, rows, listed, count, currentId, unfolds } = props;
-  const [chosen, choose] = useStored(`interlude:fold:${name}`);
+  const [chosen, choose] = useStored(`fold:${name}`);
   const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
   const open = unfolds || !isFolded;
   const id = `sessions-${name}`;

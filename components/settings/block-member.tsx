@@ -1,4 +1,4 @@
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { MemberSummary } from '@/lib/protocol/access';
 import { SureButton } from './sure-button';
 
@@ -15,7 +15,7 @@ export function BlockMember({
     <SureButton
       of={`${member.id} ${isBlocked}`}
       word={isBlocked ? 'Unblock' : 'Block'}
-      name={nameText(member.name)}
+      name={quoted(member.name)}
       onSure={() => onChange(!isBlocked)}
     />
   );

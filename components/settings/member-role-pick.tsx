@@ -1,6 +1,6 @@
 'use client';
 
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { MemberSummary } from '@/lib/protocol/access';
 import { MEMBER_ROLES, type MemberRole } from '@/lib/protocol/scope';
 import { ROLE_WORD } from './role-words';
@@ -16,7 +16,7 @@ export function MemberRolePick(props: {
   return (
     <>
       <select
-        aria-label={`Role of ${nameText(member.name)}`}
+        aria-label={`Role of ${quoted(member.name)}`}
         value={member.givenRole ?? ''}
         disabled={isSending}
         onChange={({ target }) => void act(() => onChange(target.value === '' ? null : (target.value as MemberRole)))}

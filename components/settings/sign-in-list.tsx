@@ -3,7 +3,7 @@
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { CredentialSummary } from '@/lib/protocol/access';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import { EndCredential } from './end-credential';
@@ -62,7 +62,7 @@ export function SignInList(props: {
                 You
               </a>
             ) : (
-              <EndCredential id={id} name={`the sign-in of ${nameText(name)}`} word="End" onEnd={onEnd} />
+              <EndCredential id={id} name={`the sign-in of ${quoted(name)}`} word="End" onEnd={onEnd} />
             ),
         },
       ]}

@@ -4,7 +4,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { CredentialSummary } from '@/lib/protocol/access';
 import { EndCredential } from './end-credential';
 import { type Column, FactTable } from './fact-table';
@@ -30,7 +30,7 @@ export function TokenList(props: {
     },
     {
       name: 'Revoke',
-      cell: ({ id, name }) => <EndCredential id={id} name={nameText(name)} word="Revoke" onEnd={onEnd} />,
+      cell: ({ id, name }) => <EndCredential id={id} name={quoted(name)} word="Revoke" onEnd={onEnd} />,
       className: 'text-right',
     },
   ];

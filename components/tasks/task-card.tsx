@@ -14,7 +14,7 @@ import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
-import { nameText } from '@/components/ui/verbatim';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
 import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
 import { TaskOutcome } from './task-status';
@@ -75,7 +75,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         <TaskOutcome task={task} className="flex-1" />
         <ShowInLog
           anchor={taskAnchor(task)}
-          name={`task ${task.description}`}
+          name={`task ${inQuotes(task.description)}`}
           className={clsx(
             !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/task:opacity-100',
           )}

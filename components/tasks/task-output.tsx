@@ -10,7 +10,7 @@ import { useClock } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 import { outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 import { endOfOutput } from './output-rows';
@@ -40,7 +40,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
       </p>
     );
   }
-  const name = `Output of ${nameText(task.description)}`;
+  const name = `Output of ${quoted(task.description)}`;
   return (
     <section aria-label={name} className="my-1 min-w-0">
       {output && (

@@ -5,7 +5,7 @@ import { useIsTaken } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 
 export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`;
@@ -39,7 +39,7 @@ export function TaskWake({ task }: { task: Task }) {
       <SettledButton
         of={key}
         onPress={ask}
-        label={`Wake the agent for ${nameText(task.description)}`}
+        label={`Wake the agent for ${quoted(task.description)}`}
         className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
       >
         {state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue a wake' : 'Wake the agent'}

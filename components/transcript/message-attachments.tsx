@@ -5,8 +5,8 @@ import { useState } from 'react';
 import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
-import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
+import { Quoted } from '@/components/ui/name';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { type Attachment, isImageType } from '@/lib/protocol/attachments';
 import { useTranscriptSlots } from './transcript-slots';
 
@@ -39,13 +39,13 @@ function One({ attachment }: { attachment: Attachment }) {
         target="_blank"
         rel="noopener"
         referrerPolicy="same-origin"
-        title={`${nameText(name)}, ${size}`}
+        title={`${quoted(name)}, ${size}`}
         className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
       >
         {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}
         <img
           src={source}
-          alt={nameText(name)}
+          alt={quoted(name)}
           width={96}
           height={96}
           loading="lazy"
@@ -67,7 +67,7 @@ function One({ attachment }: { attachment: Attachment }) {
       <Icon of={FileText} size={14} strokeWidth={1.75} className="shrink-0" />
       <span className="truncate">
         <bdi>
-          <Name text={name} />
+          <Quoted text={name} />
         </bdi>
       </span>
       <span className="tabular shrink-0 text-ink-3">{size}</span>

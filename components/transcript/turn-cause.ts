@@ -1,4 +1,4 @@
-import { nameText } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 
@@ -54,7 +54,7 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   const cause = causeOf(turn, slots);
   if (cause.kind === 'other') return `Between-run turn: woken by ${cause.words}`;
   if (cause.kind === 'timer')
-    return `Between-run turn: woken by a timer${cause.reason === null ? '' : `: ${nameText(cause.reason)}`}`;
+    return `Between-run turn: woken by a timer${cause.reason === null ? '' : `: ${quoted(cause.reason)}`}`;
   const named = cause.tasks
     .slice(0, MOST_NAMED)
     .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));
@@ -72,5 +72,5 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
 /** `session b`, or that there are several. */
 function whose(told: readonly ToldTask[]): string {
   const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
-  return others.length > 0 ? 'other sessions' : `session ${nameText(only ?? '')}`;
+  return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
 }

@@ -1,4 +1,5 @@
 import { plainWords } from '@/components/ui/plain-words';
+import { inQuotes } from '@/components/ui/verbatim';
 import type { Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';
@@ -14,5 +15,5 @@ export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 
   if (!line) return name;
   const characters = [...line];
   const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;
-  return `${name} “${short}”`;
+  return `${name} ${inQuotes(short)}`;
 }

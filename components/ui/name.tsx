@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { cutText } from '@/lib/protocol/cut-text';
-import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces, withoutQuotes } from './verbatim';
 import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
@@ -51,6 +51,15 @@ export function Words(props: { text: string; most?: number; signs?: number; stri
   );
 }
 
+/** `Name` in quotes: words of others within a sentence of ours. See `inQuotes`. */
+export function Quoted({ text, ...limits }: { text: string; most?: number; signs?: number }): ReactNode {
+  return (
+    <>
+      “<Name {...limits} text={withoutQuotes(text)} />”
+    </>
+  );
+}
+
 function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly VerbatimPiece[] {
   let signs = 0;
   const beyond = pieces.findIndex(({ kind }) => {
@@ -87,6 +96,12 @@ function Piece({ piece, breaks }: { piece: VerbatimPiece; breaks: boolean }): Re
       return <bdi dir="rtl">{withBreaks(piece.text, breaks)}</bdi>;
     case 'tab':
       return <span className="verbatim-tab">{piece.text}</span>;
+    case 'origin':
+      return (
+        <span data-origin="" className="verbatim-sign">
+          {bracketed(piece.label)}
+        </span>
+      );
     case 'sign': {
       const isBlankLines = piece.text.startsWith('\n\n');
       return <span className={clsx('verbatim-sign', isBlankLines && 'block w-fit')}>{bracketed(piece.label)}</span>;

@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** A choice this browser remembers, which changes here as soon as any of its tabs changes it. */
+/** A choice this browser remembers for its person, which changes here as soon as any of its tabs changes it. */
 export function useStoredAnywhere(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
     subscribe,

@@ -1,7 +1,7 @@
 'use client';
 
 import { useCallback, useSyncExternalStore } from 'react';
-import { browserStorage } from './browser-storage';
+import { browserStorage, storageKey } from './browser-storage';
 
 /** Where a browser keeps nothing (private windows, a full disk), a choice lasts as long as the page. */
 const unkept = new Map<string, string>();
@@ -12,10 +12,10 @@ export function subscribeToStored(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What is remembered now, by whichever tab. */
+/** What this person chose last, in whichever tab. */
 export function readStored(key: string): string | null {
   try {
-    return unkept.get(key) ?? browserStorage()?.getItem(key) ?? null;
+    return unkept.get(key) ?? browserStorage()?.getItem(storageKey(key)) ?? null;
   } catch {
     return unkept.get(key) ?? null;
   }
@@ -25,7 +25,7 @@ export function writeStored(key: string, value: string): void {
   unkept.set(key, value);
   try {
     const storage = browserStorage();
-    storage?.setItem(key, value);
+    storage?.setItem(storageKey(key), value);
     if (storage) unkept.delete(key);
   } catch {
     // full: it lasts as long as the page
@@ -33,7 +33,7 @@ export function writeStored(key: string, value: string): void {
   for (const notify of listeners) notify();
 }
 
-/** A choice this browser remembers. Null on the server, and until something was chosen. */
+/** A choice this browser remembers for its person. Null on the server, and until something was chosen. */
 export function useStored(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
     subscribeToStored,

@@ -1,8 +1,10 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import { lookalikes } from './lookalikes';
 
 /**
  * Text that is shown as it is, interpreted by nothing: what can't be seen, or would act on what stands around it, is
- * told apart, so that a sign can stand in its place. The pieces joined are the text, for every string.
+ * told apart, so that a sign can stand in its place. Letters that pass for others are followed by a sign. The pieces
+ * joined are the text, for every string.
  *
  * Failure: none. Half a character, a control, a mark of direction: each is a piece with a name.
  */
@@ -14,11 +16,13 @@ export type VerbatimPiece =
   /** A tab, which is shown as a tab. */
   | { kind: 'tab'; text: string }
   /** The same character `count` times over, of which `label` stands for all: `RLO`, `U+E0041`, `LF ×12`. */
-  | { kind: 'sign'; text: string; label: string };
+  | { kind: 'sign'; text: string; label: string }
+  /** What the letters before it are, which pass for others: `Cyrillic`. It stands for no text of its own. */
+  | { kind: 'origin'; text: ''; label: string };
 
 /**
  * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. `words` are to be read: their spaces, what
- * joins letters and what emoji are made of stay, and letters run as their script does.
+ * joins letters and what emoji are made of stay, letters run as their script does, and none are suspected.
  */
 export type VerbatimLayout = 'lines' | 'name' | 'words';
 
@@ -106,22 +110,34 @@ export function isPlainName(text: string): boolean {
 export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
   if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
+  const origins = layout === 'words' ? [] : lookalikes(text);
+  let nextOrigin = 0;
   let from = 0;
-  const plain = (to: number) => {
-    if (to > from) pieces.push({ kind: 'text', text: text.slice(from, to) });
+  /** Adds letters, each run that passes for another with its origin behind it. */
+  const add = (kind: 'text' | 'rtl', to: number) => {
+    for (let origin = origins[nextOrigin]; origin !== undefined && origin.end <= to; origin = origins[++nextOrigin]) {
+      if (origin.end > from) pieces.push({ kind, text: text.slice(from, origin.end) });
+      pieces.push({ kind: 'origin', text: '', label: origin.label });
+      from = origin.end;
+      if (pieces.length > most) return;
+    }
+    if (to > from) pieces.push({ kind, text: text.slice(from, to) });
+    from = to;
   };
   for (const match of text.matchAll(PIECES[layout])) {
     const { breaks, blanks, tabs, unseen, mark, rtl } = match.groups ?? {};
     const run = breaks ?? blanks ?? unseen ?? mark;
     if (run === undefined && tabs === undefined && rtl === undefined) continue;
-    plain(match.index);
-    from = match.index + match[0].length;
-    if (rtl !== undefined) pieces.push({ kind: 'rtl', text: rtl });
+    add('text', match.index);
+    if (pieces.length > most) return pieces;
+    const end = match.index + match[0].length;
+    if (rtl !== undefined) add('rtl', end);
     else if (tabs !== undefined) pieces.push({ kind: 'tab', text: tabs });
     else pieces.push({ kind: 'sign', text: match[0], label: labelOf(match[0]) });
+    from = end;
     if (pieces.length > most) return pieces;
   }
-  plain(text.length);
+  add('text', text.length);
   return pieces;
 }
 
@@ -131,8 +147,29 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
  */
 export function nameText(text: string, most = 1_000): string {
   const pieces = verbatimPieces(cutText(text, most), 'name');
-  const shown = pieces.map((piece) => (piece.kind === 'sign' ? bracketed(piece.label) : piece.text)).join('');
+  const shown = pieces.map((piece) => ('label' in piece ? bracketed(piece.label) : piece.text)).join('');
   return text.length > most ? `${shown}…` : shown;
+}
+
+/**
+ * Words of an agent, a file or a person among words of ours: in the names of controls, in sentences and in titles. The
+ * quotes say whose words they are. Nothing inside ends them, so a session called `x”. Sign out` does not read as ours.
+ *
+ * They need none where they have a place of their own: the name of a row in its list, a message, a log line. There, no
+ * control takes its name from them alone.
+ */
+export function inQuotes(text: string): string {
+  return `“${withoutQuotes(text)}”`;
+}
+
+/** For text that stands in quotes of ours. */
+export function withoutQuotes(text: string): string {
+  return text.replace(/[“”]/g, '"');
+}
+
+/** `inQuotes`, for where there can be no signs (see `nameText`). */
+export function quoted(text: string, most?: number): string {
+  return inQuotes(nameText(text, most));
 }
 
 /** How a sign reads. */

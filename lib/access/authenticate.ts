@@ -1,4 +1,5 @@
 import { AppError } from '@/lib/protocol/errors';
+import { PRINCIPAL_HEADER } from '@/lib/protocol/page-header';
 import { API_BASE } from '@/lib/protocol/version';
 import type { AccessSettings } from './access-settings';
 import { clientAddress } from './client-address';
@@ -27,9 +28,19 @@ export interface Doorkeeper {
  * Ordering: an Authorization header decides alone; a wrong one is never saved by a good cookie, because the sender
  * meant it. The owner's token needs no database.
  *
- * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `unavailable`
+ * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
 export async function authenticate(request: Request, door: Doorkeeper): Promise<Principal> {
+  const principal = await findPrincipal(request, door);
+  const composedBy = request.headers.get(PRINCIPAL_HEADER);
+  if (composedBy === null || composedBy === principal.id) return principal;
+  throw new AppError(
+    'other_principal',
+    'Another person composed this request, so nothing was done. Reload the page, then send it again.',
+  );
+}
+
+async function findPrincipal(request: Request, door: Doorkeeper): Promise<Principal> {
   const settings = door.settings();
   checkHost(request, settings);
   const authorization = request.headers.get('authorization');

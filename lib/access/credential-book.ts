@@ -7,6 +7,7 @@ import { AppError, inShort } from '@/lib/protocol/errors';
 import type { Permission, Role } from '@/lib/protocol/scope';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
+import { LOCAL_ID } from './person-of';
 import { may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
 
@@ -404,7 +405,8 @@ function lets(principal: Principal | undefined, { needs, redacts }: Watcher): bo
 export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
   const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
   return {
-    id: memberId ?? id,
+    // Signing in again by this machine's link makes a new credential, and nobody new.
+    id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
     name,
     kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',
     role,

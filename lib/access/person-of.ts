@@ -5,6 +5,8 @@ import { isLocal, type Principal } from './principal';
 
 /** What a sign-in with this machine's own link is called. */
 export const LOCAL_ADMIN = 'Local admin';
+/** The `id` of everybody who signed in that way: the machine does not tell them apart. */
+export const LOCAL_ID = 'local';
 /** Who acts while everybody who signs in is the same person. */
 const OPERATOR = 'operator';
 

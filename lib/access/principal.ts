@@ -3,7 +3,7 @@ import { type CredentialKind, EVERYTHING, MAY, type Permission, type Role, type 
 
 /** Who sends a request, and what may come of it. */
 export interface Principal {
-  /** The person or the program: the member's id, else the credential's. */
+  /** The person or the program: the member's id, `local` for a sign-in with this machine's link, else the credential's. */
   id: string;
   /** As the audit and the pages call it. */
   name: string;

@@ -1,5 +1,5 @@
 import type { WriteTransaction } from '@/db/writes';
-import { placed } from '@/lib/protocol/base-path.mjs';
+import { BASE_PATH, placed } from '@/lib/protocol/base-path.mjs';
 import { AppError } from '@/lib/protocol/errors';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { noteAct } from './audit-entry';
@@ -122,18 +122,22 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   await credentials.changed();
   // whose sign-in is the provider's is signed out there, too
   const elsewhere = principal.memberId === null ? null : await server.endAtProvider();
-  const cleared = clearedCookie(isSecure(request));
-  return elsewhere === null
-    ? goTo(signedOutPath('/', 'ended'), { 'set-cookie': cleared })
-    : goOnElsewhere(elsewhere, cleared);
+  const left = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
+  return elsewhere === null ? goTo(signedOutPath('/', 'ended'), left) : goOnElsewhere(elsewhere, left);
 }
 
+/**
+ * Nothing that was typed or chosen stays in the browser. Beneath a path the origin has other owners, whose storage this
+ * would clear, too: there, and where browsers ignore it, the page `/signed-out` removes what is ours.
+ */
+const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site-data': '"storage"' } : {};
+
 /** A form of ours may lead to this server only, redirects and all; a page may lead on. */
-function goOnElsewhere(address: string, cookie: string): Response {
+function goOnElsewhere(address: string, headers: Record<string, string>): Response {
   const link = { href: address, text: 'Sign out at your identity provider, too' };
   const page = plainPage('You are signed out', 'You are led on to your identity provider.', link, 200);
   page.headers.set('refresh', `0; url=${address}`);
-  page.headers.set('set-cookie', cookie);
+  for (const [name, value] of Object.entries(headers)) page.headers.set(name, value);
   return page;
 }
 

@@ -17,6 +17,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  other_principal: 409,
   sequence_gap: 409,
   epoch_ahead: 409,
   too_large: 413,

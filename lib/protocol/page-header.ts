@@ -3,3 +3,9 @@
  * It is needed on plain http to hosts other than localhost, where browsers do not say where a request comes from.
  */
 export const PAGE_HEADER = 'x-interlude-page';
+
+/**
+ * Names the person who composed a request, by the `id` of `GET /me`. The server answers `other_principal` if another one
+ * sends it, because they share a browser. The dashboard's pages send it with every request; programs may leave it out.
+ */
+export const PRINCIPAL_HEADER = 'x-interlude-principal';

@@ -36,7 +36,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   await stage.runner();
   const page = await it.open(`/sessions/${sessionId}`);
   await live(page);
-  const composer = page.getByRole('textbox', { name: `Message to ${agentId}` });
+  const composer = page.getByRole('textbox', { name: `Message to “${agentId}”` });
   const ways = await watchDelivery(page);
 
   await composer.fill('START');

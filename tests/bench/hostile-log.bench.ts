@@ -42,7 +42,7 @@ const CASES: Case[] = [
 const it: OwnVisit = await visitOwn();
 try {
   await it.context.addInitScript(
-    () => void localStorage.setItem('interlude:log-settings', JSON.stringify({ wraps: true, dims: true })),
+    () => void localStorage.setItem('interlude:of:local:log-settings', JSON.stringify({ wraps: true, dims: true })),
   );
   let worst = { ms: 0, what: '' };
   for (const [number, { name, query, lines }] of CASES.entries()) {

@@ -268,6 +268,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         expect(response.status).toBe(303);
         expect(response.headers.get('location')).toBe('/signed-out?reason=ended');
         expect(response.headers.get('set-cookie')).toMatch(/^interlude=; .*Max-Age=0/);
+        expect(response.headers.get('clear-site-data')).toBe('"storage"');
       });
     });
 

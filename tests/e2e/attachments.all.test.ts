@@ -26,7 +26,7 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   await page.getByText('the message is not sent without it').waitFor();
   expect(await composer.inputValue()).toBe('Read it');
   isAway = false;
-  await attached.getByRole('button', { name: 'Try again: a.txt' }).click();
+  await attached.getByRole('button', { name: 'Try again: “a.txt”' }).click();
   await composer.press('Enter');
   await page.getByText('The message is sent once everything is attached.').waitFor();
   expect(runner.commands).toEqual([]);
@@ -37,7 +37,7 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   // A file that the agent does not take is refused before it is sent.
   await choose(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
   await alert.getByText(/no text in UTF-8\. Attach one of image\/png/).waitFor();
-  await attached.getByRole('button', { name: 'Remove x.zip' }).click();
+  await attached.getByRole('button', { name: 'Remove “x.zip”' }).click();
   // A message without words has the names of its files.
   await choose(page, imageFile('dot.png'));
   await composer.press('Enter');

@@ -43,7 +43,7 @@ test('files are attached by choosing, pasting and dropping, go with the message,
   const drawn = () => attached.locator('img').evaluate((image: HTMLImageElement) => image.naturalWidth);
   await expect.poll(drawn).toBe(1);
   // Removing a file by keyboard moves the focus to the composer.
-  await attached.getByRole('button', { name: 'Remove app.ts' }).focus();
+  await attached.getByRole('button', { name: 'Remove “app.ts”' }).focus();
   await page.keyboard.press('Enter');
   await attached.getByText('app.ts').waitFor({ state: 'hidden' });
   expect(await isFocused(composer)).toBe(true);
@@ -65,7 +65,7 @@ test('files are attached by choosing, pasting and dropping, go with the message,
       await live(page);
     }
     const shown = transcriptOf(page).getByRole('list', { name: 'Attachments' });
-    const image = shown.getByRole('img', { name: 'shot.png' });
+    const image = shown.getByRole('img', { name: '“shot.png”' });
     // The image loads once it is in sight, and again when its message is delivered.
     const widthInSight = () =>
       image.evaluate((element: HTMLImageElement) => {

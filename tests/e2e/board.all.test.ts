@@ -62,7 +62,7 @@ test('a thousand agents are sorted and filtered, and the address finds the same 
 test('selected agents have no barrier axe knows of', async () => {
   const page = await it.load('/agents?q=runner-70');
   await live(page);
-  await page.getByRole('checkbox', { name: 'Select runner-70', exact: true }).check();
+  await page.getByRole('checkbox', { name: 'Select “runner-70”', exact: true }).check();
   await page.getByRole('region', { name: 'Selected agents' }).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await page.close();

@@ -46,8 +46,8 @@ test('the page of agents charts what the fleet does and lists the agents that th
 test('selected agents are retired and taken back, and an agent at work says why it is not', async () => {
   const page = await it.open('/agents?q=board-');
   const bar = page.getByRole('region', { name: 'Selected agents' });
-  await page.getByRole('checkbox', { name: 'Select board-busy', exact: true }).check();
-  await page.getByRole('checkbox', { name: 'Select board-idle', exact: true }).check();
+  await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();
+  await page.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
   await bar.getByText('Can’t be asked: no runner listens.').waitFor();
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
@@ -60,7 +60,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
   await it.leave(page);
 
   const again = await it.open('/agents?q=board-idle&retired=1');
-  await again.getByRole('checkbox', { name: 'Select board-idle', exact: true }).check();
+  await again.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
   await bar.getByRole('button', { name: 'Take back' }).click();
   await expect.poll(() => retiredAt('board-idle')).toBe(null);
   await it.leave(again);

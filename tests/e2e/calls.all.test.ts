@@ -37,7 +37,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   await page.getByRole('button', { name: 'Bash rm -rf build denied' }).waitFor();
   const waiting = page.getByRole('button', { name: 'Bash ls waiting for you' });
   expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
-  const card = page.getByRole('region', { name: 'Permission: Do two' });
+  const card = page.getByRole('region', { name: 'Permission: “Do two”' });
   await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
   // Opened again, it expires in two seconds by an agent's clock an hour behind the server's.
   const at = Date.now() - 3_600_000;
@@ -55,7 +55,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
     request('opened', 'third', { title: 'Do three', input: command, expires_at: Date.now() + 8_000 }),
     ...tall.flatMap((call, step) => [...call, ...(words[step] ?? [])]),
   ]);
-  const pinned = page.getByRole('region', { name: 'Permission, pinned: Do three' });
+  const pinned = page.getByRole('region', { name: 'Permission, pinned: “Do three”' });
   await pinned.getByRole('button', { name: 'Allow', exact: true }).waitFor();
   await pinned.getByText('Expired. Nothing was sent.').waitFor();
   expect(await pinned.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
@@ -91,7 +91,7 @@ test('call waits without a spinner when its request is elsewhere, and clocks are
     await call.waitFor();
     expect(await call.locator('time, .animate-turn').count()).toBe(0);
   }
-  const asked = page.getByRole('region', { name: 'Permission: Asked by the subagent' });
+  const asked = page.getByRole('region', { name: 'Permission: “Asked by the subagent”' });
   expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
   await page.close();
 });

@@ -46,7 +46,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
       expires_at: Date.now() + 300_000,
     }),
   ]);
-  const card = transcriptOf(page).getByRole('region', { name: 'Permission: Run a command' });
+  const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run a command”' });
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
   await card.focus();
@@ -70,8 +70,8 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   const denial = await runner.next('permission.decision');
   expect(denial.body).toMatchObject({ behavior: 'deny', message: 'not there' });
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
-  await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
-  await pinned.getByRole('region', { name: 'Permission, pinned: Write a file' }).focus();
+  await pinned.getByText('The answer did not reach the agent: “the agent has gone on”').waitFor();
+  await pinned.getByRole('region', { name: 'Permission, pinned: “Write a file”' }).focus();
   await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');
@@ -84,15 +84,15 @@ test('task is stopped with two presses, and again when that failed', async () =>
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });
-  await press(card.getByRole('button', { name: 'Stop Nightly build' }));
-  await press(card.getByRole('button', { name: 'Press again to stop Nightly build' }));
+  await press(card.getByRole('button', { name: 'Stop “Nightly build”' }));
+  await press(card.getByRole('button', { name: 'Press again to stop “Nightly build”' }));
   await card.getByText('Stopping…').waitFor();
   const stop = await runner.next('task.stop');
   expect(stop.body).toEqual({ taskId: 't1', description: 'Nightly build' });
   await runner.acknowledge(stop, 'failed', 'no such task here');
   await card.getByText(/Not stopped: .*no such task here/).waitFor();
-  await press(card.getByRole('button', { name: 'Stop Nightly build' }));
-  await press(card.getByRole('button', { name: 'Press again to stop Nightly build' }));
+  await press(card.getByRole('button', { name: 'Stop “Nightly build”' }));
+  await press(card.getByRole('button', { name: 'Press again to stop “Nightly build”' }));
   await runner.acknowledge(await runner.next('task.stop'), 'done');
   await agent.write(sessionId, [taskEnded('t1', 'stopped')]);
   await page.getByRole('group', { name: 'Task Nightly build: stopped' }).waitFor();

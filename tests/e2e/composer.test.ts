@@ -72,7 +72,7 @@ test('message survives a reload while the server is away, and is sent once when 
   await page.getByText('Not sent yet, retrying').waitFor({ state: 'hidden' });
   expect(await said(page, 'Through the storm').count()).toBe(1);
   await runner.acknowledge(command, 'failed', 'the agent could not take it');
-  await page.getByText('Not delivered: the agent could not take it').waitFor();
+  await page.getByText('Not delivered: “the agent could not take it”').waitFor();
   await page.getByRole('button', { name: 'Try again' }).click();
   const again = await runner.next('message');
   expect(again.body).toMatchObject({ text: 'Through the storm' });
@@ -138,8 +138,8 @@ test('failure out of sight is shown where the reader is', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-distant');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Long watch')]);
   const card = page.getByRole('group', { name: 'Task Long watch: running' });
-  await press(card.getByRole('button', { name: 'Stop Long watch' }));
-  await press(card.getByRole('button', { name: 'Press again to stop Long watch' }));
+  await press(card.getByRole('button', { name: 'Stop “Long watch”' }));
+  await press(card.getByRole('button', { name: 'Press again to stop “Long watch”' }));
   const stop = await runner.next('task.stop');
   await agent.write(sessionId, message('long', LONG_TEXT));
   await transcriptOf(page).evaluate((log) => log.scrollTo(0, log.scrollHeight));

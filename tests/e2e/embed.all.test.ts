@@ -97,7 +97,7 @@ test('a frame fetches pictures and files by its token', async () => {
   const from = it.front.passed.length;
   const page = await it.open('crossSite', `session=${sessionId}&sandbox=allow-scripts allow-downloads`);
   const frame = await embedIn(page, it.origin);
-  const picture = frame.getByRole('img', { name: 'a.png' });
+  const picture = frame.getByRole('img', { name: '“a.png”' });
   await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
   const fetched = apiRequestsSince(it, from).filter(
     ({ path, method }) => path.includes(hashOf(PNG)) && method === 'GET',

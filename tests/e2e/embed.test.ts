@@ -129,7 +129,7 @@ test('a frame of an operator sends messages, and opens the dashboard to answer a
   const from = it.front.passed.length;
   const page = await it.open('crossSite', `session=${sessionId}&mayAct=1`);
   const frame = await embedIn(page, it.origin);
-  const field = frame.getByRole('textbox', { name: `Message to ${agentId}` });
+  const field = frame.getByRole('textbox', { name: `Message to “${agentId}”` });
   await field.fill('From the frame');
   await field.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'From the frame' });

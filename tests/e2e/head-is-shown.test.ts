@@ -13,7 +13,7 @@ test('pins a request of which only the end is in view, and allows it only once i
 
 test('pins a request only while the window is too small to show all of it in its place', async () => {
   const { page, close } = await openAsked(it, 1280, 720, null);
-  const card = transcriptOf(page).getByRole('region', { name: 'Permission: Tidy up' });
+  const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Tidy up”' });
   await takesPresses(allowOf(card));
   expect(await pinnedOf(page).count()).toBe(0);
   await page.setViewportSize({ width: 1280, height: 300 });

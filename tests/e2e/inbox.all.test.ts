@@ -31,7 +31,7 @@ test('the inbox, an open request in it, and its two panels have no barrier axe k
   expect(await barriersInBothThemes(page)).toEqual([]);
   await page.keyboard.press('r');
   await page
-    .getByRole('region', { name: 'Permission: List the files' })
+    .getByRole('region', { name: 'Permission: “List the files”' })
     .getByRole('button', { name: 'Allow' })
     .waitFor();
   await page.getByRole('button', { name: 'Webhook' }).click();
@@ -61,9 +61,9 @@ test('an overdue reply names who waits, and is settled by what the agent wrote i
   let page = await it.load('/inbox?kind=overdue-reply');
   await live(page);
   await group(page, 'Overdue replies')
-    .getByRole('link', { name: /Which port is it\? builder .* Grace waits/ })
+    .getByRole('link', { name: /“Which port is it\?” builder .* “Grace” waits/ })
     .waitFor();
-  await page.getByRole('button', { name: 'Settle: Which port is it?' }).click();
+  await page.getByRole('button', { name: 'Settle: “Which port is it?”' }).click();
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await press(page.getByRole('button', { name: 'That is the reply' }));

@@ -39,10 +39,10 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
   expect(await asked.textContent()).toContain('builder · List the files');
   await group(mine, 'Failures')
-    .getByRole('link', { name: /No credit left builder · Mend the login test/ })
+    .getByRole('link', { name: /“No credit left” builder · Mend the login test/ })
     .waitFor();
   await asked.click();
-  await mine.getByRole('region', { name: 'Permission: List the files' }).waitFor();
+  await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
   await mine.goBack();
 
   const theirs = await otherWindow();
@@ -57,8 +57,8 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
     headers: { authorization: `Bearer ${token}` },
     data: { ids: [item?.id], mark: 'claimed' },
   });
-  for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
-  await theirs.getByRole('button', { name: 'Take over: List the files' }).click();
+  for (const page of [mine, theirs]) await page.getByText('“Ada” has this').waitFor();
+  await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   // both are signed in with this machine's own link, and so are the same person
   for (const page of [mine, theirs]) await page.getByText('You have this').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
@@ -74,17 +74,17 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
 test('a failure is snoozed, woken and seen by keyboard alone, and is then seen everywhere', async () => {
   const page = await it.open('/inbox');
   const theirs = await otherWindow();
-  await page.getByRole('button', { name: 'Snooze: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Snooze: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Snooze: No credit left' }).getByText('For an hour').waitFor();
+  await page.getByRole('dialog', { name: 'Snooze: “No credit left”' }).getByText('For an hour').waitFor();
   await page.keyboard.press('Enter');
   await group(theirs, 'Snoozed')
     .getByRole('button', { name: /^Snoozed/, expanded: false })
     .waitFor();
-  await page.getByRole('button', { name: 'Wake: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Wake: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
-  await page.getByRole('button', { name: 'Seen: No credit left' }).focus();
+  await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^Nothing needs you\./).waitFor();
   // The row keeps its place and the focus until the reader goes on.
@@ -137,7 +137,7 @@ test('"r" leads to the next request from any page, and a letter answers it in it
   const inbox = await it.load('/inbox');
   await live(inbox);
   await inbox.keyboard.press('r');
-  const card = inbox.getByRole('region', { name: 'Permission: Permission 0' });
+  const card = inbox.getByRole('region', { name: 'Permission: “Permission 0”' });
   await card.getByRole('button', { name: 'Allow' }).waitFor();
   expect(await inbox.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
   await card.getByText('d', { exact: true }).waitFor();
@@ -150,10 +150,10 @@ test('"r" leads to the next request from any page, and a letter answers it in it
 test('several permissions are allowed at one press, once each has been shown whole', async () => {
   const page = await it.load('/inbox');
   await live(page);
-  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select Permission ${at}` }).check();
+  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
   await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
   for (const at of [1, 2, 3]) {
-    await page.getByRole('region', { name: `Permission: Permission ${at}` }).scrollIntoViewIfNeeded();
+    await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
@@ -205,10 +205,12 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
   // Items that are there at the first look are not new.
-  await expect.poll(() => one.evaluate((key) => localStorage.getItem(key), LOOK_KEY)).toBeTruthy();
+  await expect
+    .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
+    .toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
-  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: false }]);
+  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
-  await expect.poll(made).toEqual([{ title: 'builder: permissions', isClosed: true }]);
+  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

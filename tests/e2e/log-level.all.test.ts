@@ -31,7 +31,7 @@ test('has no axe violations while a level is set, of one agent or of those selec
   await page.getByText(/^debug since .*, back to info in 14:\d\d$/).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await page.goto(`${it.server.url}/agents`);
-  await page.getByRole('checkbox', { name: 'Select looked-at' }).check();
+  await page.getByRole('checkbox', { name: 'Select “looked-at”' }).check();
   await debug.click();
   await page.getByText('1 of 1 confirmed').waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);

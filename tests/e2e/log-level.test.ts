@@ -41,7 +41,7 @@ test('changes the level of a running runner, for a time, until changed and back 
   // at the runner's own port
   logger.level.set('error', { by: 'control-port' });
   await page
-    .getByText(/^the runner says error since \d\d:\d\d:\d\d, set by control-port; debug was asked for$/)
+    .getByText(/^the runner says error since \d\d:\d\d:\d\d, set by “control-port”; debug was asked for$/)
     .waitFor();
   await page.getByRole('button', { name: 'Back to default' }).click();
   await page.getByText('info, its default').waitFor();
@@ -56,8 +56,8 @@ test('changes the level of all selected agents, of one that is away once it is b
   await gone.close();
   await expect.poll(() => connectionOf('log-level-gone')).toBe('away');
   const page = await it.open('/agents?q=log-level');
-  await page.getByRole('checkbox', { name: 'Select log-level-here' }).check();
-  await page.getByRole('checkbox', { name: 'Select log-level-gone' }).check();
+  await page.getByRole('checkbox', { name: 'Select “log-level-here”' }).check();
+  await page.getByRole('checkbox', { name: 'Select “log-level-gone”' }).check();
   await page.getByText('2 selected').waitFor();
   await level(page, 'debug').click();
   await page.getByText('1 of 2 confirmed, 1 waiting for the agent').waitFor();

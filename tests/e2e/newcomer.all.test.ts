@@ -80,10 +80,10 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
   await transcriptOf(page).getByText('I am a scripted agent of the demo').waitFor();
   await live(page);
-  const composer = page.getByRole('textbox', { name: `Message to ${ASSISTANT}` });
+  const composer = page.getByRole('textbox', { name: `Message to “${ASSISTANT}”` });
   await composer.fill('Run the tests, please');
   await composer.press('Enter');
-  const request = page.getByRole('region', { name: /^Permission: Run the tests/ }).first();
+  const request = page.getByRole('region', { name: /^Permission: “Run the tests/ }).first();
   await request.getByText('node tests.mjs').waitFor();
   await press(request.getByRole('button', { name: 'Allow', exact: true }));
   await page

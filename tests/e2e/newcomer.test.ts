@@ -111,7 +111,7 @@ test('a demo session that replays a recording takes no message, says so, and lea
     .first()
     .waitFor();
 
-  await instead.getByRole('link', { name: `Write to ${ASSISTANT} instead` }).click();
-  await page.getByRole('textbox', { name: `Message to ${ASSISTANT}` }).waitFor();
+  await instead.getByRole('link', { name: `Write to “${ASSISTANT}” instead` }).click();
+  await page.getByRole('textbox', { name: `Message to “${ASSISTANT}”` }).waitFor();
   await page.close();
 });

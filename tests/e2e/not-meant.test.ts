@@ -79,9 +79,9 @@ test('parked task that moves up to the place of another ignores a click meant fo
   const page = await it.open('/agents/meant-parker');
   await live(page);
   const { posts, stop } = postsOf(page);
-  for (const id of ['a', 'b']) await page.getByLabel(`Session of task task-${id}`).selectOption('meant-parker-1');
-  const assign = page.getByRole('button', { name: 'Assign task task-b' });
-  const discard = page.getByRole('button', { name: /discard task task-c$/i });
+  for (const id of ['a', 'b']) await page.getByLabel(`Session of task “task-${id}”`).selectOption('meant-parker-1');
+  const assign = page.getByRole('button', { name: 'Assign task “task-b”' });
+  const discard = page.getByRole('button', { name: /discard task “task-c”$/i });
   await takesPresses(assign);
   await takesPresses(discard);
   const clicked = Promise.all([

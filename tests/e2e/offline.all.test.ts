@@ -67,7 +67,7 @@ test('every page says within 25 s that the server is silent, stops its clocks, a
     await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
     await Promise.all(pages.map(standsStill));
 
-    const field = session.getByRole('textbox', { name: 'Message to frozen' });
+    const field = session.getByRole('textbox', { name: 'Message to “frozen”' });
     await field.fill('Are you there?');
     await field.press('Enter');
     await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();

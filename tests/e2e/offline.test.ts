@@ -53,7 +53,7 @@ test('every page stops its clocks while the connection is broken, keeps what is 
   line.sever();
   await Promise.all(pages.map(reconnecting));
   await Promise.all(pages.map(standsStill));
-  const field = session.getByRole('textbox', { name: 'Message to cut' });
+  const field = session.getByRole('textbox', { name: 'Message to “cut”' });
   await field.fill('Are you there?');
   await field.press('Enter');
   await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();

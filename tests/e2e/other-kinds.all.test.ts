@@ -107,7 +107,7 @@ test('ended command offers to wake the agent when no turn has its result', async
   const cards = transcriptOf(page).getByRole('group', { name: /^Task / });
   expect(await cards.filter({ hasText: 'npm test' }).getByRole('button', { name: /^Wake/ }).count()).toBe(0);
   const card = cards.filter({ hasText: 'npm run build' });
-  await press(card.getByRole('button', { name: 'Wake the agent for npm run build' }));
+  await press(card.getByRole('button', { name: 'Wake the agent for “npm run build”' }));
   const command = await runner.next('task.wake');
   expect(command.body).toEqual({ taskId: 't2', description: 'npm run build' });
   await transcriptOf(page).getByText('The agent was asked to wake for a task: npm run build.').waitFor();
@@ -158,16 +158,20 @@ describe('permission with the agent’s own answers', () => {
   test('sends the answer that was pressed, and the transcript keeps it', async () => {
     const page = await it.open('/sessions/asks');
     await live(page);
-    const card = transcriptOf(page).getByRole('region', { name: 'Permission: Run npm install left-pad?' });
-    const names = ['Yes, this once', 'Yes, and don’t ask again for npm · lasts', 'No, tell it what to do instead'];
+    const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm install left-pad?”' });
+    const names = [
+      'Allow: “Yes, this once”',
+      'Allow from now on: “Yes, and don’t ask again for npm”',
+      'Deny: “No, tell it what to do instead”',
+    ];
     for (const name of names) await card.getByRole('button', { name, exact: true }).waitFor();
     expect(await card.getByRole('button', { name: /^(Allow|Deny)$/ }).count()).toBe(0);
-    await press(card.getByRole('button', { name: /· lasts$/ }));
+    await press(card.getByRole('button', { name: /^Allow from now on: / }));
     const command = await runner.next('permission.decision');
     expect(command.body).toMatchObject({ requestId: 'p1', behavior: 'allow', optionId: 'session' });
     await runner.acknowledge(command, 'done');
     await agent.write('asks', [requestResolved('p1', 'allowed')]);
-    await card.getByText('“Yes, and don’t ask again for npm” · lasts').waitFor();
+    await card.getByText('“Yes, and don’t ask again for npm” from now on').waitFor();
     await page.close();
   });
 
@@ -175,7 +179,7 @@ describe('permission with the agent’s own answers', () => {
     await agent.write('asks', [asks('p2', 'npm ci')]);
     const page = await it.open('/sessions/asks');
     await live(page);
-    const card = transcriptOf(page).getByRole('region', { name: 'Permission: Run npm ci?' });
+    const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm ci?”' });
     const once = card.getByRole('button', { name: 'Yes, this once' });
     await expect.poll(() => once.getAttribute('aria-disabled')).toBe('false');
     await card.focus();
@@ -192,7 +196,7 @@ describe('permission with the agent’s own answers', () => {
       .getByRole('button', { name: /^(Answer|Show)/ })
       .first()
       .click();
-    const here = inbox.getByRole('region', { name: 'Permission: Run npm ci?' });
+    const here = inbox.getByRole('region', { name: 'Permission: “Run npm ci?”' });
     const first = here.getByRole('button', { name: 'Yes, this once' });
     await expect.poll(() => first.getAttribute('aria-disabled')).toBe('false');
     await row.focus();
@@ -234,7 +238,7 @@ test('session ends from its menu once that is confirmed, and its page says so', 
 test('composer offers the agent’s commands after “/”, and keys choose one', async () => {
   const page = await it.open('/sessions/slash');
   await live(page);
-  const field = page.getByRole('textbox', { name: 'Message to other' });
+  const field = page.getByRole('textbox', { name: 'Message to “other”' });
   await field.pressSequentially('/re');
   const list = page.getByRole('listbox', { name: 'Commands' });
   await expect

@@ -46,7 +46,7 @@ test('permission with the agent’s own answers allows none before its whole inp
   const card = page.getByRole('region', { name: /^Permission.*echo 0/ }).first();
   const deny = card.getByRole('button', { name: 'No, tell it what to do instead' });
   await expect.poll(() => deny.getAttribute('aria-disabled')).toBe('false');
-  for (const name of ['Yes, this once', /· lasts$/]) {
+  for (const name of ['Allow: “Yes, this once”', /^Allow from now on: /]) {
     expect(await card.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true');
   }
   await press(deny);

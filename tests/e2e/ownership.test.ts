@@ -30,7 +30,7 @@ test('a task card links to the session that reported its end and to the turn tha
   await card(owner, 'Build').getByRole('link', { name: 'session ownership-teller' }).last().click();
 
   await owner.waitForURL(/\/sessions\/ownership-teller#turn-r2$/);
-  const turn = owner.getByRole('article', { name: 'Between-run turn: told of a task of session ownership-owner' });
+  const turn = owner.getByRole('article', { name: 'Between-run turn: told of a task of session “ownership-owner”' });
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
   await turn.getByText(/Tells of the task “Build” \(failed\)/).waitFor();
@@ -58,15 +58,15 @@ test('records of a task without a known session are assigned or discarded on the
   await row.getByText('3 parked').filter({ visible: true }).waitFor();
   await page.getByRole('heading', { name: 'Parked 3' }).waitFor();
 
-  await page.getByLabel('Session of task nightly-1').selectOption('ownership-first');
-  await press(page.getByRole('button', { name: 'Assign task nightly-1' }));
+  await page.getByLabel('Session of task “nightly-1”').selectOption('ownership-first');
+  await press(page.getByRole('button', { name: 'Assign task “nightly-1”' }));
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
   expect(await tasksOf('ownership-first')).toMatchObject([
     { status: 'completed', assignedBy: 'operator', reportedBy: 'ownership-second' },
   ]);
 
-  const again = page.getByRole('button', { name: 'Press again: discard task of-no-use' });
-  await pressUntil(page.getByRole('button', { name: 'Discard task of-no-use', exact: true }), again);
+  const again = page.getByRole('button', { name: 'Press again: discard task “of-no-use”' });
+  await pressUntil(page.getByRole('button', { name: 'Discard task “of-no-use”', exact: true }), again);
   expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);
   await page.getByRole('heading', { name: /^Parked/ }).waitFor({ state: 'detached' });

@@ -33,7 +33,7 @@ test('every page that said working says that the runner has gone, and says worki
   const footer = transcriptOf(page).getByText('Working');
   await footer.waitFor();
   await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Stop Watch the deploy' }).waitFor();
+  await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).waitFor();
 
   runner.leave();
   // Until the runner is missed, an interrupt would wait for it.
@@ -44,7 +44,7 @@ test('every page that said working says that the runner has gone, and says worki
   await transcriptOf(page).getByText('Runner gone, worked').waitFor();
   expect(await footer.count()).toBe(0);
   expect(await page.getByRole('button', { name: /nterrupt/ }).count()).toBe(0);
-  expect(await page.getByRole('button', { name: 'Stop Watch the deploy' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).count()).toBe(0);
   await page
     .getByRole('group', { name: /Task Watch the deploy/ })
     .getByText('not heard of')

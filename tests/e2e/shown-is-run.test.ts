@@ -127,12 +127,12 @@ test('request cannot be allowed by what a dialog covered', async () => {
 
 test('request card ignores keys and clicks when it has just appeared, inline or pinned', async () => {
   const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, 'shown-hasty');
-  const inline = pressAtOnce(page, 'Permission: Ask first', 'a');
+  const inline = pressAtOnce(page, 'Permission: “Ask first”', 'a');
   await ask('first', { command: 'ls' });
   expect((await inline).after).toBeGreaterThanOrEqual(SETTLE_MS);
   expect(runner.commands).toEqual([]);
   // The card scrolls out of sight, and its pinned copy appears.
-  const pinned = pressAtOnce(page, 'Permission, pinned: Ask first', 'a');
+  const pinned = pressAtOnce(page, 'Permission, pinned: “Ask first”', 'a');
   await agent.write(sessionId, message('long', LONG_TEXT));
   expect((await pinned).after).toBeGreaterThanOrEqual(SETTLE_MS);
   expect(runner.commands).toEqual([]);
@@ -148,7 +148,7 @@ test('pinned request stays in place and says so when it is withdrawn, and the ne
   await cardOf(page, 'Remove it').waitFor();
   await agent.write(sessionId, message('long', LONG_TEXT));
   const pinned = pinnedOf(page);
-  const first = pinned.getByRole('region', { name: 'Permission, pinned: List it' });
+  const first = pinned.getByRole('region', { name: 'Permission, pinned: “List it”' });
   await first.focus();
   await agent.write(sessionId, [requestResolved('a', 'cancelled')]);
   await first.getByText('Withdrawn. Nothing was sent.').waitFor();
@@ -156,7 +156,7 @@ test('pinned request stays in place and says so when it is withdrawn, and the ne
   await page.keyboard.press('d');
   expect(await allowOf(first).count()).toBe(0);
   expect(await pinned.getByRole('region').count()).toBe(1);
-  const next = pressAtOnce(page, 'Permission, pinned: Remove it', 'a');
+  const next = pressAtOnce(page, 'Permission, pinned: “Remove it”', 'a');
   await first.getByRole('button', { name: 'Dismiss' }).click();
   expect((await next).after).toBeGreaterThanOrEqual(SETTLE_MS);
   expect(runner.commands).toEqual([]);
@@ -171,7 +171,7 @@ test('click beside a pinned request hits its target when that request was withdr
   await cardOf(page, 'List it').waitFor();
   await agent.write(sessionId, message('long', LONG_TEXT));
   await ask('b', { command: 'pwd' }, 'Where is it');
-  const pinned = pinnedOf(page).getByRole('region', { name: 'Permission, pinned: List it' });
+  const pinned = pinnedOf(page).getByRole('region', { name: 'Permission, pinned: “List it”' });
   await pinned.focus();
   await agent.write(sessionId, [requestResolved('a', 'cancelled')]);
   await pinned.getByText('Withdrawn. Nothing was sent.').waitFor();
@@ -189,7 +189,7 @@ test('typed answer stays with its question when another question takes its place
   await question('b', 'Which password?');
   await agent.write(sessionId, message('long', LONG_TEXT));
   const pinned = pinnedOf(page);
-  await pinned.getByRole('region', { name: 'Question, pinned: Which branch?' }).getByRole('textbox').fill('main');
+  await pinned.getByRole('region', { name: 'Question, pinned: “Which branch?”' }).getByRole('textbox').fill('main');
   // The card in the transcript has the same draft.
   await expect
     .poll(() =>
@@ -204,7 +204,7 @@ test('typed answer stays with its question when another question takes its place
   await pinned.getByText('Withdrawn. Nothing was sent.').waitFor();
   await page.keyboard.type('more');
   await pinned.getByRole('button', { name: 'Dismiss' }).click();
-  const field = pinned.getByRole('region', { name: 'Question, pinned: Which password?' }).getByRole('textbox');
+  const field = pinned.getByRole('region', { name: 'Question, pinned: “Which password?”' }).getByRole('textbox');
   expect(await field.inputValue()).toBe('');
   await field.fill('none');
   await press(pinned.getByRole('button', { name: 'Answer' }));

@@ -148,7 +148,7 @@ test('no request, link or cookie of any page leaves the path', async () => {
   await live(page);
   await agent.write('s1', userTurn('r2', 'Go on', 'Said while it was watched'));
   await transcriptOf(page).getByText('Said while it was watched').waitFor();
-  await page.getByRole('textbox', { name: 'Message to courier' }).fill('To the runner');
+  await page.getByRole('textbox', { name: 'Message to “courier”' }).fill('To the runner');
   await page.keyboard.press('Enter');
   const command = await runner.next('message');
   expect(command.body.text).toBe('To the runner');
@@ -227,7 +227,7 @@ test('a runner posts to the address with its path and receives its commands ther
   const [sessionId] = await ofDemo();
   const page = await signedIn(`/sessions/${sessionId}`);
   await page.waitForURL(`${pages}/sessions/${sessionId}`);
-  await page.getByRole('textbox', { name: 'Message to talk-to-me' }).fill('Ask me a question');
+  await page.getByRole('textbox', { name: 'Message to “talk-to-me”' }).fill('Ask me a question');
   await page.keyboard.press('Enter');
   await transcriptOf(page).getByText('Here is one.').waitFor();
   await page.close();

@@ -19,7 +19,7 @@ test('an output has no axe violations while searched, and does not scroll sidewa
     { type: 'CUSTOM', name: 'task:output', value },
   ]);
   const page = await it.open(`/sessions/${session}`);
-  const output = page.getByRole('region', { name: 'Output of Tests' });
+  const output = page.getByRole('region', { name: 'Output of “Tests”' });
   await output.getByText('test 399').waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await press(output.getByRole('button', { name: 'Show all, and search' }));

@@ -10,7 +10,7 @@ const it = perFile(visit);
 
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 const wrote = (task_id: string, text: string, more: object = {}) => custom('task:output', { task_id, text, ...more });
-const outputOf = (page: Page, task: string) => page.getByRole('region', { name: `Output of ${task}` });
+const outputOf = (page: Page, task: string) => page.getByRole('region', { name: `Output of “${task}”` });
 
 test('shows on the card of a task what it writes, live, in colour and folded by keyboard, and after its end', async () => {
   const agent = new EventWriter(it.server, 'task-output-watched');
@@ -57,7 +57,7 @@ test('searches all of an output by keyboard, and holds still meanwhile', async (
   await output.getByText('test 3999 passed').waitFor();
   expect(await output.getByText('test 3900 passed').count()).toBe(0);
   await press(output.getByRole('button', { name: 'Show all, and search' }));
-  const log = output.getByRole('log', { name: 'Output of Tests' });
+  const log = output.getByRole('log', { name: 'Output of “Tests”' });
   await log.getByText('test 3999 passed').waitFor();
   await output.getByRole('searchbox').focus();
   await page.keyboard.type('FAILED HERE');

@@ -49,7 +49,7 @@ test('focuses a log that was asked for while it loaded, unless the focus has mov
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
 
   await reloadedAndAsked();
-  const composer = page.getByRole('textbox', { name: `Message to ${LONG}-patient` });
+  const composer = page.getByRole('textbox', { name: `Message to “${LONG}-patient”` });
   await composer.focus();
   answer();
   await logOf(page).waitFor();

@@ -41,9 +41,9 @@ test('shades and shows the lines of a turn or a task that is chosen, until it is
   const card = transcriptOf(page).getByRole('group', { name: 'Task Watch the rollout: completed' });
   await transcriptOf(page).press('Home');
   await card.scrollIntoViewIfNeeded();
-  await card.getByRole('button', { name: 'Show in log: task Watch the rollout' }).click();
+  await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await expectShaded(page, watch.startedAt, watch.endedAt ?? 0);
-  await panelOf(page).getByRole('button', { name: 'Let go of Task Watch the rollout' }).click();
+  await panelOf(page).getByRole('button', { name: 'Let go of Task “Watch the rollout”' }).click();
   await expect.poll(async () => (await ticks(page)).some(({ shaded }) => shaded)).toBe(false);
 
   // a click on the turn chooses it too, and a second one changes nothing
@@ -129,16 +129,16 @@ test('says which tasks ran when a clicked line was written, and links to their c
   const page = await open(RECORDED);
   const card = transcriptOf(page).getByRole('group', { name: 'Task Watch the rollout: completed' });
   await transcriptOf(page).press('Home');
-  await card.getByRole('button', { name: 'Show in log: task Watch the rollout' }).click();
+  await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await expectShaded(page, watch.startedAt, watch.endedAt ?? 0);
   await logOf(page).locator('[data-in-span]').first().click();
   const status = panelOf(page).getByRole('status').filter({ hasText: 'ran:' });
   await expect.poll(() => status.textContent()).toMatch(/ran:[\s\S]*Watch the rollout/);
-  await status.getByRole('link', { name: 'Watch the rollout', exact: true }).click();
+  await status.getByRole('link', { name: '“Watch the rollout”', exact: true }).click();
   await expect.poll(() => isFocused(card)).toBe(true);
   // a log that shows another place no longer says what ran at the line before
-  await card.getByRole('button', { name: 'Show in log: task Watch the rollout' }).click();
-  await card.getByRole('button', { name: 'Show in log: task Watch the rollout' }).click();
+  await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
+  await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await status.waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await it.leave(page);

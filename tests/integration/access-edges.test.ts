@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewEmbed } from '@/lib/protocol/access';
+import type { Me, NewEmbed } from '@/lib/protocol/access';
 import type { SessionList } from '@/lib/protocol/read-models';
+import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 
@@ -55,6 +56,53 @@ describe('what was on its way when its credential ended', () => {
     request.letGo();
     expect((await request.answer).status).toBe(401);
     expect((await stage.send('/api/v1/sessions/late')).status).toBe(404);
+  });
+});
+
+describe('what was composed by one person', () => {
+  const routes = ROUTES.filter(({ access, method }) => access !== 'open' && method !== 'HEAD');
+  const composedBy = (id: string) => ({ headers: { 'x-interlude-principal': id } });
+
+  test.each(routes)('is not taken from another: $method $pattern', async ({ method, pattern, access }) => {
+    const path = pattern.replace(/^\/api\/v1/, '').replaceAll(/:\w+/g, 'a');
+    const sender = access === 'speak' ? stage.owner : await stage.browser();
+    const body = method === 'GET' ? {} : { body: {} };
+    const response = await stage.send(pattern === '/metrics' ? pattern : `/api/v1${path}`, {
+      ...{ method, as: sender, ...body },
+      ...composedBy('somebody-else'),
+    });
+    expect([response.status, (await response.json()).error.code]).toEqual([409, 'other_principal']);
+  });
+
+  test('is taken from them, by any of their sign-ins on this machine, and from programs that say nothing', async () => {
+    const first = await stage.browser();
+    const { id } = await stage.ask<Me>('/me', { as: first });
+    expect(id).toBe('local');
+    const message = (clientId: string) => ({ method: 'POST', body: { text: 'Go on', clientId } });
+    const path = `/sessions/${agent.sessionId}/messages`;
+    expect(await stage.status(path, { ...message('own'), as: await stage.browser(), ...composedBy(id) })).toBe(202);
+    expect(await stage.status(path, message('program'))).toBe(202);
+    expect(await stage.status(path, { ...message('program-own'), ...composedBy('owner') })).toBe(202);
+  });
+
+  test('stays a person of the team, whichever sign-in of theirs sends it, and writes nothing for another', async () => {
+    const { database, now } = stage.parts;
+    await database.writes.run((transaction) =>
+      transaction.execute({
+        sql: `INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)
+          VALUES ('ada', 'https://id.example', 'ada', 'Ada', 'operator', ?1, ?1), ('bob', 'https://id.example', 'bob', 'Bob', 'operator', ?1, ?1)`,
+        args: [now()],
+      }),
+    );
+    const signIn = async (memberId: string): Promise<Headers> => {
+      const { secret } = await stage.credential({ kind: 'session', role: 'operator', memberId, idleMs: 3_600_000 });
+      return { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' };
+    };
+    const path = `/sessions/${agent.sessionId}/messages`;
+    const sent = { method: 'POST', body: { text: 'Kept by Ada', clientId: 'kept' }, ...composedBy('ada') };
+    expect(await stage.status(path, { ...sent, as: await signIn('bob') })).toBe(409);
+    expect(JSON.stringify(await stage.ask(`/sessions/${agent.sessionId}/transcript`))).not.toContain('Kept by Ada');
+    expect(await stage.status(path, { ...sent, as: await signIn('ada') })).toBe(202);
   });
 });
 

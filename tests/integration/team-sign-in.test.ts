@@ -248,6 +248,7 @@ describe('a person of the team', () => {
     const answer = await ask(browser, '/sign-out', 'POST');
     // not by a redirect, which the page's own policy for forms would not let go elsewhere
     expect(answer.headers.get('refresh')).toContain(`${identity.issuer}/session/end?`);
+    expect(answer.headers.get('clear-site-data')).toBe('"storage"');
     expect((await ask(browser, '/api/v1/me')).status).toBe(401);
   });
 

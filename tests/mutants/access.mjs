@@ -497,4 +497,18 @@ export const ACCESS = [
     replace: "credentials: 'same-origin'",
     test: 'tests/unit/embed/token-keeper.test.ts',
   },
+  {
+    name: 'takes from one person what another one composed',
+    file: 'lib/access/authenticate.ts',
+    find: 'if (composedBy === null || composedBy === principal.id) return principal;',
+    replace: 'if (composedBy !== principal.id || composedBy === principal.id) return principal;',
+    test: 'tests/integration/access-edges.test.ts',
+  },
+  {
+    name: 'leaves what a browser stored when its person signs out',
+    file: 'lib/access/sign-in.ts',
+    find: "{ 'clear-site-data': '\"storage\"' }",
+    replace: '{}',
+    test: 'tests/integration/team-sign-in.test.ts',
+  },
 ];

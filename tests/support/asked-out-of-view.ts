@@ -64,7 +64,7 @@ function showsHead(input: Locator): Promise<boolean> {
 /** At the end of the transcript, where only the command's end is in view: pins the request, and allows it once all was seen. */
 export async function expectPinnedUntilSeen(it: Visit, width: number, height: number, reply: string | null) {
   const { page, runner, close } = await openAsked(it, width, height, reply);
-  const inPlace = transcriptOf(page).getByRole('region', { name: 'Permission: Tidy up' });
+  const inPlace = transcriptOf(page).getByRole('region', { name: 'Permission: “Tidy up”' });
   await inPlace.waitFor();
   const pinned = pinnedOf(page);
   const input = pinned.getByRole('group', { name: 'Input' });

@@ -20,7 +20,7 @@ export async function askingAgent(it: Visit, name: string) {
 }
 
 export function cardOf(page: Page, title: string): Locator {
-  return transcriptOf(page).getByRole('region', { name: `Permission: ${title}` });
+  return transcriptOf(page).getByRole('region', { name: `Permission: “${title}”` });
 }
 
 export function pinnedOf(page: Page): Locator {
@@ -39,7 +39,7 @@ export async function expectNotAllowedWhileCovered({
 }: Pick<Awaited<ReturnType<typeof askingAgent>>, 'page' | 'ask' | 'runner'>): Promise<void> {
   const covered = performance.now();
   await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
-  const card = page.locator('section[aria-label="Permission: Ask under it"]');
+  const card = page.locator('section[aria-label="Permission: “Ask under it”"]');
   const notice = card.getByText('Scroll through all of the input to allow it.');
   await notice.waitFor();
   // Long enough for the input to count as seen, were it not covered.

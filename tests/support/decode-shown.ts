@@ -6,6 +6,7 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 export function decodeShown(markup: string): string {
   const withoutButtons = markup
     .replace(/<button[\s\S]*?<\/button>/g, '')
+    .replace(/<span data-origin[^>]*>⟨.*?⟩<\/span>/g, '')
     .replace(/<span class="text-ink-3">empty<\/span>/, '');
   let shown = '';
   for (const [, sign, tag, text] of withoutButtons.matchAll(

@@ -13,7 +13,7 @@ export async function idleAgent(it: Visit, name: string, status: object | null =
   const runner = await WireRunner.connect(it.server, name);
   const page = await it.open(`/sessions/${sessionId}`);
   await live(page);
-  const composer = page.getByRole('textbox', { name: `Message to ${name}` });
+  const composer = page.getByRole('textbox', { name: `Message to “${name}”` });
   await composer.waitFor();
   const close = async () => {
     await it.leave(page);

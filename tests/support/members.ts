@@ -1,5 +1,5 @@
 import { createClient } from '@libsql/client';
-import { secretHash } from '@/lib/access/secret';
+import { makeSecret, secretHash } from '@/lib/access/secret';
 
 /** The session cookie of Tom, a viewer. */
 export const VIEWER_SECRET = `ils_${'v'.repeat(43)}`;
@@ -28,4 +28,26 @@ export async function addMembers({ databaseUrl }: { databaseUrl: string }): Prom
     ]);
     database.close();
   };
+}
+
+/** Signs an operator in once more, who is added first if nobody has that id. @returns the session cookie's value */
+export async function signInOperator({ databaseUrl }: { databaseUrl: string }, id: string): Promise<string> {
+  const database = createClient({ url: databaseUrl });
+  const secret = makeSecret('session');
+  const now = Date.now();
+  await database.batch([
+    {
+      sql: `INSERT OR IGNORE INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)
+        VALUES (?1, 'https://id.example', ?1, ?1, 'operator', ?2, ?2)`,
+      args: [id, now],
+    },
+    {
+      sql: `INSERT INTO credentials (id, kind, hash, name, role, scope, member_id, created_at, last_used_at, idle_ms)
+        VALUES (?1, 'session', ?1, ?2, 'operator', '{"kind":"everything"}', ?2, ?3, ?3, 3600000)`,
+      args: [secretHash(secret), id, now],
+    },
+    CHANGED,
+  ]);
+  database.close();
+  return secret;
 }

@@ -65,10 +65,15 @@ export async function visit(): Promise<Visit> {
     close: async () => {
       const last = own.opened.at(-1) ?? spare.page;
       // Settings and drafts of this file are not the next one's.
-      if (last && !last.isClosed()) await last.evaluate(() => localStorage.clear()).catch(() => {});
+      if (last && !last.isClosed()) await last.evaluate(forgetChoices).catch(() => {});
       await own.closeAll();
     },
   };
+}
+
+/** All but who is signed in: without that, a page takes itself for somebody else’s and reloads. */
+function forgetChoices(): void {
+  for (const key of Object.keys(localStorage)) if (!key.endsWith(':current')) localStorage.removeItem(key);
 }
 
 async function openShared(server: SharedDashboard) {

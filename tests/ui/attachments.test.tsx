@@ -36,7 +36,7 @@ const show = (item: MessageItem) =>
 describe('a message in the transcript', () => {
   it('shows its images, which open in full, and its files with their size', () => {
     show(aMessage({ role: 'user', text: 'Look', attachments: [image, page] }));
-    const shown = screen.getByRole('img', { name: 'shot.png' });
+    const shown = screen.getByRole('img', { name: '“shot.png”' });
     expect(shown.getAttribute('src')).toBe(`/api/${hash}`);
     expect(shown.closest('a')?.getAttribute('target')).toBe('_blank');
     const file = screen.getByRole('link', { name: /1 byte/ });
@@ -47,7 +47,7 @@ describe('a message in the transcript', () => {
 
   it('names an image that can’t be had any more', () => {
     show(aMessage({ role: 'user', attachments: [image] }));
-    fireEvent.error(screen.getByRole('img', { name: 'shot.png' }));
+    fireEvent.error(screen.getByRole('img', { name: '“shot.png”' }));
     expect(screen.queryByRole('img')).toBeNull();
     expect(screen.getByRole('link', { name: /shot\.png.*51 kB/ })).toBeTruthy();
   });
@@ -110,17 +110,17 @@ describe('what is being written', () => {
     let gone = 0;
     const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;
     const { rerender } = render(chips());
-    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
+    expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();
     ends('The server can’t be reached.');
     await expect.poll(() => list.uploads[0]?.state.kind).toBe('failed');
     rerender(chips());
     expect(screen.getByRole('alert').textContent).toBe('The server can’t be reached.');
-    fireEvent.click(screen.getByRole('button', { name: 'Try again: shot.png' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Try again: “shot.png”' }));
     // The button is gone by that, and the focus goes where it is wanted next.
     expect(gone).toBe(1);
     rerender(chips());
-    expect(screen.getByRole('progressbar', { name: 'Uploading shot.png' })).toBeTruthy();
-    fireEvent.click(screen.getByRole('button', { name: 'Remove shot.png' }));
+    expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();
+    fireEvent.click(screen.getByRole('button', { name: 'Remove “shot.png”' }));
     expect([list.uploads, gone]).toEqual([[], 2]);
   });
 });

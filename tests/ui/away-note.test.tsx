@@ -86,7 +86,7 @@ test('an agent that can’t be reached is shown with since when and why, as text
   const text = markup.replaceAll(/<[^>]*>/g, '');
   expect(text).toContain('Agent unreachable since ');
   expect(text).toContain(
-    'No answer at http://h/a_b_c: ECONNREFUSED. What was running has been closed. Restart the agent',
+    '“no answer at http://h/a_b_c: ECONNREFUSED”. What was running has been closed. Restart the agent',
   );
   expect(describeState(session)).toBe('Unreachable (last: working)');
   const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');

@@ -162,7 +162,7 @@ describe('a message that waits for what is attached', () => {
     write(field, text);
     press(field);
     await screen.findByText(WAITS);
-    fireEvent.click(screen.getByRole('button', { name: 'Remove wrong.png' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Remove “wrong.png”' }));
     await expect.poll(() => screen.queryByText('wrong.png')).toBeNull();
     expect([sent, field.value]).toEqual([[], text]);
     await attach('right.png');
@@ -255,7 +255,7 @@ describe('what is attached', () => {
     const { field } = open();
     await attach('a.png');
     await ends(0, (request) => request.answer(503, {}));
-    const again = await screen.findByRole('button', { name: 'Try again: a.png' });
+    const again = await screen.findByRole('button', { name: 'Try again: “a.png”' });
     again.focus();
     fireEvent.click(again);
     expect(document.activeElement).toBe(field);

@@ -8,6 +8,7 @@ import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
+import { storageKey } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/now';
 import type { Frame } from '@/lib/protocol/frames';
 import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
@@ -51,7 +52,7 @@ beforeEach(() => {
   script = scriptedFetch();
   told = [];
   localStorage.clear();
-  localStorage.setItem(SETTINGS_KEY, JSON.stringify({ ...NO_NOTICES, isOn: true }));
+  localStorage.setItem(storageKey(SETTINGS_KEY), JSON.stringify({ ...NO_NOTICES, isOn: true }));
   vi.stubGlobal('fetch', script.fetch);
   vi.stubGlobal('Notification', Told);
   vi.stubGlobal('isSecureContext', true);
@@ -157,7 +158,7 @@ it('what comes up while the connection is broken is told once it is whole again,
   await looks();
   const again = await nextStream(1);
   again.accept().send(comesUp('11', { since: Date.now() - 600_000 }), upToDate('11'));
-  await vi.waitFor(() => expect(told).toEqual(['Asked at 11']));
+  await vi.waitFor(() => expect(told).toEqual(['“Asked at 11”']));
 });
 
 it('desktop notices skip a failure that comes back unchanged after its retry was not delivered', async () => {
@@ -166,9 +167,9 @@ it('desktop notices skip a failure that comes back unchanged after its retry was
   await looks();
   const failure = { kind: 'failure', since: Date.now() - 60_000, openedPosition: '5' } as const;
   stream.send(comesUp('11', failure), comesUp('12'));
-  await vi.waitFor(() => expect(told).toContain('Asked at 12'));
+  await vi.waitFor(() => expect(told).toContain('“Asked at 12”'));
   await looks();
-  expect(told).toEqual(['Asked at 12']);
+  expect(told).toEqual(['“Asked at 12”']);
 });
 
 it('what came up before the inbox was read is told after it, and nothing at the first visit of all', async () => {
@@ -198,7 +199,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
   ];
   const third = await openPage('21', items);
   third.stream.accept().send(upToDate('21'));
-  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']));
+  await vi.waitFor(() => expect(told).toEqual(['“Came up meanwhile”']));
   third.page.unmount();
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
@@ -206,11 +207,11 @@ it('what came up before the inbox was read is told after it, and nothing at the 
   const fourth = await openPage('21', items);
   fourth.stream.accept().send(upToDate('21'));
   await looks();
-  expect(told).toEqual(['Came up meanwhile']);
+  expect(told).toEqual(['“Came up meanwhile”']);
 });
 
 it('what came up meanwhile is told though it is not among the first of the inbox', async () => {
-  localStorage.setItem(LOOK_KEY, JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
+  localStorage.setItem(storageKey(LOOK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
   const late = { since: Date.now() - 700_000 };
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
@@ -224,7 +225,7 @@ it('what came up meanwhile is told though it is not among the first of the inbox
   });
   const { stream } = await openPage('20', [anInboxItem({ updatedPosition: '9', ...late })], 'permission.1.i');
   stream.accept().send(upToDate('20'));
-  await vi.waitFor(() => expect(told).toEqual(['Came up meanwhile']));
+  await vi.waitFor(() => expect(told).toEqual(['“Came up meanwhile”']));
   await looks();
   expect([told.length, asked]).toEqual([1, [expect.stringContaining('after=permission.1.i')]]);
 });

@@ -13,7 +13,7 @@ const observations = {
 
 test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
   expect(words(null)).toBe(
-    'The agent of this session has ended (stopped). It can be written to once its runner resumes it.',
+    'The agent of this session has ended (“stopped”). It can be written to once its runner resumes it.',
   );
-  expect(words({ source: 'demo' })).toBe('The agent of this session has ended (stopped), and hears nothing more.');
+  expect(words({ source: 'demo' })).toBe('The agent of this session has ended (“stopped”), and hears nothing more.');
 });

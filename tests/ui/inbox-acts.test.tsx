@@ -74,18 +74,18 @@ it('marks all selected items at once, each as it is shown', async () => {
     position: '20',
   });
   open([...permissions, failure]);
-  for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select Permission ${at}` }));
+  for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  expect(await screen.findByRole('button', { name: 'Not seen: Permission 2' })).toBeDefined();
+  expect(await screen.findByRole('button', { name: 'Not seen: “Permission 2”' })).toBeDefined();
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
-  expect(screen.getByRole('button', { name: 'Seen: Permission 3' })).toBeDefined();
+  expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
 });
 
 it('says how many items were left unmarked because something new came up', async () => {
   answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
   open(permissions);
-  press('Seen: Permission 0');
+  press('Seen: “Permission 0”');
   expect(await screen.findByText(/^Not marked: something new came up/)).toBeDefined();
 });
 
@@ -99,10 +99,10 @@ it('retries a failed session with what it was asked last, and says what becomes 
   const reason = 'No runner listens for this agent: the message waits.';
   answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'queued', reason } };
   open([failure]);
-  press('Retry: Out of credit');
+  press('Retry: “Out of credit”');
   expect((await screen.findByLabelText<HTMLTextAreaElement>('Send again:')).value).toBe('Mend the login test');
   press('Send');
-  expect(await screen.findByText(`Sent to builder. ${reason}`)).toBeDefined();
+  expect(await screen.findByText(`Sent to “builder”. ${reason}`)).toBeDefined();
   expect(posted).toEqual([
     { path: '/sessions/s1/messages', body: { text: 'Mend the login test', clientId: expect.any(String) } },
   ]);
@@ -137,13 +137,13 @@ describe('a result that was not delivered', () => {
       sending: { kind: 'allowed', reason: null },
     };
     open([item]);
-    press('Wake the agent: npm test: failed, exit code 3');
+    press('Wake the agent: “npm test: failed, exit code 3”');
     const text = await screen.findByLabelText<HTMLTextAreaElement>('Send the result to the agent:');
     const said =
       'The background task “npm test” (b1) has ended: failed, exit code 3.\n\nThe end of its output:\n1 failing';
     expect(text.value).toBe(said);
     press('Send');
-    expect(await screen.findByText('Sent to builder.')).toBeDefined();
+    expect(await screen.findByText('Sent to “builder”.')).toBeDefined();
     const results = [{ taskId: 'b1', position: '10' }];
     expect(posted).toEqual([
       { path: '/sessions/s1/messages', body: { text: said, results, clientId: expect.any(String) } },
@@ -159,7 +159,7 @@ describe('a result that was not delivered', () => {
       },
     });
     open([item]);
-    press('Wake the agent: npm test: failed, exit code 3');
+    press('Wake the agent: “npm test: failed, exit code 3”');
     expect(
       await screen.findByText(/^The agent can’t be woken\. The agent of this session has ended \(quit\)/),
     ).toBeDefined();
@@ -172,7 +172,7 @@ describe('a result that was not delivered', () => {
     answers['/agents/builder'] = { position: '10', agent };
     answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
     open([item]);
-    press('Wake the agent: npm test: failed, exit code 3');
+    press('Wake the agent: “npm test: failed, exit code 3”');
     fireEvent.click(await screen.findByRole('button', { name: 'Begin a turn' }));
     expect(await screen.findByText('Asked for a turn with the result.')).toBeDefined();
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
@@ -181,7 +181,7 @@ describe('a result that was not delivered', () => {
   it('warns where an idle agent does not listen', async () => {
     here({ wakeable: false });
     open([item]);
-    press('Wake the agent: npm test: failed, exit code 3');
+    press('Wake the agent: “npm test: failed, exit code 3”');
     expect(await screen.findByText(/^It is idle and does not listen/)).toBeDefined();
   });
 });
@@ -221,8 +221,8 @@ it('shows who waits for an overdue reply, and settles it with the text the agent
   answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('link', { name: /^Which port is it\? builder .* Grace waits$/ })).toBeDefined();
-  press('Settle: Which port is it?');
+  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” waits$/ })).toBeDefined();
+  press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'That is the reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));

@@ -131,7 +131,7 @@ it('a letter on the row of an open request acts on the card beneath it, and on n
   await act(async () => {});
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two']);
-  screen.getByRole('checkbox', { name: 'Select one' }).focus();
+  screen.getByRole('checkbox', { name: 'Select “one”' }).focus();
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
 });
@@ -140,7 +140,7 @@ it('a whole group is selected by its head, which says whether none, some or all 
   open({ ...first, items: [...some('permission', 2), ...some('failure', 1)], next: null });
   const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Permissions' });
   const stands = () => [all().checked, all().indeterminate];
-  fireEvent.click(screen.getByRole('checkbox', { name: 'Select permission 0' }));
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “permission 0”' }));
   expect(stands()).toEqual([false, true]);
   fireEvent.click(all());
   expect([...stands(), screen.getByRole('region', { name: '2 items selected' })]).toHaveLength(3);

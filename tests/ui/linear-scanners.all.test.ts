@@ -14,7 +14,9 @@ import { endOfFirstPart } from '@/components/ui/first-part';
 import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
+import { lookalikes } from '@/components/ui/lookalikes';
 import { markdownWork } from '@/components/ui/markdown/markdown-work';
+import { otherTarget } from '@/components/ui/markdown/other-target';
 import { safeHref } from '@/components/ui/markdown/safe-href';
 import { plainWords } from '@/components/ui/plain-words';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
@@ -39,12 +41,14 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   'verbatimPieces of words': (text) => verbatimPieces(text, 'words'),
   verbatimPage: (text) => verbatimPage(text, 0, { characters: 60_000, lines: 2_000 }),
   nameText: (text) => nameText(text),
+  lookalikes,
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
   plainWords,
   withBreaks,
   decodeEntities,
   safeHref,
+  otherTarget: (text) => otherTarget('https://example.test/', text),
   markdownWork,
   foldLines,
   endOfFirstPart: (text) => endOfFirstPart(text, 4_000),

@@ -18,9 +18,9 @@ const bodies = (item: Partial<InboxItem>, settings = ON) =>
   standingNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
 
 it('are of requests at once, and of a failure once it has stood', () => {
-  expect(bodies({})).toEqual(['Run make?']);
+  expect(bodies({})).toEqual(['“Run make?”']);
   expect(bodies({ kind: 'failure', since: NOW - 2_999 })).toEqual([]);
-  expect(bodies({ kind: 'failure', since: NOW - 3_000 })).toEqual(['Run make?']);
+  expect(bodies({ kind: 'failure', since: NOW - 3_000 })).toEqual(['“Run make?”']);
 });
 
 it('are of nothing that somebody has seen, put off or claimed, that is done, or that nobody wants', () => {
@@ -47,7 +47,9 @@ it('are of a task that has failed, where that is wanted, and not of one that fai
   const failedTask = { id: 'b1', description: 'npm test', exitCode: 3, position: '7', at: NOW - 5_000 };
   const standing = (fields: object, settings = all) =>
     standingNotices({ items: [], sessions: [aSession({ state: 'working', failedTask, ...fields })] }, settings, NOW);
-  expect(standing({})).toMatchObject([{ body: 'npm test (exit code 3)', href: '/sessions/s#task-7', at: NOW - 5_000 }]);
+  expect(standing({})).toMatchObject([
+    { body: '“npm test” (exit code 3)', href: '/sessions/s#task-7', at: NOW - 5_000 },
+  ]);
   expect(standing({}, ON)).toEqual([]);
   expect(standing({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
 });

@@ -33,17 +33,29 @@ const buttons = (fields: Partial<RequestItem>) =>
   });
 
 describe('a permission that offers answers', () => {
-  it('has a button for each in the agent’s order; the keys give what holds once, and the first way to deny', () => {
-    expect(buttons({ options: [always, once, never, no] })).toEqual([
-      'Always allow npm · lasts',
-      'Yes (a)',
-      'Never · lasts (d)',
-      'No, and say why',
+  it('says first what each does, what allows before what denies; the keys give what holds once, and the first way to deny', () => {
+    expect(buttons({ options: [never, always, once, no] })).toEqual([
+      'Allow from now on: “Always allow npm”',
+      'Allow: “Yes” (a)',
+      'Deny from now on: “Never” (d)',
+      'Deny: “No, and say why”',
     ]);
   });
 
+  it('says what it does whatever its label says, and nothing twice', () => {
+    const lies: RequestOption[] = [
+      { id: '1', label: 'Deny', kind: 'allow' },
+      { id: '2', label: 'Allow', kind: 'deny' },
+      { id: '3', label: 'Allow', kind: 'allow' },
+      { id: '4', label: 'allow', kind: 'allow' },
+    ];
+    expect(buttons({ options: lies })).toEqual(['Allow: “Deny” (a)', 'Allow', 'Allow: “allow”', 'Deny: “Allow” (d)']);
+    const answer = { commandId: 'c', behavior: 'allow', optionId: '1', state: 'queued', reason: null } as const;
+    expect(text(shown({ options: lies, answer }))).toContain('Allowed “Deny”, on its way to the agent');
+  });
+
   it('has no key for what lasts, and can be denied whatever it offers', () => {
-    expect(buttons({ options: [always] })).toEqual(['Always allow npm · lasts', 'Deny (d)']);
+    expect(buttons({ options: [always] })).toEqual(['Allow from now on: “Always allow npm”', 'Deny (d)']);
   });
 
   it('is what it was where it offers none', () => {
@@ -64,9 +76,9 @@ describe('a permission that offers answers', () => {
   it('says which one was chosen, on its way and after, unless what became of it says otherwise', () => {
     const answer = { commandId: 'c', behavior: 'allow', optionId: 'always', state: 'queued', reason: null } as const;
     const options = [once, always, no];
-    expect(text(shown({ options, answer }))).toContain('Answered “Always allow npm”, on its way to the agent');
+    expect(text(shown({ options, answer }))).toContain('Allowed “Always allow npm”, on its way to the agent');
     const over = { options, resolvedAt: 2_000, answer: { ...answer, state: 'done' } } as const;
-    expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('“Always allow npm” · lasts');
+    expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('“Always allow npm” from now on');
     expect(chosenOption(aRequest({ ...over, outcome: 'denied' }))).toBeNull();
     expect(chosenOption(aRequest({ ...over, answer: { ...answer, state: 'failed' } }))).toBeNull();
   });

@@ -126,7 +126,7 @@ describe('waking an agent for a task', () => {
         <TaskWake task={aTask(task)} />
       </Page>,
     );
-    const found = screen.queryByRole('button', { name: 'Wake the agent for Poll' }) !== null;
+    const found = screen.queryByRole('button', { name: 'Wake the agent for “Poll”' }) !== null;
     unmount();
     return found;
   };
@@ -172,7 +172,7 @@ it('waking for a task is posted once, and offered again when the agent refuses i
       <TaskWake task={aTask({ id: 't/1', status: 'failed', endedAt: 2_000 })} />
     </Page>,
   );
-  const wake = () => screen.getByRole('button', { name: 'Wake the agent for Poll' });
+  const wake = () => screen.getByRole('button', { name: 'Wake the agent for “Poll”' });
   fireEvent.click(wake());
   expect(posted).toEqual([]);
   await act(settle);

@@ -108,6 +108,19 @@ describe('what a person sends', () => {
     expect(storage.length).toBe(0);
   });
 
+  it('waits for its writer when their sign-in has ended, and is tried again only when there is reason to', async () => {
+    let answer: SendOutcome = { kind: 'signed-out', reason: 'signed out' };
+    const outgoing = queue(() => answer);
+    outgoing.post('one', null);
+    outgoing.post('two', null);
+    await vi.runAllTimersAsync();
+    expect([states(outgoing), attempts]).toEqual([['one signed-out', 'two sending'], ['c1 one']]);
+    answer = SENT;
+    outgoing.wake();
+    await vi.runAllTimersAsync();
+    expect(attempts.slice(1)).toEqual(['c1 one', 'c2 two']);
+  });
+
   it('is not sent again once the transcript shows it, whatever became of the answer', async () => {
     const outgoing = queue(() => AWAY);
     outgoing.post('one', null);

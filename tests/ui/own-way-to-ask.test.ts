@@ -33,23 +33,10 @@ test('without one it asks as whoever has signed in', async () => {
   });
   await fetchJson('/sessions');
   expect(asked).toMatchObject([
-    { credentials: 'same-origin', cache: 'no-store', headers: { 'x-interlude-page': '1' } },
+    {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: { 'x-interlude-page': '1', 'x-interlude-principal': 'ada' },
+    },
   ]);
-});
-
-test('a page that keeps nothing neither reads nor writes what the browser keeps, and remembers as long as it lives', async () => {
-  // it is for good, for a page: the other tests have pages of their own
-  vi.resetModules();
-  const { browserStorage, keepNothing } = await import('@/components/ui/browser-storage');
-  const { readStored, writeStored } = await import('@/components/ui/use-stored');
-  localStorage.setItem('choice', 'of another page');
-  expect(readStored('choice')).toBe('of another page');
-  keepNothing();
-  expect(browserStorage()).toBeNull();
-  expect(readStored('choice')).toBeNull();
-  writeStored('choice', 'own');
-  expect(readStored('choice')).toBe('own');
-  expect(localStorage.getItem('choice')).toBe('of another page');
-  localStorage.clear();
-  vi.resetModules();
 });

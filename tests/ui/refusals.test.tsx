@@ -21,8 +21,8 @@ function stopOf(status: Record<string, unknown> | null): string {
 
 describe('what an agent does not act on', () => {
   test('is not offered, and its reason is said', () => {
-    expect(stopOf(null)).toContain('aria-label="Stop Poll"');
-    expect(stopOf({ takes: ['task.stop'] })).toContain('aria-label="Stop Poll"');
+    expect(stopOf(null)).toContain('aria-label="Stop “Poll”"');
+    expect(stopOf({ takes: ['task.stop'] })).toContain('aria-label="Stop “Poll”"');
     const refused = stopOf({ takes: [], takesNot: { 'task.stop': 'its tasks ran long ago' } });
     expect(refused).not.toContain('<button');
     expect(refused).toContain('Can’t be stopped here');

@@ -39,7 +39,7 @@ async function open(...items: RequestItem[]) {
 const permission = (fields: Partial<RequestItem> = {}) => aRequest({ input: null, title: 'Ask', ...fields });
 const question = (questions: object[], fields: Partial<RequestItem> = {}) =>
   aRequest({ requestKind: 'question', toolName: null, title: 'Which one?', input: { questions }, ...fields });
-const card = (name = 'Permission: Ask') => screen.getByRole('region', { name });
+const card = (name = 'Permission: “Ask”') => screen.getByRole('region', { name });
 const button = (name: string | RegExp, at: HTMLElement = document.body) => within(at).getByRole('button', { name });
 const click = (element: HTMLElement) => act(async () => fireEvent.click(element));
 const key = (element: Element, name: string) => act(async () => fireEvent.keyDown(element, { key: name }));
@@ -126,7 +126,7 @@ describe('a request card', () => {
     fireEvent.change(screen.getByRole('textbox', { name: 'Reason for denying' }), { target: { value: 'not now' } });
     const again = permission({ id: 'q', position: '2', digest: 'd2', title: 'Ask again' });
     show({ ...first, outcome: 'cancelled' }, again);
-    const other = card('Permission: Ask again');
+    const other = card('Permission: “Ask again”');
     expect(within(other).queryByRole('textbox')).toBeNull();
     await act(settle);
     await click(button('Deny', other));
@@ -149,7 +149,7 @@ describe('a request card', () => {
   it('says why an answer did not reach the agent, and can be answered again', async () => {
     const answer = { commandId: 'c', behavior: 'deny', state: 'failed', reason: 'the agent has gone on' } as const;
     await open(permission({ id: 'q', answer }));
-    within(card()).getByText('The answer did not reach the agent: the agent has gone on');
+    within(card()).getByText('The answer did not reach the agent: “the agent has gone on”');
     await focus(card());
     await key(card(), 'd');
     expect(posted).toMatchObject([{ request: 'q', behavior: 'deny' }]);
@@ -191,12 +191,12 @@ describe('a permission with the agent’s own answers', () => {
     await open(permission({ id: 'p', options }));
     const labels = screen.getAllByRole('button').map(({ textContent }) => textContent);
     expect(labels.slice(0, 3)).toEqual([
-      'Yes, this oncea',
-      'Yes, and don’t ask again for npm · lasts',
-      'No, tell it what to do insteadd',
+      'Allow: “Yes, this once”a',
+      'Allow from now on: “Yes, and don’t ask again for npm”',
+      'Deny: “No, tell it what to do instead”d',
     ]);
     expect(screen.queryByRole('button', { name: /^(Allow|Deny)$/ })).toBeNull();
-    await click(button(/· lasts$/));
+    await click(button('Allow from now on: “Yes, and don’t ask again for npm”'));
     expect(posted).toMatchObject([{ request: 'p', behavior: 'allow', optionId: 'session' }]);
   });
 

@@ -155,7 +155,7 @@ it('lists the sessions of one agent, counted, until its name is taken away', asy
   await waitFor(() => expect(ids()).toEqual(['broken']));
   // Without states the server answers without counts.
   expect(asked[0]?.getAll('state')).toContain('idle');
-  fireEvent.click(screen.getByRole('button', { name: 'Sessions of loner only: show those of every agent' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Sessions of “loner” only: show those of every agent' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect(location.search).toBe('');
 });

@@ -129,8 +129,8 @@ it('revokes a token on a second press that comes late enough to be meant', async
   };
   await open();
   await act(settle);
-  await press('Revoke The wall');
-  const sure = 'Revoke The wall: sure?';
+  await press('Revoke “The wall”');
+  const sure = 'Revoke “The wall”: sure?';
   expect(button(sure).getAttribute('aria-disabled')).toBe('true');
   await press(sure);
   expect(sent).toEqual([]);
@@ -152,7 +152,7 @@ it('drops a token when it expires, and offers to end every sign-in but its own',
   expect(tokens()).toContain('in 2 min');
   const signIns = within(screen.getByRole('table', { name: 'Sign-ins' }));
   expect(signIns.getAllByRole('button').map((one) => one.getAttribute('aria-label'))).toEqual([
-    'End the sign-in of Lena',
+    'End the sign-in of “Lena”',
   ]);
   await act(() => vi.advanceTimersByTimeAsync(3 * MINUTE_MS));
   expect(tokens()).toBe('');

@@ -142,7 +142,7 @@ it('changes a member’s role, and shows the old one with the reason if the serv
       ? Response.json({ error: { code: 'conflict', message: 'The last admin stays.' } }, { status: 409 })
       : Response.json({ member: aMember({ role: 'operator', givenRole: 'operator' }) });
   await open(<MembersPage initial={{ members: [aMember()], hasMore: false }} ownId="me" provider="id.example" />);
-  const role = screen.getByRole<HTMLSelectElement>('combobox', { name: 'Role of Tom' });
+  const role = screen.getByRole<HTMLSelectElement>('combobox', { name: 'Role of “Tom”' });
   const pick = (value: string) =>
     act(async () => {
       fireEvent.change(role, { target: { value } });
@@ -164,11 +164,11 @@ it('blocks a member on a second press, and then offers to let them in again', as
   answer = ({ blocked }) => Response.json({ member: aMember({ blockedAt: blocked ? NOW : null, signInCount: 0 }) });
   await open(<MembersPage initial={{ members: [aMember()], hasMore: false }} ownId="me" provider="id.example" />);
   await act(settle);
-  await press('Block Tom');
+  await press('Block “Tom”');
   expect(sent).toEqual([]);
   await act(settle);
-  await press('Block Tom: sure?');
+  await press('Block “Tom”: sure?');
   expect(sent).toEqual([['PUT', '/api/v1/members/tom', { blocked: true }]]);
   screen.getByText(/^blocked since/);
-  screen.getByRole('button', { name: 'Unblock Tom' });
+  screen.getByRole('button', { name: 'Unblock “Tom”' });
 });

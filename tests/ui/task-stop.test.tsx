@@ -8,8 +8,8 @@ import { layOut, settle } from './laid-out';
 import { aTask } from './rows';
 
 const task = aTask({ id: 't/1', status: 'running', description: 'Nightly build' });
-const STOP = 'Stop Nightly build';
-const CONFIRM = 'Press again to stop Nightly build';
+const STOP = 'Stop “Nightly build”';
+const CONFIRM = 'Press again to stop “Nightly build”';
 
 let store: ActionStore;
 let posted: string[];

@@ -46,13 +46,13 @@ describe('the way from the transcript to the log', () => {
 
   it('is on every turn and on every card of a task, and says which it is', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()], held: null })).toEqual(
-      new Set(['User turn “Watch the deploy and tell me”', 'task Poll']),
+      new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”']),
     );
   });
 
   it('shows which of them the log is brought to', () => {
     const held = buttons({ turns: [turn], tasks: [aTask()], held: 'task-10' });
-    expect(held).toEqual(new Set(['User turn “Watch the deploy and tell me”', 'task Poll, held']));
+    expect(held).toEqual(new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”, held']));
     expect(buttons({ turns: [turn], held: 'turn-r1' })).toContain('User turn “Watch the deploy and tell me”, held');
   });
 

@@ -82,12 +82,12 @@ describe('a turn', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
     const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: told of 3 tasks of session b');
+    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: told of 3 tasks of session “b”');
     expect(name(told([null, 'b', 'c']))).toBe(
       'Between-run turn: woken by Poll (failed, exit 3), told of 2 tasks of other sessions',
     );
     const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
-    expect(name(one)).toBe('Between-run turn: told of a task of session b');
+    expect(name(one)).toBe('Between-run turn: told of a task of session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');
     expect(markup).not.toContain('Woken by');
@@ -126,7 +126,7 @@ describe('a turn', () => {
   it('woken by a timer says why and when that was set', () => {
     const trigger = { kind: 'timer' as const, taskIds: [], reason: 'check \u202ethe build', setAt: 1_000 };
     const markup = render([{ ...woken, trigger }]);
-    expect(names(markup, 'article')).toEqual(['Between-run turn: woken by a timer: check ⟨RLO⟩the build']);
+    expect(names(markup, 'article')).toEqual(['Between-run turn: woken by a timer: “check ⟨RLO⟩the build”']);
     expect(markup).toContain('dateTime="1970-01-01T00:00:01.000Z"');
     expect(markup.replace(/<[^>]*>/g, '')).toMatch(/Woken by a timer: check .*the build\s*· set/);
   });

@@ -2,8 +2,9 @@ import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
 import { decodeEntities } from '../entities';
 import { proseText } from '../prose';
-import { nameText } from '../verbatim';
+import { bracketed, nameText } from '../verbatim';
 import { withBreaks } from '../with-breaks';
+import { otherTarget } from './other-target';
 import { safeHref } from './safe-href';
 
 /** Nesting beyond this is shown as it was written. */
@@ -15,6 +16,14 @@ export function renderInline(tokens: readonly Token[] | undefined, depth = 0, in
     // biome-ignore lint/suspicious/noArrayIndexKey: tokens of a text have no other identity
     <Inline key={at} token={token} depth={depth} inLink={inLink} />
   ));
+}
+
+/** The text of tokens without their markup. */
+function plainText(tokens: readonly Token[] | undefined): string {
+  const texts = tokens?.map((token) =>
+    'tokens' in token && token.tokens ? plainText(token.tokens) : 'text' in token ? String(token.text) : token.raw,
+  );
+  return decodeEntities(texts?.join('') ?? '');
 }
 
 function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink: boolean }): ReactNode {
@@ -41,11 +50,20 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
     // A link within a link is none in HTML: the browser would take them apart, and React not find its own again.
     case 'link':
       if (inLink) return inner();
-      return <Link href={token.href}>{inner()}</Link>;
+      return (
+        <Link href={token.href} text={plainText(token.tokens)}>
+          {inner()}
+        </Link>
+      );
     // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
     case 'image': {
       const name = token.text === '' ? 'image' : `image: ${token.text}`;
-      return inLink ? withBreaks(name) : <Link href={token.href}>{withBreaks(name)}</Link>;
+      if (inLink) return withBreaks(name);
+      return (
+        <Link href={token.href} text={token.text}>
+          {withBreaks(name)}
+        </Link>
+      );
     }
     case 'text':
       // what an entity stands for is in the text only now
@@ -57,11 +75,15 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
   }
 }
 
-/** What it is called is the agent's word; where it leads is not, so that is what it says of itself. */
-function Link({ href, children }: { href: string; children: ReactNode }): ReactNode {
+/**
+ * What it is called is the agent's word; where it leads is not, so that is what it says of itself. Where its text names
+ * another address, the host that it leads to stands in it.
+ */
+function Link({ href, text, children }: { href: string; text: string; children: ReactNode }): ReactNode {
   const safe = safeHref(href);
   // Said as text, so that the reader sees where it would have led.
   if (safe === null) return <span title={nameText(href)}>{children}</span>;
+  const target = otherTarget(safe, text);
   return (
     <a
       href={safe}
@@ -71,6 +93,7 @@ function Link({ href, children }: { href: string; children: ReactNode }): ReactN
       className="underline decoration-line-strong underline-offset-2 [overflow-wrap:anywhere] hover:decoration-current"
     >
       {children}
+      {target !== null && <span className="verbatim-sign">{bracketed(`leads to ${nameText(target)}`)}</span>}
     </a>
   );
 }

@@ -74,7 +74,7 @@ export function LogPanel(props: {
       </div>
     );
   return (
-    <BottomPane id={id} name="Log" storageKey="interlude.log-panel.percent" usualPercent={38}>
+    <BottomPane id={id} name="Log" storageKey="log-panel-percent" usualPercent={38}>
       {content}
     </BottomPane>
   );

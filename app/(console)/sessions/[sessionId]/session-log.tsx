@@ -10,6 +10,7 @@ import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
+import { inQuotes } from '@/components/ui/verbatim';
 import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
 import { LogPanel, levelCode, logCode } from './log-panel';
@@ -75,7 +76,7 @@ export function SessionLog(props: {
     if (held === null || span === null) return null;
     const task = tasks.find((one) => taskAnchor(one) === held);
     const { title } =
-      task === undefined ? turnNamed(held.slice('turn-'.length)) : { title: `Task ${task.description}` };
+      task === undefined ? turnNamed(held.slice('turn-'.length)) : { title: `Task ${inQuotes(task.description)}` };
     return { anchor: held, title, span };
   }, [held, span, tasks, turnNamed]);
   const answer = ran?.answer ?? null;
@@ -107,7 +108,7 @@ export function SessionLog(props: {
 function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
   return ids.flatMap((id) => {
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
-    return task === undefined ? [] : [{ anchor: taskAnchor(task), title: task.description }];
+    return task === undefined ? [] : [{ anchor: taskAnchor(task), title: inQuotes(task.description) }];
   });
 }
 

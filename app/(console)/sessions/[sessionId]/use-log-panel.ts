@@ -18,7 +18,7 @@ export function useLogPanel() {
   const box = useRef<HTMLElement>(null);
   const { shown: transcript } = useSessionScope();
   const covers = useMedia(NO_ROOM);
-  const [stored, store] = useStored('interlude.log-panel.open');
+  const [stored, store] = useStored('log-panel-open');
   const [covering, setCovering] = useState(false);
   const open = covers ? covering : stored === 'yes';
   /** Where the focus was, and whether it goes into the log. */

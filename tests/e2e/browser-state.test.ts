@@ -1,0 +1,110 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { openProfile } from '../support/chromium';
+import { EventWriter } from '../support/event-writer';
+import { signInOperator } from '../support/members';
+import { live } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { perFile, visit } from '../support/visit';
+
+const it = perFile(visit);
+const SESSION = 'passed-on';
+beforeAll(async () => {
+  await new EventWriter(it.server, 'passed-on-builder').write(SESSION, userTurn('r1', 'Build it', 'It builds.'));
+});
+
+/** The browser of a machine that several people use. */
+async function ownBrowser(): Promise<BrowserContext> {
+  const { context, close } = await openProfile();
+  onTestFinished(close);
+  return context;
+}
+
+/** As a sign-in does that replaces another one. */
+async function signIn(context: BrowserContext, id: string): Promise<void> {
+  const value = await signInOperator(it.server, id);
+  await context.addCookies([{ name: 'interlude', value, url: it.server.url, httpOnly: true }]);
+}
+
+async function openSession(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await live(page);
+  return page;
+}
+
+async function setBlocked(member: string, blocked: boolean): Promise<void> {
+  const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
+  const init = { method: 'PUT', headers, body: JSON.stringify({ blocked }) };
+  expect((await fetch(`${it.server.url}/api/v1/members/${member}`, init)).status).toBe(200);
+}
+
+const field = (page: Page) => page.getByRole('textbox', { name: /^Message to/ });
+const transcript = async () => JSON.stringify(await it.read(`/sessions/${SESSION}/transcript`));
+const keys = (page: Page) => page.evaluate(() => Object.keys(localStorage));
+
+test('what one person kept in a browser is not sent as the next one, and waits for its writer', async () => {
+  const context = await ownBrowser();
+  await signIn(context, 'Ada');
+  const ada = await openSession(context);
+  await context.route('**/messages', (route) => route.abort());
+  await field(ada).fill('Kept by Ada');
+  await field(ada).press('Enter');
+  await ada.getByText('Not sent yet, retrying').waitFor();
+  await field(ada).fill('Half a thought of Ada');
+  await setBlocked('Ada', true);
+  await ada.getByRole('alert').filter({ hasText: 'Your sign-in has ended' }).waitFor();
+
+  await context.unroute('**/messages');
+  await signIn(context, 'Bob');
+  const bob = await openSession(context);
+  // Ada's page leaves the screen and comes back as Bob's.
+  await expect.poll(() => field(ada).inputValue()).toBe('');
+  await live(ada);
+  expect(await ada.getByText('Kept by Ada').count()).toBe(0);
+  await field(ada).fill('Sent by Bob');
+  await field(ada).press('Enter');
+  await bob.getByText('Sent by Bob').waitFor();
+  expect(await transcript()).not.toContain('Kept by Ada');
+  expect((await keys(bob)).filter((key) => key.includes(':of:Bob:outgoing')).length).toBe(0);
+
+  await setBlocked('Ada', false);
+  await signIn(context, 'Ada');
+  const again = await openSession(context);
+  expect(await field(again).inputValue()).toBe('Half a thought of Ada');
+  await expect.poll(transcript).toContain('Kept by Ada');
+});
+
+test('a page does nothing in the name of whoever signed in behind its back', async () => {
+  const context = await ownBrowser();
+  await signIn(context, 'Eve');
+  const page = await openSession(context);
+  await signIn(context, 'Fay');
+  await field(page).fill('Written by Eve');
+  await field(page).press('Enter');
+  // The page leaves, and is Fay's from then on.
+  await expect.poll(() => keys(page)).toContain('interlude:current');
+  await expect.poll(() => page.evaluate(() => localStorage.getItem('interlude:current'))).toBe('Fay');
+  await live(page);
+  expect(await page.getByText('Written by Eve').count()).toBe(0);
+  expect(await transcript()).not.toContain('Written by Eve');
+});
+
+test('a sign-out empties the browser, and takes every tab off the screen', async () => {
+  const context = await ownBrowser();
+  await signIn(context, 'Ida');
+  const [other, page] = [await openSession(context), await openSession(context)];
+  await field(other).fill('Half a thought of Ida');
+  await expect.poll(() => keys(page)).toContain(`interlude:of:Ida:draft:${SESSION}`);
+  await page.goto(`${it.server.url}/settings`);
+  await live(page);
+  const answered = page.waitForResponse((response) => response.url().endsWith('/sign-out'));
+  await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
+  expect(await (await answered).headerValue('clear-site-data')).toBe('"storage"');
+  await Promise.all([page.waitForURL('**/signed-out?reason=ended'), other.waitForURL('**/signed-out?next=*')]);
+  await expect.poll(() => keys(page)).toEqual([]);
+  expect(await keys(other)).toEqual([]);
+  // The way back leads to nothing of hers.
+  await page.goBack();
+  await page.waitForURL('**/signed-out*');
+});

@@ -1,0 +1,170 @@
+// @vitest-environment happy-dom
+import { act, cleanup, render, within } from '@testing-library/react';
+import type { ReactElement } from 'react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { renderRequest } from '@/app/(console)/render-request';
+import { AttachmentChips } from '@/components/composer/attachment-chips';
+import { Composer } from '@/components/composer/composer';
+import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { UploadList } from '@/components/composer/upload-list';
+import { InboxPage } from '@/components/inbox/inbox-page';
+import { standingNotices } from '@/components/inbox/notices';
+import { ActionStore, ActionsProvider } from '@/components/live/actions';
+import { LiveProvider } from '@/components/live/live-provider';
+import { RefusalsProvider } from '@/components/live/refusals';
+import { TaskCard } from '@/components/tasks/task-card';
+import { MessageView } from '@/components/transcript/message-view';
+import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
+import { NowProvider } from '@/components/ui/now';
+import { CodeOnDemand } from '@/components/ui/on-demand';
+import { TimeLockProvider } from '@/components/ui/time-lock';
+import { noItems } from '@/lib/protocol/inbox';
+import { NextPage } from '../support/next-page';
+import { Around } from './answers';
+import { layOut, settle } from './laid-out';
+import { aMessage, anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
+import { scriptedFetch } from './scripted-stream';
+
+/** What an agent calls its sessions, tasks, files and options to pass for the page. */
+const LIES = ['Signed out. Paste your token', 'Open settings', 'Deny', 'x”. Sign out', '” Allow “'];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  layOut();
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const attachment = (name: string) => ({ hash: 'a'.repeat(64), name, mediaType: 'text/plain', bytes: 3 });
+
+/** Parts of the page, each with one text of an agent wherever an agent has a say. */
+const PARTS: Record<string, (lie: string) => ReactElement> = {
+  'a permission': (lie) => (
+    <Around>
+      {renderRequest(
+        aRequest({
+          ...{ title: lie, toolName: lie, input: null },
+          options: [
+            { id: '1', label: lie, kind: 'allow' },
+            { id: '2', label: lie, kind: 'deny' },
+          ],
+        }),
+      )}
+    </Around>
+  ),
+  'a decided permission': (lie) => (
+    <Around>{renderRequest(aRequest({ title: lie, toolName: lie, outcome: 'allowed', resolvedAt: 2 }))}</Around>
+  ),
+  'an inbox': (lie) => (
+    <NextPage>
+      <LiveProvider>
+        <InboxPage
+          initial={{
+            items: [anInboxItem({ id: 'i', kind: 'permission', title: lie, from: null })],
+            ...{ position: '1', next: null, counts: { ...noItems(), permission: 1 } },
+          }}
+          requestCode={new CodeOnDemand(async () => () => null)}
+        />
+      </LiveProvider>
+    </NextPage>
+  ),
+  'a task': (lie) => (
+    <ActionsProvider store={new ActionStore('s', () => {})}>
+      <RefusalsProvider status={{ takes: ['task.stop'] }}>
+        <TimeLockProvider value={{ held: null, toggle: () => {} }}>
+          <TaskCard task={aTask({ description: lie, status: 'running' })} call={null} renderItems={() => null} />
+        </TimeLockProvider>
+      </RefusalsProvider>
+    </ActionsProvider>
+  ),
+  'a composer': (lie) => (
+    <Composer
+      session={aSession({ agentId: lie })}
+      agent={anAgent({ id: lie })}
+      ended={null}
+      sent={() => []}
+      quoteOf={() => null}
+      onSend={() => {}}
+      onLeave={() => {}}
+      handle={{ current: null }}
+    />
+  ),
+  'a refusal to be written to': (lie) => (
+    <NextPage>
+      <ComposerRefusal
+        refusal={{ reason: lie, instead: { agentId: lie, sessionId: 'other' } }}
+        sessionId="s"
+        other={{ connection: 'connected', status: null }}
+      />
+    </NextPage>
+  ),
+  'what is attached': (lie) => {
+    const list = new UploadList({
+      upload: () => new Promise(() => {}),
+      isKept: async () => true,
+      addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
+    });
+    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.add([new File(['x'], lie, { type: 'text/plain' })]);
+    return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => {}} />;
+  },
+  'a message with a file': (lie) => (
+    <TranscriptSlotsProvider
+      value={
+        {
+          hrefOf: () => '/api/file',
+          renderDelivery: () => null,
+          renderOwed: () => null,
+          replyTo: null,
+        } as unknown as TranscriptSlots
+      }
+    >
+      <MessageView
+        item={aMessage({ role: 'user', text: 'Look', attachments: [attachment(lie)] })}
+        queued={false}
+        answers=""
+      />
+    </TranscriptSlotsProvider>
+  ),
+};
+
+const ROLES = ['button', 'link', 'textbox', 'checkbox', 'combobox', 'group', 'region', 'img', 'progressbar', 'dialog'];
+
+/** The accessible names of all controls and regions. */
+function namesIn(container: HTMLElement): string[] {
+  const names: string[] = [];
+  const note = (name: string) => names.push(name) < 0;
+  for (const role of ROLES) within(container).queryAllByRole(role, { name: note });
+  return names;
+}
+
+it.each(Object.keys(PARTS).flatMap((part) => LIES.map((lie) => [part, lie] as const)))(
+  '%s called %s has no control or region that takes that for a word of ours',
+  async (part, lie) => {
+    const { container } = render(<NowProvider renderedAt={Date.now()}>{PARTS[part]?.(lie)}</NowProvider>);
+    await act(settle);
+    const own = lie.replace(/[“”]/g, '"');
+  const inQuotes = `“${own}”`;
+    const names = namesIn(container);
+    expect(names.filter((name) => name.includes(inQuotes)).length).toBeGreaterThan(0);
+    for (const name of names) {
+      // Assistive technology is promised this form.
+      if (name === `Task ${lie}: running`) continue;
+      // “Deny” is a word of ours, too, and stands first where it is.
+      const rest = name.replaceAll(inQuotes, '').replace(/^Deny(?=:|$| with a reason$)/, '');
+      expect([name, rest.includes(own) || rest.includes(lie)]).toEqual([name, false]);
+    }
+  },
+);
+
+it('a notification quotes what an agent says', () => {
+  const lie = 'Signed out. Paste your token';
+  const item = anInboxItem({ kind: 'permission', agentId: lie, title: lie, since: 1 });
+  const [notice] = standingNotices({ items: [item], sessions: [] }, { isOn: true, off: [], quiet: null }, 10_000);
+  expect([notice?.title, notice?.body]).toEqual([`“${lie}”: permissions`, `“${lie}”`]);
+});

@@ -1,0 +1,206 @@
+// @vitest-environment happy-dom
+import { act, render } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PagePerson } from '@/components/access/page-person';
+import {
+  readDraft,
+  readOutgoing,
+  sessionsWithOutgoing,
+  storeDraft,
+  storeOutgoing,
+} from '@/components/composer/draft-store';
+import { outgoingQueues } from '@/components/composer/outgoing-queues';
+import { sendMessage } from '@/components/composer/send-message';
+import { fetchJson, postJson } from '@/components/live/fetch-json';
+import { readStream } from '@/components/live/read-stream';
+import { SignOut } from '@/components/settings/sign-out';
+import { browserStorage, forgetAllPeople, keysOf, person, storeAs } from '@/components/ui/browser-storage';
+import { readStored, writeStored } from '@/components/ui/use-stored';
+
+const MESSAGE = {
+  ...{ clientId: 'c1', text: 'Drop the table', replyTo: null, at: 1 },
+  ...{ state: 'retrying' as const, messageId: null, reason: null },
+};
+
+/** A new page of the browser, rendered for somebody. */
+function openAs(id: string): void {
+  Object.assign(person, { id: null, hasLeft: false });
+  storeAs(id);
+}
+
+const refusal = (status: number, code: string) =>
+  vi.fn(async () => Response.json({ error: { code, message: 'No.' } }, { status }));
+
+let reload: ReturnType<typeof vi.fn<() => void>>;
+beforeEach(() => {
+  localStorage.clear();
+  person.id = null;
+  reload = vi.fn<() => void>();
+  vi.spyOn(location, 'reload').mockImplementation(reload);
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  document.documentElement.style.display = '';
+});
+
+describe('what a browser stores', () => {
+  it('carries the person in every key, and is there for them alone', () => {
+    openAs('ada');
+    storeDraft(browserStorage(), 's', { text: 'Half a thought', replyTo: null });
+    storeOutgoing(browserStorage(), 's', MESSAGE);
+    writeStored('choice', 'mine');
+    expect(keysOf(localStorage).filter((key) => key !== 'interlude:current')).toEqual(
+      keysOf(localStorage).filter((key) => key.startsWith('interlude:of:ada:')),
+    );
+    openAs('bob');
+    expect(readDraft(browserStorage(), 's').text).toBe('');
+    expect(readOutgoing(browserStorage(), 's')).toEqual([]);
+    expect(sessionsWithOutgoing(browserStorage())).toEqual([]);
+    expect(readStored('choice')).toBeNull();
+    openAs('ada');
+    expect(readDraft(browserStorage(), 's').text).toBe('Half a thought');
+    expect(readOutgoing(browserStorage(), 's')).toHaveLength(1);
+  });
+
+  it('names no one twice: an id that looks like a key of somebody else is not', () => {
+    openAs('ada');
+    writeStored('draft:s', 'private');
+    openAs('ada:draft');
+    expect(readStored('s')).toBeNull();
+  });
+
+  it('is removed at the first load where it names no person, and is not sent', () => {
+    const old = {
+      'interlude:draft:s': '{"text":"old"}',
+      'interlude:outgoing:s:c1': '{"text":"old","at":1}',
+      'interlude:fold:agents': 'folded',
+      'interlude:fold-activity': 'folded',
+      'interlude:log-settings': '{}',
+      'interlude.log-panel.open': '1',
+      'interlude-notices': '{}',
+      'interlude-notices-look': '{}',
+      'interlude-person': 'x',
+    };
+    for (const [key, value] of Object.entries(old)) localStorage.setItem(key, value);
+    localStorage.setItem('theme', 'dark');
+    localStorage.setItem('interlude/other:draft:s', 'of another dashboard');
+    openAs('ada');
+    expect(keysOf(localStorage).sort()).toEqual(['interlude/other:draft:s', 'interlude:current', 'theme']);
+    expect(sessionsWithOutgoing(browserStorage())).toEqual([]);
+  });
+
+  it('is nothing without a person, as in an embed', () => {
+    writeStored('choice', 'mine');
+    expect([browserStorage(), localStorage.length, readStored('choice')]).toEqual([null, 0, 'mine']);
+  });
+
+  it('goes with a sign-out, whoever it was for, and what others store on the origin stays', () => {
+    localStorage.setItem('of-another-app', '1');
+    openAs('ada');
+    writeStored('choice', 'mine');
+    openAs('bob');
+    forgetAllPeople();
+    expect(keysOf(localStorage)).toEqual(['of-another-app']);
+  });
+});
+
+describe('a page whose browser has passed on', () => {
+  const show = (id: string) => render(<PagePerson id={id}>{null}</PagePerson>);
+  const storageEvent = () => act(() => void dispatchEvent(new StorageEvent('storage')));
+
+  it.each([
+    ['somebody else signs in', () => localStorage.setItem('interlude:current', 'bob')],
+    ['its person signs out', () => localStorage.removeItem('interlude:current')],
+    ['the browser clears its storage', () => localStorage.clear()],
+  ])('leaves the screen when %s in another tab', (_, happen) => {
+    show('ada');
+    happen();
+    storageEvent();
+    expect([reload.mock.calls.length, document.documentElement.style.display]).toEqual([1, 'none']);
+  });
+
+  it('stays for its own person', () => {
+    show('ada');
+    localStorage.setItem('interlude:current', 'ada');
+    storageEvent();
+    expect(reload).not.toHaveBeenCalled();
+  });
+
+  it('leaves when it is shown again after it slept through the change', () => {
+    show('ada');
+    localStorage.setItem('interlude:current', 'bob');
+    document.dispatchEvent(new Event('visibilitychange'));
+    expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('leaves when the server renders it for somebody else', () => {
+    const { rerender } = show('ada');
+    rerender(<PagePerson id="bob">{null}</PagePerson>);
+    expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('goes where its own sign-out leads, and leaves when the way back shows it again', () => {
+    show('ada');
+    render(<SignOut />);
+    const form = document.querySelector('form');
+    form?.addEventListener('submit', (event) => event.preventDefault());
+    act(() => form?.requestSubmit());
+    localStorage.clear();
+    storageEvent();
+    expect(reload).not.toHaveBeenCalled();
+    dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
+    expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('stores and sends nothing any more', async () => {
+    show('ada');
+    const fetched = vi.fn();
+    vi.stubGlobal('fetch', fetched);
+    outgoingQueues.of('left');
+    localStorage.removeItem('interlude:current');
+    storageEvent();
+    outgoingQueues.of('left').post('Too late', null);
+    writeStored('choice', 'mine');
+    await expect(postJson('/inbox/marks', {})).rejects.toThrow(TypeError);
+    expect([fetched.mock.calls.length, localStorage.length]).toEqual([0, 0]);
+    outgoingQueues.of('left').discard(outgoingQueues.of('left').messages[0]?.clientId ?? '');
+  });
+
+  it('leaves when the server says that somebody else is signed in', async () => {
+    show('ada');
+    vi.stubGlobal('fetch', refusal(409, 'other_principal'));
+    await expect(fetchJson('/sessions')).rejects.toMatchObject({ status: 409, code: 'other_principal' });
+    expect(reload).toHaveBeenCalledOnce();
+  });
+});
+
+describe('what a page sends', () => {
+  it('says for whom it was composed', async () => {
+    openAs('ada');
+    const sent: RequestInit[] = [];
+    vi.stubGlobal('fetch', async (_: string, init: RequestInit) => {
+      sent.push(init);
+      return Response.json({});
+    });
+    await postJson('/sessions/s/messages', {});
+    expect(sent[0]?.headers).toMatchObject({ 'x-interlude-principal': 'ada' });
+  });
+
+  it.each([
+    [401, 'unauthenticated'],
+    [409, 'other_principal'],
+  ])('waits for its writer after %s %s', async (status, code) => {
+    openAs('ada');
+    vi.stubGlobal('fetch', refusal(status, code));
+    expect(await sendMessage('s', MESSAGE)).toEqual({ kind: 'signed-out', reason: 'No.' });
+  });
+
+  it('asks for no further stream once the server has refused its person', async () => {
+    openAs('ada');
+    vi.stubGlobal('fetch', refusal(409, 'other_principal'));
+    const handlers = { heard() {}, hello() {}, rows() {}, upToDate() {} };
+    const request = { topics: ['fleet'], after: '0', signal: new AbortController().signal };
+    expect(await readStream(request, handlers)).toBe('unauthorized');
+  });
+});

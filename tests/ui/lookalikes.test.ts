@@ -1,0 +1,110 @@
+import { expect, it } from 'vitest';
+import { lookalikes } from '@/components/ui/lookalikes';
+import { nameText, verbatimPieces } from '@/components/ui/verbatim';
+
+/** What people call their files, tools, branches and options, in their own languages. */
+const HONEST = [
+  ...[
+    'Bash',
+    'git push --force-with-lease',
+    'naïve café',
+    'Straße',
+    'ışık',
+    'öğrenci',
+    'đường phố',
+    'łódź',
+    'Ångström',
+  ],
+  ...[
+    'Zürich',
+    'São Paulo',
+    'façade',
+    'jalapeño',
+    'Þórr',
+    'Æthelred',
+    'Dvořák',
+    'ĉapelo',
+    'niño',
+    'o’clock',
+    '1ª',
+    'Nº 5',
+  ],
+  ...[
+    'привет',
+    'Файл с данными',
+    'а у нас все хорошо',
+    'отчёт.txt',
+    'настройки',
+    'сахар',
+    'хаос',
+    'НЕТ',
+    'ТЕСТ',
+    'РОССИЯ',
+  ],
+  ...['Ещё один сервер', 'git commit -m "Не трогать: это с продакшена"', 'Їжак', 'съешь', 'Ћуприја', 'шчэ', 'данные2'],
+  ...['Ελληνικά', 'Όχι', 'ναι', 'για το αρχείο', 'Αθήνα', 'ρύθμιση.md', 'και τα λοιπά'],
+  ...['ファイル', 'Tシャツ', 'USBメモリ', '東京タワー', 'ＡＢＣ株式会社', 'テスト用データ', '第１章', 'カー', 'お茶'],
+  ...['한국어', 'API키', '서울역', '漢字', 'X光', '注音ㄅㄆ', 'Q版'],
+  ...['عربي', 'ملف البيانات', 'فارسی', 'עברית', 'קובץ', 'हिन्दी', 'ไทย', 'ქართული', 'ծրագիր', 'தமிழ்', 'አማርኛ', 'ខ្មែរ'],
+  ...['m² × 3', 'x²', 'CO₂', 'µs', '50 µm', '≈ 10⁻³', 'a→b', '✓ done', '👩‍👩‍👧', '½', '™', '№ 7'],
+];
+
+/** The same letters put where they are read as others. A `|` stands behind the letters that must be marked. */
+const HOSTILE = [
+  // words of several scripts, words of one that read as Latin, and styles of ASCII letters
+  ...['pа|ypal', 'раура|l', 'gі|thub', 'miс|rо|soft', 'cο|nfig', 'а|pple', 'ѕ|udo', 'cս|rl', 'ո|pm', 'exе|c'],
+  ...['dе|lete', 'adм|in', 'rоо|t', 'mcp__gі|thub__push', 'ι|nstall', 'α|ws', 'ο|ps', 'Α|dmin', 'Ꭺ|dmin'],
+  ...['ꓮ|dmin', 'Bа|sh', 'Ва|sh', 'Rеа|d', 'Wrі|te', 'Е|dі|t', 'goо|gle.com', 'https://pа|ypal'],
+  ...['./scrір|t.sh', '--fо|rce', 'passwо|rd', 'tо|ken', 'Allо|w', 'Dе|ny', 'lо|gin', 'usе|r', 'hо|st'],
+  ...['Привe|т', 'данныe|', 'ехес|', 'раураӏ|', 'сору|', 'аре|', 'ехесс|', 'рурі|', 'ЅЅН|', 'ТОКЕМ|', 'ΕΧΕΤ|'],
+  ...['ραν|', 'ΡΗΡ|', 'аррӏе|.com', 'cp с| d', 'ехес| привет', 'rm ос|', 'ᎪᏢᎬ|', 'ꓑꓮꓔꓧ|', 'սոս|', 'ⲥⲟⲣ|'],
+  ...['а| = 1', '𝐬𝐮𝐝𝐨|', '𝓇𝓂|', '𝖈𝖚𝖗𝖑|', '𝚎𝚡𝚎𝚌|', '𝔞|b', 'ｓｕｄｏ|', 'ｃ|url', 'ꜱᴜᴅᴏ|', 'ᴇ|xᴇ|c'],
+  ...['ſ|udo', 'ɡ|it', 'ɑ|ws', 'ﬁ|le', 'Ⅷ|', 'ℓ|s', 'K|elvin', '𝟏𝟐|'],
+];
+
+const marked = (text: string) => {
+  let [shown, at] = ['', 0];
+  for (const { end } of lookalikes(text)) {
+    shown += `${text.slice(at, end)}|`;
+    at = end;
+  }
+  return shown + text.slice(at);
+};
+
+it('knows enough of both kinds', () => {
+  expect(Math.min(new Set(HONEST).size, new Set(HOSTILE).size)).toBeGreaterThanOrEqual(60);
+});
+
+it.each(HONEST)('suspects nothing in %s', (text) => {
+  expect(marked(text)).toBe(text);
+});
+
+it.each(HOSTILE)('marks what passes for others in %s', (text) => {
+  expect(marked(text.replaceAll('|', ''))).toBe(text);
+});
+
+it('names the script of the letters, or that they are a style of others', () => {
+  const labels = (text: string) => lookalikes(text).map(({ label }) => label);
+  expect(['pаypal', 'cοnfig', 'ոpm', 'Ꭺdmin', '𝐬𝐮𝐝𝐨', 'ｓudo'].flatMap(labels)).toEqual([
+    ...['Cyrillic', 'Greek', 'Armenian', 'Cherokee', 'styled', 'styled'],
+  ]);
+});
+
+it('stands behind the letters in names and lines, and not in words that are read', () => {
+  expect(nameText('pаypal')).toBe('pа⟨Cyrillic⟩ypal');
+  const kinds = (layout: 'lines' | 'name' | 'words') =>
+    verbatimPieces('pаypal', layout).map((piece) => ('label' in piece ? `(${piece.label})` : piece.text));
+  expect(kinds('lines')).toEqual(['pа', '(Cyrillic)', 'ypal']);
+  expect(kinds('name')).toEqual(['pа', '(Cyrillic)', 'ypal']);
+  expect(kinds('words')).toEqual(['pаypal']);
+});
+
+it('is not fooled by a label that an agent wrote, unless it says the same', () => {
+  expect(nameText('pа⟨Latin⟩ypal')).toBe('pа⟨Cyrillic⟩⟨Latin⟩ypal');
+  expect(nameText('pа⟨Cyrillic⟩ypal')).toBe('pа⟨Cyrillic⟩ypal');
+});
+
+it('marks letters from right to left in a word of Latin ones', () => {
+  const pieces = verbatimPieces('admסn', 'name').map((piece) => ('label' in piece ? piece.label : piece.kind));
+  expect(pieces).toEqual(['text', 'rtl', 'Hebrew', 'text']);
+});
