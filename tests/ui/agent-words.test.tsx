@@ -149,7 +149,7 @@ it.each(Object.keys(PARTS).flatMap((part) => LIES.map((lie) => [part, lie] as co
     const { container } = render(<NowProvider renderedAt={Date.now()}>{PARTS[part]?.(lie)}</NowProvider>);
     await act(settle);
     const own = lie.replace(/[“”]/g, '"');
-  const inQuotes = `“${own}”`;
+    const inQuotes = `“${own}”`;
     const names = namesIn(container);
     expect(names.filter((name) => name.includes(inQuotes)).length).toBeGreaterThan(0);
     for (const name of names) {
