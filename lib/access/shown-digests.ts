@@ -43,7 +43,7 @@ export async function shownDigests(
   if (!may(principal, 'read')) return PLAIN_DIGESTS;
   if (!principal.redacts) return mayAnswer(principal) ? PLAIN_DIGESTS : NO_REQUESTS;
   const key = await serverKey(database, 'digest');
-  const keyed = (digest: string) => bytesToHex(hmac(sha256, key, utf8ToBytes(digest)));
+  const keyed = (digest: string) => keyedDigest(key, digest);
   return mayAnswer(principal)
     ? { kind: 'keyed', request: keyed, attachment: keyed }
     : { kind: 'none', request: () => null, attachment: keyed };
@@ -67,6 +67,11 @@ export async function storedHash(
     args: [columnText(sessionId)],
   });
   return rows.map(({ hash }) => String(hash)).find((hash) => digests.attachment(hash) === given) ?? null;
+}
+
+/** HMAC-SHA-256 of a text, in lower-case hex. */
+export function keyedDigest(key: Uint8Array, text: string): string {
+  return bytesToHex(hmac(sha256, key, utf8ToBytes(text)));
 }
 
 function same(digest: string): string {
