@@ -62,6 +62,7 @@ export async function storedHash(
   digests: ShownDigests,
 ): Promise<string | null> {
   if (!isHash(given)) return null;
+  if (digests.attachment === same) return given;
   const { rows } = await execute({
     sql: 'SELECT hash FROM attachments WHERE session_id = ?',
     args: [columnText(sessionId)],

@@ -9,10 +9,10 @@ import type { Judgement } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
 
 /**
- * A session belongs to the first agent that writes to its id. A runner whose token does not reach that agent can't be
- * refused: the refusal would tell that the id is in use, and whoever guesses an id first could keep it from its agent. So
- * the runner gets a session of its own, under an id that the server makes, and never sees that id: what the runner sends
- * is renamed at the one entrance, and what it is sent names the session by the runner's own id, the alias.
+ * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
+ * would reveal that the id is in use, and a runner could take an id before its agent does. So the server gives that runner
+ * a session of its own, under an id that the server makes. The runner never sees the id: ingest renames what it sends,
+ * and everything sent to it names the session by the runner's own id, the alias.
  *
  * Ordering: an alias is stored before the first record of its session, and never changes.
  */
