@@ -56,14 +56,14 @@ export async function shownDigests(
  * @returns null if the session has none that the reader is shown under it
  */
 export async function storedHash(
-  { execute }: Pick<Reader, 'execute'>,
+  reader: Pick<Reader, 'execute'>,
   sessionId: string,
   given: string,
   digests: ShownDigests,
 ): Promise<string | null> {
   if (!isHash(given)) return null;
   if (digests.attachment === same) return given;
-  const { rows } = await execute({
+  const { rows } = await reader.execute({
     sql: 'SELECT hash FROM attachments WHERE session_id = ?',
     args: [columnText(sessionId)],
   });

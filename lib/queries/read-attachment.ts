@@ -95,12 +95,12 @@ export async function getAttachment(
 
 /** The session that a runner knows by this id and that has the attachment. */
 async function sessionOf(
-  { execute }: Pick<Reader, 'execute'>,
+  reader: Pick<Reader, 'execute'>,
   { scope }: Principal,
   id: string,
   hash: string,
 ): Promise<string> {
-  const { rows } = await execute({
+  const { rows } = await reader.execute({
     sql: `SELECT session_id FROM session_aliases AS a WHERE alias = ? AND ${agentsIn(scope)}
       AND EXISTS (SELECT 1 FROM attachments WHERE session_id = a.session_id AND hash = ?) LIMIT 1`,
     args: [columnText(id), hash],
