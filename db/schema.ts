@@ -695,6 +695,20 @@ export const access = sqliteTable('access', {
   version: integer('version').notNull().default(0),
 });
 
+/**
+ * Sessions whose runner calls them by an id that a session of another agent has: `alias`. To everybody else they go by
+ * `sessionId`. See lib/ingest/session-aliases.ts.
+ */
+export const sessionAliases = sqliteTable(
+  'session_aliases',
+  {
+    sessionId: text('session_id').primaryKey(),
+    agentId: text('agent_id').notNull(),
+    alias: text('alias').notNull(),
+  },
+  (table) => [uniqueIndex('session_aliases_by_alias').on(table.alias, table.agentId)],
+);
+
 /** Random keys that the server uses itself, by what they are for. Written once and never sent: see server-keys.ts. */
 export const serverKeys = sqliteTable('server_keys', {
   name: text('name').primaryKey(),

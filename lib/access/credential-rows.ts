@@ -79,8 +79,7 @@ export async function addCredential(
 /**
  * Adds a credential that another one made, with an end no later than the maker allows.
  *
- * @throws AppError `unauthenticated` if the maker was revoked since the request came in: it makes nothing that nobody
- *   would revoke with it
+ * @throws AppError `unauthenticated` if the maker was revoked since the request came in: what it made would outlive it
  */
 export async function addMadeCredential(
   transaction: WriteTransaction,
@@ -94,7 +93,7 @@ export async function addMadeCredential(
       sql: 'SELECT 1 FROM credentials WHERE id = ? AND revoked_at IS NULL',
       args: [parentId],
     });
-    if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was revoked a moment ago.');
+    if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was just revoked. Use another one.');
   }
   const outlivesMaker = credentialKind === 'session' && made.kind === 'token';
   const most = outlivesMaker ? null : maker.expiresAt;

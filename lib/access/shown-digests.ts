@@ -43,7 +43,7 @@ export async function shownDigests(
   if (!may(principal, 'read')) return PLAIN_DIGESTS;
   if (!principal.redacts) return mayAnswer(principal) ? PLAIN_DIGESTS : NO_REQUESTS;
   const key = await serverKey(database, 'digest');
-  const keyed = (digest: string) => bytesToHex(hmac(sha256, key, utf8ToBytes(digest)));
+  const keyed = (digest: string) => keyedDigest(key, digest);
   return mayAnswer(principal)
     ? { kind: 'keyed', request: keyed, attachment: keyed }
     : { kind: 'none', request: () => null, attachment: keyed };
@@ -56,17 +56,23 @@ export async function shownDigests(
  * @returns null if the session has none that the reader is shown under it
  */
 export async function storedHash(
-  { execute }: Pick<Reader, 'execute'>,
+  reader: Pick<Reader, 'execute'>,
   sessionId: string,
   given: string,
   digests: ShownDigests,
 ): Promise<string | null> {
   if (!isHash(given)) return null;
-  const { rows } = await execute({
+  if (digests.attachment === same) return given;
+  const { rows } = await reader.execute({
     sql: 'SELECT hash FROM attachments WHERE session_id = ?',
     args: [columnText(sessionId)],
   });
   return rows.map(({ hash }) => String(hash)).find((hash) => digests.attachment(hash) === given) ?? null;
+}
+
+/** HMAC-SHA-256 of a text, in lower-case hex. */
+export function keyedDigest(key: Uint8Array, text: string): string {
+  return bytesToHex(hmac(sha256, key, utf8ToBytes(text)));
 }
 
 function same(digest: string): string {

@@ -1,3 +1,4 @@
+import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/writes';
 import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
 import { commandFromRow, type StoredCommand } from './command-row';
@@ -40,13 +41,14 @@ export async function claimCommands(transaction: WriteTransaction, claim: Claim)
   const [counter, due] = await transaction.batch([
     'SELECT position FROM counter',
     {
-      sql: `SELECT * FROM commands WHERE agent_id = ?1 AND state IN ('queued', 'delivered') AND expires_at > ?2
+      sql: `SELECT commands.*, (SELECT alias FROM session_aliases AS a WHERE a.session_id = commands.session_id) AS alias
+            FROM commands WHERE agent_id = ?1 AND state IN ('queued', 'delivered') AND expires_at > ?2
               AND (position > ?3 OR (state = 'queued' AND ifnull(lease_until, 0) <= ?2))
             ORDER BY position LIMIT ${MAX_CLAIMED}`,
       args: [agentId, now, after],
     },
   ]);
-  const commands = (due?.rows ?? []).map((row) => withTimeLeft(commandFromRow(row), now));
+  const commands = (due?.rows ?? []).map((row) => withTimeLeft(forRunner(row), now));
   if (commands.length > 0) {
     await transaction.execute({
       sql: `UPDATE commands SET lease_until = ?, claimed_by = ?, delivery_count = delivery_count + 1
@@ -55,4 +57,12 @@ export async function claimCommands(transaction: WriteTransaction, claim: Claim)
     });
   }
   return { kind: 'claimed', commands, counter: Number(counter?.rows[0]?.position ?? 0) };
+}
+
+/** A command with its session by the id that the runner knows. */
+function forRunner(row: Row): StoredCommand {
+  const stored = commandFromRow(row);
+  const { command } = stored;
+  if (row.alias === null || !('sessionId' in command)) return stored;
+  return { ...stored, command: { ...command, sessionId: String(row.alias) } as typeof command };
 }

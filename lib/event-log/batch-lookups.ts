@@ -58,6 +58,12 @@ export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
   return inGroups(ids, sql, { size: SESSIONS_AT_ONCE });
 }
 
+export function selectAliases(sessionIds: Iterable<string>): Iterable<InStatement> {
+  const sql = `SELECT a.session_id, a.alias FROM json_each(?) AS wanted
+    CROSS JOIN session_aliases AS a ON a.session_id = wanted.value`;
+  return inGroups(sessionIds, sql);
+}
+
 export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
   const sql = 'SELECT l.* FROM json_each(?) AS wanted CROSS JOIN agent_logs AS l ON l.agent_id = wanted.value';
   return inGroups(agentIds, sql);

@@ -14,6 +14,7 @@ import {
   selectAgentOf,
   selectAgents,
   selectAgentsOfSessions,
+  selectAliases,
   selectLatestTasks,
   selectLogs,
   selectObligations,
@@ -58,6 +59,8 @@ export interface BatchState {
   quarantined: { sessionId: string; agentId: string; count: number }[];
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
+  /** By session: the id by which its runner knows it, where that is another. See session-aliases.ts. */
+  aliases: Map<string, string>;
 }
 
 export interface SaidRow extends ReturnType<typeof SAID.read> {
@@ -118,6 +121,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const siblings = lookups.ask(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
   const open = lookups.ask(scope.openSessionsOf.size > 0 ? [selectOpenSessions(scope.openSessionsOf)] : []);
   const logs = lookups.ask(selectLogs(scope.logAgentIds));
+  const aliases = lookups.ask(selectAliases(scope.sessionIds));
   await lookups.run(transaction);
 
   const pace = new Pace();
@@ -154,6 +158,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     said: await saidBySession(transaction, scope.said, await pace.map(said, saidFromRow), pace),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
+    aliases: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
   const fresh = [...scope.writers].filter(([id]) => !state.sessions.has(id));

@@ -76,7 +76,7 @@ export async function commitApart(
   }
 }
 
-async function partOf(batch: Batch, records: JudgedRecord[]): Promise<Batch> {
+async function partOf(batch: Batch, records: readonly JudgedRecord[]): Promise<Batch> {
   return { ...batch, records, scope: await scopeOf(batch.source, records) };
 }
 

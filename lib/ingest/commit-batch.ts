@@ -15,11 +15,13 @@ export type CommitOutcome =
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
   /** The outbox is of an agent that the sender may not speak for. */
-  | { kind: 'foreign' };
+  | { kind: 'foreign' }
+  /** Sessions of agents that the sender may not speak for, each with its agent. Nothing was written. */
+  | { kind: 'foreign-sessions'; owners: ReadonlyMap<string, string> };
 
 export interface Batch {
   source: ProducerRef;
-  records: JudgedRecord[];
+  records: readonly JudgedRecord[];
   scope: BatchScope;
   /** The agents that the sender may speak for. */
   reach: Scope;
@@ -36,6 +38,8 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   touchAll(transaction, batch.scope, state);
   const owner = state.producer?.agentId ?? null;
   if (owner !== null && !reachesAgent(batch.reach, owner)) return { kind: 'foreign' };
+  const foreign = foreignSessions(batch, state);
+  if (foreign.size > 0) return { kind: 'foreign-sessions', owners: foreign };
   const seqs = records.map(({ raw }) => raw.seq);
   const isServer = source.id === SERVER_PRODUCER_ID;
   const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
@@ -59,6 +63,15 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   const own = isOwn ? rows.position : NOTHING_NEW;
   const position = positionFromNumber(own);
   return { kind: 'answered', answer: { ackedSeq: lastSeq, accepted, duplicates, rejected, position }, openings };
+}
+
+function foreignSessions({ scope, reach }: Batch, { sessions }: BatchState): Map<string, string> {
+  const foreign = new Map<string, string>();
+  for (const id of scope.sessionIds) {
+    const owner = sessions.get(id)?.summary.agentId;
+    if (owner !== undefined && !reachesAgent(reach, owner)) foreign.set(id, owner);
+  }
+  return foreign;
 }
 
 /** All that was read is under these keys: what is planned from it stands as long as nobody touches them. */

@@ -183,9 +183,15 @@ export class FleetWriter {
         arrangement !== null ||
         wakeRule !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
-      const { tasks, obligations, said, position } = this.#state;
+      const { tasks, obligations, said, position, aliases } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
-      const stored = { tasks: of(tasks), obligations: of(obligations), said: of(said), position };
+      const stored = {
+        tasks: of(tasks),
+        obligations: of(obligations),
+        said: of(said),
+        position,
+        alias: aliases.get(session.id) ?? null,
+      };
       projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, pace)) });
     }
     await pace.rest();

@@ -15,9 +15,11 @@ import { IngestWatch } from './ingest-watch';
 import { judgeRecord, tooManyValues } from './judge-record';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
+import type { JudgedRecord } from './plan-batch';
 import { readBody } from './read-body';
 import { scopeOf } from './scope-of';
 import { foreignProducer, requireProducer, withinReach } from './sender-reach';
+import { makeAliases, renamed } from './session-aliases';
 import { withdrawAnswers } from './withdraw-answers';
 
 export interface IngestServer extends ServerContext {
@@ -59,6 +61,28 @@ export async function postEvents(
   }));
   const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
   await pace.rest();
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const { batch, outcome } = await commit(
+      server,
+      { source, reach, request, body },
+      renamed(server.database, records, reach),
+    );
+    if (outcome.kind !== 'foreign-sessions') return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
+    await makeAliases(server.database, records, outcome.owners);
+  }
+  throw new Error('sessions of other agents are in the way of their aliases');
+}
+
+/** Once for the batch as it came, and once more for each session that another agent began meanwhile. */
+const MOST_TRIES = 5;
+
+type Sent = Pick<Batch, 'source' | 'reach'> & { request: Request; body: Uint8Array<ArrayBuffer> };
+
+async function commit(
+  server: IngestServer,
+  { source, reach, request, body }: Sent,
+  records: readonly JudgedRecord[],
+): Promise<{ batch: Batch; outcome: CommitOutcome }> {
   const scope = await scopeOf(source, records);
   // in the order in which they are committed
   const batch = { source, records, scope, reach, receivedAt: server.now() };
@@ -88,7 +112,7 @@ export async function postEvents(
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
-  return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
+  return { batch, outcome };
 }
 
 async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
@@ -100,7 +124,11 @@ async function take(transaction: WriteTransaction, batch: Batch, gaps: number): 
 /** The answer is too small for a compressor, which Next would otherwise start for each one. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
-function toAnswer(outcome: CommitOutcome, { source, receivedAt: now }: Batch, firstSeq: number): Response {
+function toAnswer(
+  outcome: Exclude<CommitOutcome, { kind: 'foreign-sessions' }>,
+  { source, receivedAt: now }: Batch,
+  firstSeq: number,
+): Response {
   switch (outcome.kind) {
     case 'answered':
       return Response.json(outcome.answer, { headers: ANSWER_HEADERS });

@@ -90,7 +90,9 @@ export async function projectSession(
 
   turns.addTo(rows, sessionId);
   const before = foldOf(session, receivedAt);
-  rows.openings.push(...(await stampRequests(owner, before.pendingRequests, placements, pace)));
+  rows.openings.push(
+    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, pace)),
+  );
   await pace.rest();
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();

@@ -65,6 +65,8 @@ export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];
   said: readonly SaidRow[];
+  /** The id by which its runner knows it, where that is another. */
+  alias: string | null;
   /** The counter before the batch: rows up to it are in the database. */
   position: number;
 }

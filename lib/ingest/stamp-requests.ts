@@ -23,7 +23,7 @@ export interface Opening {
  * @param before the open requests before these events
  */
 export async function stampRequests(
-  { sessionId, agentId }: { sessionId: string; agentId: string },
+  { sessionId, agentId, alias }: { sessionId: string; agentId: string; alias: string | null },
   before: readonly OpenRequest[],
   placements: readonly Placement[],
   pace: Pace,
@@ -37,7 +37,8 @@ export async function stampRequests(
     const requestId = pickId(value, 'request_id', 'requestId');
     if (customName(entry.event) === CUSTOM.requestOpened && requestId !== null) {
       const asked = {
-        sessionId,
+        // its runner computes the digest from the id that it knows
+        sessionId: alias ?? sessionId,
         requestId,
         tool: pickText(value, 'tool_name', 'toolName'),
         input: pick(value, 'input'),

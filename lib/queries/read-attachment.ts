@@ -1,9 +1,11 @@
 import { columnText } from '@/db/column-text';
+import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
-import { sessionsIn } from '@/db/scope-sql';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/access/asked';
 import { cutShort } from '@/lib/access/cut-short';
+import type { Principal } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
 import { storedHash } from '@/lib/access/shown-digests';
 import { isImageType, isTextType } from '@/lib/protocol/attachments';
@@ -32,8 +34,9 @@ export async function getAttachment(
   }: Asked<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
-  const hash = await storedHash(database.reader, session, given, digests);
-  const key = [columnText(session), hash];
+  const sessionId = principal.kind === 'runner' ? await sessionOf(database.reader, principal, session, given) : session;
+  const hash = await storedHash(database.reader, sessionId, given, digests);
+  const key = [columnText(sessionId), hash];
   const found =
     hash === null
       ? undefined
@@ -86,6 +89,21 @@ export async function getAttachment(
       },
     }),
   );
+}
+
+/** The session that a runner knows by this id and that has the attachment. */
+async function sessionOf(
+  reader: Pick<Reader, 'execute'>,
+  { scope }: Principal,
+  id: string,
+  hash: string,
+): Promise<string> {
+  const { rows } = await reader.execute({
+    sql: `SELECT session_id FROM session_aliases AS a WHERE alias = ? AND ${agentsIn(scope)}
+      AND EXISTS (SELECT 1 FROM attachments WHERE session_id = a.session_id AND hash = ?) LIMIT 1`,
+    args: [columnText(id), hash],
+  });
+  return rows[0] === undefined ? id : String(rows[0].session_id);
 }
 
 /** HTML, XML and scripts are text here. */

@@ -15,11 +15,22 @@ const MAX_SETTLED = 20;
  * holds nothing else.
  *
  * An agent nobody has heard of owes nothing: its runner asks before its first word.
+ *
+ * @param byAlias whether sessions go by the ids that the agent's runner knows
  */
-export async function readObligations(sight: Sight, agentId: string): Promise<ObligationList> {
-  const sql = `SELECT ${OBLIGATION_ROW.columns()} FROM obligations INDEXED BY obligations_owed_by_agent
+export async function readObligations(sight: Sight, agentId: string, byAlias = false): Promise<ObligationList> {
+  const sql = `SELECT ${OBLIGATION_ROW.columns()},
+      (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
     WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
-  const owed = query(obligationFromRow, sql, columnText(agentId), MAX_SHOWN);
+  const owed = query(
+    (row) => {
+      const obligation = obligationFromRow(row);
+      return byAlias && row.alias !== null ? { ...obligation, sessionId: String(row.alias) } : obligation;
+    },
+    sql,
+    columnText(agentId),
+    MAX_SHOWN,
+  );
   const { position, found } = await readTogether(sight, [owed]);
   const shown = (obligation: Obligation) => {
     const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;

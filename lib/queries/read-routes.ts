@@ -128,9 +128,10 @@ export function getLogLevel(asked: Asked<'agentId'>, server: ServerContext) {
   return found('agent', agentId, readLogLevel(seen(asked, server), agentId));
 }
 
+/** A runner is told sessions by the ids that it knows. */
 export function getObligations(asked: Asked<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
-  return readObligations(seen(asked, server), agentId);
+  return readObligations(seen(asked, server), agentId, asked.principal.kind === 'runner');
 }
 
 /** What the fleet did lately, in its turn: it reads many rows. */

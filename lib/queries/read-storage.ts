@@ -68,7 +68,8 @@ async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
 
 const TABLES: Record<Exclude<StoragePartName, 'rest'>, RegExp> = {
   events: /^events$/,
-  views: /^(sessions|agents|turns|tasks|obligations|activity|producers|producer_sessions|runner_generations)$/,
+  views:
+    /^(sessions|agents|turns|tasks|obligations|activity|producers|producer_sessions|runner_generations|session_aliases)$/,
   logs: /^(log_lines|agent_logs|log_components|log_chunks)$/,
   search: /^(log|session)_search/,
   commands: /^(commands|asks|inbox|runners)$/,

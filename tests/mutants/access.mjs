@@ -7,6 +7,27 @@
  */
 export const ACCESS = [
   {
+    name: 'tells a runner that another agent has a session id',
+    file: 'lib/ingest/commit-batch.ts',
+    find: 'if (foreign.size > 0) return',
+    replace: 'if (foreign.size < 0) return',
+    test: 'tests/unit/ingest/session-aliases.test.ts',
+  },
+  {
+    name: 'makes aliases of sessions that anybody can guess',
+    file: 'lib/ingest/session-aliases.ts',
+    find: 'keyedDigest(key, of)',
+    replace: 'keyedDigest(new Uint8Array(32), of)',
+    test: 'tests/unit/ingest/session-aliases.test.ts',
+  },
+  {
+    name: 'sends a runner the id that the server made',
+    file: 'lib/commands/claim-commands.ts',
+    find: "if (row.alias === null || !('sessionId' in command)) return stored;",
+    replace: "if (row !== null || !('sessionId' in command)) return stored;",
+    test: 'tests/unit/ingest/session-aliases.test.ts',
+  },
+  {
     name: 'lets a token claim in the name of the operator',
     file: 'lib/access/person-of.ts',
     find: "if (isLocal(principal)) return { id: OPERATOR, name: 'Operator' };",

@@ -7,7 +7,7 @@ export const REDACTION = [
   {
     name: 'shows redacted readers plain digests, which confirm guesses',
     file: 'lib/access/shown-digests.ts',
-    find: 'bytesToHex(hmac(sha256, key, utf8ToBytes(digest)))',
+    find: 'keyedDigest(key, digest)',
     replace: 'digest',
     test: 'tests/unit/server/shown-digests.test.ts',
   },

@@ -10,6 +10,7 @@ const root = join(import.meta.dirname, '..', '..', '..');
 /** What nothing removes, and why it does not grow with what is done. */
 const BOUNDED: Record<string, string> = {
   sessions: 'one row each, see docs/database.md',
+  session_aliases: 'one for each agent that names a session of another',
   agents: 'one row each, see docs/database.md',
   producers: 'one for each outbox, see docs/database.md',
   producer_sessions: 'one for each session and outbox that speaks for it',

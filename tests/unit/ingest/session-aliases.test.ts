@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { keyedDigest } from '@/lib/access/shown-digests';
+import type { IngestAnswer } from '@/lib/protocol/envelope';
+import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@/lib/protocol/read-models';
+import { requestDigest } from '@/lib/protocol/request-digest';
+import { AccessStage, type Headers } from '../../support/access-stage';
+import { bytesOf, hashOf } from '../../support/attachments';
+import { record } from '../../support/ingest-target';
+
+const FILE = bytesOf('notes');
+
+let stage: AccessStage;
+/** Runners of two agents that know nothing of each other. */
+let first: Headers;
+let second: Headers;
+beforeAll(async () => {
+  stage = await AccessStage.start();
+  first = await stage.token({ role: 'runner', agent: 'first' });
+  second = await stage.token({ role: 'runner', agent: 'second' });
+});
+afterAll(() => stage.close());
+
+const seqs = new Map<string, number>();
+async function send(as: Headers, agentId: string, sessionId: string, ...fields: object[]) {
+  const records = fields.map((one) => {
+    seqs.set(agentId, (seqs.get(agentId) ?? 0) + 1);
+    return record(seqs.get(agentId) ?? 0, { agentId, sessionId, ...one });
+  });
+  const body = { producer: { id: `${agentId}/1`, epoch: 1 }, records };
+  return stage.ask<IngestAnswer>('/events', { method: 'POST', as, body });
+}
+const starts = (runId: string) => ({ event: { type: 'RUN_STARTED', threadId: 's', runId } });
+const says = (id: string, delta: string) => ({
+  event: { type: 'TEXT_MESSAGE_CHUNK', messageId: id, role: 'assistant', delta },
+});
+const sessionsOf = async (agent: string) =>
+  (await stage.ask<SessionList>(`/sessions?agent=${agent}`)).sessions.map(({ id }) => id);
+
+describe('two runners that use the same id for a session', () => {
+  test('are both taken, alike, and neither learns of the other', async () => {
+    const mine = await send(first, 'first', 's1', starts('r1'), says('m1', 'of the first'));
+    const theirs = await send(second, 'second', 's1', starts('r1'), says('m1', 'of the second'));
+    expect([mine, theirs].map(({ accepted, rejected }) => [accepted, rejected])).toEqual([
+      [2, []],
+      [2, []],
+    ]);
+    // again, by then known
+    expect(await send(second, 'second', 's1', says('m2', 'more of the second'))).toMatchObject({ accepted: 1 });
+    const [own, other] = [await sessionsOf('first'), await sessionsOf('second')];
+    expect(own).toEqual(['s1']);
+    expect(other).toEqual([expect.stringMatching(/^s1~[0-9a-f]{16}$/)]);
+    // nobody can make the id in advance, to keep it from its agent
+    const guessed = keyedDigest(new Uint8Array(32), JSON.stringify(['second', 's1'])).slice(0, 16);
+    expect(other).not.toContain(`s1~${guessed}`);
+    const text = async (id = '') => JSON.stringify(await stage.ask(`/sessions/${encodeURIComponent(id)}/transcript`));
+    expect(await text('s1')).not.toContain('of the second');
+    expect(await text(other[0])).toContain('more of the second');
+  });
+
+  test('have logs, reports and rejected records under their own', async () => {
+    const [theirs = ''] = await sessionsOf('second');
+    const insight = { signal: 'hook_fatal', source: 'Stop', sessionId: 's1' };
+    const log = { level: 'fatal', component: 'hook:Stop', message: 'exit 3', insight };
+    await send(second, 'second', 's1', { kind: 'log', log }, { kind: 'status', status: { state: 'idle' } });
+    await send(second, 'second', 's1', { kind: 'nothing-known' });
+    const { sessions } = await stage.ask<SessionList>('/sessions');
+    const counts = sessions.map(({ id, insightCount, quarantinedCount }) => [id, insightCount, quarantinedCount]);
+    expect(counts).toEqual(
+      expect.arrayContaining([
+        ['s1', 0, 0],
+        [theirs, 1, 1],
+      ]),
+    );
+    expect((await stage.ask<AgentDetail>('/agents/first')).agent).toMatchObject({ insightCount: 0 });
+  });
+
+  test('are sent what is meant for theirs, by the id that they use', async () => {
+    const [theirs = ''] = await sessionsOf('second');
+    const path = `/sessions/${encodeURIComponent(theirs)}`;
+    const stream = await stage.stream('/agents/second/commands?runner=r&startedAt=1', second);
+    await stage.ask(`${path}/attachments?name=notes.txt`, {
+      method: 'POST',
+      body: FILE,
+      headers: { 'content-type': 'text/plain' },
+    });
+    const attachments = [{ hash: hashOf(FILE), name: 'notes.txt' }];
+    const body = { text: 'do it', clientId: 'c1', attachments };
+    const { messageId } = await stage.ask<{ messageId: string }>(`${path}/messages`, { method: 'POST', body });
+    const { data } = await stream.frame('command' as never);
+    expect(data).toMatchObject({ type: 'message', sessionId: 's1', body: { messageId } });
+    expect(JSON.stringify(stream.frames)).not.toContain(theirs);
+    const bytes = await stage.send(`/api/v1/attachments/${hashOf(FILE)}?session=s1`, { as: second });
+    expect([bytes.status, await bytes.text()]).toEqual([200, 'notes']);
+    expect(await stage.status(`/attachments/${hashOf(FILE)}?session=s1`, { as: first })).toBe(404);
+    const owed = (as: Headers) => stage.ask<ObligationList>('/agents/second/reply-obligations', { as });
+    await send(second, 'second', 's1', {
+      event: {
+        type: 'RUN_STARTED',
+        threadId: 's',
+        runId: 'r2',
+        metadata: { interlude: { userMessageIds: [messageId] } },
+      },
+    });
+    expect((await owed(second)).obligations.map(({ sessionId }) => sessionId)).toEqual(['s1']);
+    expect((await owed(stage.owner)).obligations.map(({ sessionId }) => sessionId)).toEqual([theirs]);
+  });
+
+  test('check an answer by the digest over the id that they use', async () => {
+    const [theirs = ''] = await sessionsOf('second');
+    const path = `/sessions/${encodeURIComponent(theirs)}/requests/q1`;
+    const input = { command: 'ls' };
+    const value = { request_id: 'q1', kind: 'permission', tool_name: 'Bash', input };
+    await send(second, 'second', 's1', { event: { type: 'CUSTOM', name: 'request:opened', value } });
+    const { request } = await stage.ask<RequestDetail>(path);
+    const position = request.openedPosition ?? '';
+    expect(request.digest).toBe(requestDigest({ sessionId: 's1', requestId: 'q1', tool: 'Bash', input, position }));
+    const body = { behavior: 'allow', digest: request.digest };
+    expect(await stage.status(path, { method: 'POST', body })).toBe(202);
+  });
+});
+
+test('a runner that starts again after a restart finds its session again', async () => {
+  const [theirs = ''] = await sessionsOf('second');
+  const again = await AccessStage.start({ dataDir: stage.dataDir });
+  const body = {
+    producer: { id: 'second/2', epoch: 1 },
+    records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m9', 'after it') })],
+  };
+  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await sessionsOf('second')).toEqual([theirs]);
+  await again.close();
+});
+
+test('a credential that reaches both agents is refused, also for an agent that has an alias', async () => {
+  const prefixed = await stage.token({ role: 'runner', agentPrefix: 's' });
+  await send(stage.owner, 'shared', 's3', starts('r1'));
+  await send(second, 'second', 's3', says('m1', 'in its own'));
+  for (const [agentId, as, sessionId] of [
+    ['third', stage.owner, 's1'],
+    ['second', stage.owner, 's1'],
+    ['second', prefixed, 's3'],
+  ] as const) {
+    const records = [record(1, { agentId, sessionId, ...starts('r1') })];
+    const body = { producer: { id: `s/${agentId}/${sessionId}`, epoch: 1 }, records };
+    const { rejected } = await stage.ask<IngestAnswer>('/events', { method: 'POST', as, body });
+    expect(rejected.map(({ code }) => code)).toEqual(['session_of_another_agent']);
+  }
+});
+
+test('two runners that begin the same id at once both get a session', async () => {
+  const answers = await Promise.all([
+    send(first, 'first', 's2', starts('r1')),
+    send(second, 'second', 's2', starts('r1')),
+  ]);
+  expect(answers.map(({ accepted, rejected }) => [accepted, rejected])).toEqual([
+    [1, []],
+    [1, []],
+  ]);
+});
