@@ -1,0 +1,150 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import { startBareServer } from '../../bench/bare-server.ts';
+import type { Sent } from '../../support/access-stage';
+import { CONSOLE } from '../../support/ask-route';
+import { busyAgent } from '../../support/busy-agent';
+import { Bystander } from '../../support/bystander';
+import { endWithUs } from '../../support/end-with-us.mjs';
+import { probeHealth } from '../../support/health-probe';
+import { type LiveServer, startLiveServer } from '../../support/live-server';
+import type { MalformedOrder, MalformedReport } from '../../support/malformed-clients';
+import { expectWithin } from '../../support/pace';
+import { scale, scaled } from '../../support/scale';
+import { startTypescript } from '../../support/typescript-process';
+
+/**
+ * Requests mutated from the server's own OpenAPI document, over kept connections, while somebody else does the ordinary
+ * things. `INTERLUDE_TEST_SCALE=soak` sends a million.
+ */
+const REQUESTS = Number(process.env.INTERLUDE_TEST_REQUESTS ?? scaled(3_000, 1_000_000));
+const CONNECTIONS = 16;
+const SEED = Number(process.env.INTERLUDE_TEST_SEED ?? (scale === 'quick' ? 1 : Date.now() % 1_000_000_000));
+
+/** The longest that another client waits for an answer meanwhile, on a machine that has nothing else to do. */
+const OTHERS_WAIT_MS = 100;
+const MOST_GROWTH_MIB = 500;
+
+const CRON_SECRET = 'the-timer-of-this-test-0123456789';
+const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer({
+    env: { INTERLUDE_EMBED_ORIGINS: CONSOLE, CRON_SECRET, INTERLUDE_METRICS_TOKEN: METRICS_TOKEN },
+  });
+});
+afterAll(() => server.stop());
+
+async function ask<Model>(path: string, { method = 'GET', body, headers = {} }: Sent = {}): Promise<Model> {
+  const isRaw = body === undefined || body instanceof Uint8Array;
+  const response = await fetch(`${server.url}/api/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${server.token}`,
+      ...(isRaw ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: isRaw ? (body as Uint8Array<ArrayBuffer> | undefined) : JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Model;
+}
+
+const token = async (made: Partial<NewTokenRequest>) =>
+  (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
+
+test('malformed requests give no internal error, end nothing and make nobody else wait', async () => {
+  const bare = await startBareServer();
+  const made = async (role: NewTokenRequest['role']) => `Bearer ${await token({ role })}`;
+  const order: MalformedOrder = {
+    url: server.url,
+    document: await ask<OpenApiDocument>('/openapi.json'),
+    ids: await busyAgent({ ask }, 'a'),
+    tokens: {
+      admin: await made('admin'),
+      operator: await made('operator'),
+      viewer: await made('viewer'),
+      issuer: await made('issuer'),
+      runner: `Bearer ${await token({ role: 'runner', anyAgent: true })}`,
+      timer: `Bearer ${CRON_SECRET}`,
+      monitor: `Bearer ${METRICS_TOKEN}`,
+      unknown: 'Bearer a-token-that-is-wrong',
+    },
+    seed: SEED,
+    count: REQUESTS,
+    connections: CONNECTIONS,
+  };
+  const bystander = new Bystander(server.url, {
+    runner: await token({ role: 'runner', agent: 'bystander' }),
+    viewer: await token({ role: 'viewer' }),
+  });
+  await bystander.warmUp();
+  const before = memoryMiB();
+  const attack = sendMalformed(order);
+  let isOver = false;
+  let most = before;
+  const beside = bystander.live(() => {
+    most = Math.max(most, memoryMiB());
+    return isOver;
+  });
+  const over = attack.finally(() => {
+    isOver = true;
+  });
+  // what the machine itself makes others wait, whoever answers
+  const idle = probeHealth(bare.url, () => over.then(() => undefined));
+  const [report, { longestMs: bareMs }] = await Promise.all([over, idle, beside]);
+  await bare.stop();
+
+  const lines = bystander.figures.map(
+    ({ what, count, medianMs, p999Ms, worstMs }) =>
+      `${what}: median ${medianMs.toFixed(1)}, 99.9 % ${p999Ms.toFixed(0)}, worst ${worstMs.toFixed(0)} ms of ${count}`,
+  );
+  process.stdout.write(
+    [
+      `${report.sent} malformed requests, seed ${SEED}: ${JSON.stringify(report.statuses)}`,
+      ...lines,
+      `a bare server beside it: worst ${bareMs.toFixed(0)} ms`,
+      `memory: ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`,
+      '',
+    ].join('\n'),
+  );
+  expect(report.failures).toEqual([]);
+  expect(report.sent).toBe(REQUESTS);
+  expect(server.output).not.toMatch(/unexpected error|\n\s+at /);
+  expect(most - before).toBeLessThan(MOST_GROWTH_MIB);
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+  if (scale === 'soak') expectWithin(bystander.worstMs, OTHERS_WAIT_MS + bareMs);
+});
+
+function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
+  const child = endWithUs(
+    startTypescript('tests/support/malformed-clients.ts', [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
+    null,
+  );
+  return new Promise((resolve, reject) => {
+    let last: MalformedReport | null = null;
+    child.on('message', (report: MalformedReport) => {
+      last = report;
+      if (report.sent % 50_000 === 0)
+        process.stdout.write(
+          `${report.sent} ${JSON.stringify(report.statuses)} ${memoryMiB().toFixed(0)} MiB ${report.failures.length}\n`,
+        );
+    });
+    child.once('exit', (code) => {
+      if (last?.isDone) resolve(last);
+      else
+        reject(new Error(`the clients ended with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`));
+    });
+    child.send(order);
+  });
+}
+
+/** Resident memory of the server; 0 where there is no /proc. */
+function memoryMiB(): number {
+  const file = `/proc/${server.pid}/status`;
+  const status = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}
