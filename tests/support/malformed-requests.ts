@@ -413,7 +413,7 @@ function encoded({ method, segments, query, sender, headers, body, encodings }: 
   // what a header line can't hold is no matter of this test
   const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''));
   if (body === undefined && encodings.length === 0) return { method, path, sender, headers: sent, body: null };
-  let bytes = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body) ?? '');
+  let bytes: Buffer = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body) ?? '');
   for (const encoding of encodings) bytes = encoding(bytes);
   return { method, path, sender, headers: sent, body: bytes };
 }
@@ -445,15 +445,17 @@ function draftOf(method: string, path: string, operation: Operation, ids: BusyAg
   const permission = operation['x-permission'];
   const sender: WireRequest['sender'] =
     permission === undefined ? 'nobody' : permission === 'speak' ? 'runner' : 'admin';
-  return fc.tuple(query, body).map(([pairs, value]) => ({
-    method,
-    segments: [...segments],
-    query: pairs.flat(),
-    sender,
-    headers: type === undefined ? {} : { 'content-type': type.replace('*', 'plain') },
-    body: structuredClone(value),
-    encodings: [],
-  }));
+  return fc.tuple(query, body).map(
+    ([pairs, value]): Draft => ({
+      method,
+      segments: [...segments],
+      query: pairs.flat(),
+      sender,
+      headers: type === undefined ? {} : { 'content-type': type.replace('*', 'plain') },
+      body: structuredClone(value),
+      encodings: [],
+    }),
+  );
 }
 
 /** Valid values of a schema. Ids are those of what is there. */

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Random, seededRandom } from '../support/random';
-import { type RawAnswer, rawRequest } from '../support/raw-request';
-import { scaled } from '../support/scale';
-import { apiPaths, liveServer, type ServerTarget } from '../support/server-target';
+import { type Random, seededRandom } from '../../support/random';
+import { type RawAnswer, rawRequest } from '../../support/raw-request';
+import { scaled } from '../../support/scale';
+import { apiPaths, liveServer, type ServerTarget } from '../../support/server-target';
 
 /**
  * Bytes no client library would send, over bare connections to the real server: each gets an error of the wire or a
