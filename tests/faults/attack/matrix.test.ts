@@ -7,6 +7,7 @@ import { AccessStage, bearer, type Headers, secretOf } from '../../support/acces
 import { asked, CONSOLE, filled } from '../../support/ask-route';
 import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
+import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
  * Every route of the table, with every method, requested with every kind of credential, about what is in its scope, what
@@ -27,8 +28,6 @@ interface Asker {
 
 const CRON_SECRET = 'the-timer-of-this-test-0123456789';
 const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
-/** In everything that agent A says. */
-const SECRET = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
 
 let stage: AccessStage;
 let own: BusyAgent;
@@ -61,8 +60,8 @@ beforeAll(async () => {
   }
   own = await busyAgent(stage, 'a');
   foreign = await busyAgent(stage, 'b');
-  await plantCanaries(own, 'a');
-  await plantCanaries(foreign, 'b');
+  await plantCanaries(stage, own);
+  await plantCanaries(stage, foreign);
   const agents: Scope = { kind: 'agents', ids: [own.agentId], prefixes: [] };
   const prefix: Scope = { kind: 'agents', ids: [], prefixes: [own.agentId] };
   const made = async (role: Role, scope: Scope, redacts = false) =>
@@ -138,37 +137,6 @@ afterAll(async () => {
   vi.restoreAllMocks();
   await stage.close();
 });
-
-/** Marks that each part of an agent carries: none may be read outside its scope. */
-async function plantCanaries({ agentId, sessionId, taskId }: BusyAgent, letter: string): Promise<void> {
-  const mark = (what: string) => `canary-${what}-${letter}${letter === 'a' ? ` ${SECRET}` : ''}`;
-  const [messageId, toolCallId] = [`said-${letter}`, `call-${letter}`];
-  const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
-  const says = (session: string, id: string, what: string) =>
-    [
-      { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' },
-      { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: mark(what) },
-      { type: 'TEXT_MESSAGE_END', messageId: id },
-    ].map((event) => ({ kind: 'event', sessionId: session, event }));
-  const records = [
-    ...says(sessionId, messageId, 'words'),
-    ...says(`other-${letter}`, `other-said-${letter}`, 'elsewhere'),
-    ...[
-      { type: 'TOOL_CALL_START', toolCallId, toolCallName: `canary-tool-${letter}`, parentMessageId: messageId },
-      { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify({ command: mark('arguments') }) },
-      { type: 'TOOL_CALL_END', toolCallId },
-      { type: 'TOOL_CALL_RESULT', messageId: `result-${letter}`, toolCallId, content: mark('result') },
-      custom('task:output', { task_id: taskId, offset: 100, text: mark('output') }),
-      custom('task:started', { task_id: `second-${letter}`, description: mark('task') }),
-      custom('request:opened', {
-        ...{ request_id: `asks-${letter}`, kind: 'permission', tool_name: 'Bash', input: { command: mark('input') } },
-      }),
-    ].map((event) => ({ kind: 'event', sessionId, event })),
-    { kind: 'log', log: { level: 'error', component: `canary-component-${letter}`, message: mark('line') } },
-  ].map((record, at) => ({ ...record, agentId, seq: at + 1, occurredAt: 1_795_170_001_000 + at }));
-  await stage.ask('/events', { method: 'POST', body: { producer: { id: `${agentId}/canaries`, epoch: 1 }, records } });
-  await stage.ask(`/sessions/${sessionId}/arrangement`, { method: 'PUT', body: { name: mark('title') } });
-}
 
 const API = '/api/v1';
 const paths = [...new Set(ROUTES.map(({ pattern }) => pattern))];
@@ -410,8 +378,6 @@ const OF_PEOPLE = ['DELETE /api/v1/me/sign-ins', 'POST /api/v1/sign-in-codes'];
 
 /** No credential and no member has the id in the path. */
 const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'PUT /api/v1/members/:memberId'];
-
-const CANARY = /canary-[a-z]+-[ab]\b/;
 
 const OF_B =
   '(agent|session|task|request|question|run|other|third|component|stray|client|second|said|call|asks|canary-\\w+)-b\\b|\\bof b\\b';
