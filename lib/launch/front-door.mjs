@@ -64,8 +64,15 @@ export function frontDoor(
   };
   /** @type {WeakSet<import('node:stream').Duplex>} */
   const late = new WeakSet();
+  /**
+   * The last response of each connection.
+   *
+   * @type {WeakMap<import('node:stream').Duplex, import('node:http').ServerResponse>}
+   */
+  const responses = new WeakMap();
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
+    responses.set(request.socket, response);
     const refusal = judge(request) ?? enter(request, basePath);
     if (refusal) return answer(response, refusal);
     if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
@@ -82,10 +89,10 @@ export function frontDoor(
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
-    if (refusal !== LATE) return answerRaw(socket, refusal);
+    if (refusal !== LATE) return answerRaw(socket, refusal, responses.get(socket));
     // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
     late.add(socket);
-    setImmediate(() => late.has(socket) && answerRaw(socket, LATE));
+    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, responses.get(socket)));
   });
   return server;
 }
@@ -214,11 +221,12 @@ function answer(response, refusal) {
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
+ * @param {import('node:http').ServerResponse} [response] the last one of this connection: nothing is written into it
  */
-function answerRaw(socket, refusal) {
+function answerRaw(socket, refusal, response) {
   socket.on('error', () => undefined);
-  if (!socket.writable || /** @type {import('node:net').Socket} */ (socket).bytesWritten > 0)
-    return void socket.destroy();
+  const isInResponse = response?.headersSent && !response.writableFinished;
+  if (!socket.writable || isInResponse) return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const start = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;

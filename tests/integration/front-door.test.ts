@@ -8,10 +8,11 @@ import { frontDoor } from '../../lib/launch/front-door.mjs';
 const TIMEOUT_MS = 300;
 
 /** A front door whose handlers take a body to its end, unless the path says that they answer without it. */
-async function open(basePath = '') {
+async function open(basePath = '', { isSlow = false } = {}) {
   const bodies: string[] = [];
   const server: ReturnType<typeof createServer> = frontDoor(
     async (request: IncomingMessage, response: ServerResponse) => {
+      if (isSlow) return void response.write('half of a response');
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
       response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
     },
@@ -71,6 +72,24 @@ test('the connection of a request that was answered without its body does not st
   for (const headers of ['', 'Authorization: Bearer known\r\n']) {
     expect(await send(begun('/api/refused', headers)).closed).toContain('not without a sign-in');
   }
+});
+
+test('a kept connection gets an answer to what is no request', async () => {
+  const { send } = await open();
+  const first = 'GET /api/refused HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const { socket, closed } = send(first);
+  await once(socket, 'data');
+  socket.write('no request\r\n\r\n');
+  expect([...(await closed).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '400']);
+});
+
+test('a refusal is never written into the middle of a response', async () => {
+  const { socket, closed } = (await open('', { isSlow: true })).send(
+    'GET /api/slow HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  );
+  await once(socket, 'data');
+  socket.write('no request\r\n\r\n');
+  expect(await closed).not.toContain('HTTP/1.1 400');
 });
 
 test('with a credential there is time for the rest', async () => {
