@@ -127,7 +127,6 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
       if (sent.reusedSocket && tries > 0) return resolve(send(url, one, token, agent, tries - 1));
       noAnswer(String(error));
     });
-    if (one.method === 'HEAD' || one.body === null) sent.end();
-    else sent.end(one.body);
+    sent.end(one.body ?? undefined);
   });
 }
