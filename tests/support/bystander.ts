@@ -1,5 +1,13 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { FrameReader } from './frames';
+
+/** How long something took, in milliseconds. */
+interface Took {
+  ms: number;
+  /** Without the time in which this process or the server's had work and no processor: others on the machine had it. */
+  ownMs: number;
+}
 
 /** Does the ordinary things at a server, one after the other, and measures how long each takes. */
 export class Bystander {
@@ -7,7 +15,8 @@ export class Bystander {
   readonly #runner: string;
   readonly #viewer: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  readonly #tookMs = new Map<string, number[]>();
+  readonly #took = new Map<string, Took[]>();
+  readonly #pids: readonly number[];
   #seq = 0;
   readonly #id = 'bystander';
 
@@ -15,8 +24,9 @@ export class Bystander {
    * @param runner its token
    * @param viewer the token of somebody who looks at its session
    */
-  constructor(url: string, { runner, viewer }: { runner: string; viewer: string }) {
+  constructor({ url, pid }: { url: string; pid: number }, { runner, viewer }: { runner: string; viewer: string }) {
     this.#url = url;
+    this.#pids = [pid, process.pid];
     this.#runner = runner;
     this.#viewer = viewer;
   }
@@ -24,7 +34,7 @@ export class Bystander {
   /** Does each thing once and measures nothing: the first of each also loads the code that answers. */
   async warmUp(): Promise<void> {
     await this.live(() => true);
-    this.#tookMs.clear();
+    this.#took.clear();
   }
 
   /** Goes on until `isOver`, and at least once. */
@@ -36,12 +46,12 @@ export class Bystander {
     const stream = new FrameReader(response.body as ReadableStream<Uint8Array>);
     await stream.frame('up-to-date');
     do {
-      const since = performance.now();
-      await this.#measured('POST of an event', () => this.#post());
-      await stream.until((frames) =>
-        frames.some((frame) => frame.event === 'session-event' && frame.data.seq === this.#seq),
-      );
-      this.#note('event on the stream', performance.now() - since);
+      const isThere = () =>
+        stream.frames.some(({ event, data }) => event === 'session-event' && data.seq === this.#seq);
+      await this.#measured('event on the stream', async () => {
+        await this.#measured('POST of an event', () => this.#post());
+        await stream.until(isThere);
+      });
       stream.frames.length = 0;
       await this.#measured('GET of a session', () => this.#get(`/api/v1/sessions/${this.#id}`));
       await this.#measured('GET of a transcript', () => this.#get(`/api/v1/sessions/${this.#id}/transcript?limit=1`));
@@ -52,29 +62,38 @@ export class Bystander {
     await stream.cancel();
   }
 
-  /** Of each thing: how often it was done, and how long it took, in milliseconds. */
-  get figures(): { what: string; count: number; medianMs: number; p999Ms: number; worstMs: number }[] {
-    return [...this.#tookMs].map(([what, times]) => {
-      const sorted = times.toSorted((a, b) => a - b);
+  /** A line for each thing: how often it was done, and how long it took. */
+  get figures(): string[] {
+    return [...this.#took].map(([what, all]) => {
+      const sorted = all.map(({ ms }) => ms).toSorted((a, b) => a - b);
       const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-      return { what, count: sorted.length, medianMs: at(0.5), p999Ms: at(0.999), worstMs: at(1) };
+      const own = all.reduce((most, { ownMs }) => Math.max(most, ownMs), 0);
+      const [median, p999, worst] = [at(0.5), at(0.999), at(1)].map((ms) => ms.toFixed(1));
+      return `${what}: median ${median}, 99.9 % ${p999}, worst ${worst} ms (${own.toFixed(1)} without waits for a processor) of ${sorted.length}`;
     });
   }
 
+  /** The longest of all, without waits for a processor. */
   get worstMs(): number {
-    return Math.max(...this.figures.map(({ worstMs }) => worstMs));
+    let worst = 0;
+    for (const all of this.#took.values()) for (const { ownMs } of all) worst = Math.max(worst, ownMs);
+    return worst;
   }
 
   async #measured(what: string, act: () => Promise<unknown>): Promise<void> {
-    const since = performance.now();
+    const [since, waited] = [performance.now(), this.#waitedMs()];
     await act();
-    this.#note(what, performance.now() - since);
+    const ms = performance.now() - since;
+    const took = { ms, ownMs: ms - (this.#waitedMs() - waited) };
+    const all = this.#took.get(what);
+    if (all === undefined) this.#took.set(what, [took]);
+    else all.push(took);
   }
 
-  #note(what: string, tookMs: number): void {
-    const times = this.#tookMs.get(what);
-    if (times === undefined) this.#tookMs.set(what, [tookMs]);
-    else times.push(tookMs);
+  /** How long these processes have waited for a processor since they began, by Linux; 0 elsewhere. */
+  #waitedMs(): number {
+    const files = this.#pids.map((pid) => `/proc/${pid}/schedstat`).filter((file) => existsSync(file));
+    return files.reduce((sum, file) => sum + Number(readFileSync(file, 'utf8').split(' ')[1]) / 1e6, 0);
   }
 
   #post(): Promise<void> {
