@@ -5,6 +5,20 @@
  */
 export const LIVE = [
   {
+    name: 'writes a refusal into the middle of a response',
+    file: 'lib/launch/front-door.mjs',
+    find: 'if (!socket.writable || isInResponse) return',
+    replace: 'if (!socket.writable) return',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'closes a kept connection without an answer',
+    file: 'lib/launch/front-door.mjs',
+    find: 'if (!socket.writable || isInResponse) return',
+    replace: 'if (!socket.writable || response !== undefined) return',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
     name: 'joins before a lagging replica has caught up',
     file: 'lib/fan-out/catch-up.ts',
     find: 'if (page.complete && position >= mustReach && !isBehind) {',

@@ -117,11 +117,11 @@ function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
   return new Promise((resolve, reject) => {
     let last: MalformedReport | null = null;
     child.on('message', (report: MalformedReport) => {
+      // a long run says at once what it has found
+      for (const failure of report.failures.slice(last?.failures.length ?? 0)) process.stdout.write(`${failure}\n`);
       last = report;
       if (report.sent % PROGRESS_EVERY === 0)
-        process.stdout.write(
-          `${report.sent} sent, ${report.failures.length} failures, ${memoryMiB().toFixed(0)} MiB\n`,
-        );
+        process.stdout.write(`${report.sent} sent, ${memoryMiB().toFixed(0)} MiB\n`);
     });
     child.once('exit', (code) => {
       if (last?.isDone) resolve(last);
