@@ -16,6 +16,12 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
  */
 const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
+/**
+ * Most characters of a page's address. Next answers some with a redirect that has the address in two headers, which
+ * together must fit into what clients read (16 KiB in Node).
+ */
+const MAX_PAGE_ADDRESS = 7_000;
+
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {
   return (url ?? '').split('?', 1)[0] ?? '';
@@ -139,6 +145,8 @@ const BODY = {
   headers: { allow: 'GET, HEAD' },
 };
 /** @type {Refusal} */
+const LONG = { status: 414, code: 'too_large', message: 'The address is too long for a page. Use a shorter one.' };
+/** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
 const NO_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
@@ -187,7 +195,9 @@ function enter(request, basePath) {
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }
-  return hasBody(request) && !isNoPage(pathOf(request)) ? BODY : null;
+  if (isNoPage(pathOf(request))) return null;
+  if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;
+  return hasBody(request) ? BODY : null;
 }
 
 /**

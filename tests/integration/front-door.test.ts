@@ -112,6 +112,14 @@ test('a page takes no body, and what has one for it is refused before any of it 
   expect(bodies).toEqual([]);
 });
 
+test('an address that is too long for a page is refused, and one of the API is not', async () => {
+  const { send } = await open();
+  const ask = (path: string) =>
+    send(`GET ${path}?q=${'x'.repeat(8_000)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
+  expect(await ask('/sessions/s1')).toMatch(/^HTTP\/1\.1 414 [\s\S]*"too_large"/);
+  expect(await ask('/api/events')).toMatch(/^HTTP\/1\.1 200 /);
+});
+
 test('headers that do not come to their end are cut off', async () => {
   const { send } = await open();
   expect(await send('GET /api/events HTTP/1.1\r\nHost: localhost\r\n').closed).toMatch(/^HTTP\/1\.1 408 /);

@@ -50,6 +50,8 @@ describe('where a sign-in goes on to', () => {
     ['/\t/evil.example/', '/'],
     ['/.//evil.example/', '/'],
     ['javascript:alert(1)', '/'],
+    [`/${'x'.repeat(3_000)}`, '/'],
+    [`/${'"'.repeat(700)}`, '/'],
   ])('%j is %j', (next, path) => {
     expect(nextPath(next)).toBe(path);
   });

@@ -43,6 +43,11 @@ describe('before a page', () => {
     expect(location.searchParams.get('next')).toBe('/sessions/a%2Fb?turn=1');
   });
 
+  test('a very long address does not come back in a header', async () => {
+    const response = await visit(`/sessions/${'x'.repeat(9_000)}`);
+    expect(response.headers.get('location')).toMatch(/\/signed-out$/);
+  });
+
   test('a bearer token opens no page: it is for programs', async () => {
     expect((await visit('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(307);
   });
