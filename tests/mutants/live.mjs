@@ -5,6 +5,13 @@
  */
 export const LIVE = [
   {
+    name: 'takes an address of any length for a page',
+    file: 'lib/launch/front-door.mjs',
+    find: "if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;",
+    replace: '',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
     name: 'writes a refusal into the middle of a response',
     file: 'lib/launch/front-door.mjs',
     find: 'if (!socket.writable || isInResponse) return',
