@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { FrameReader } from './frames';
 
-/** How long something took, in milliseconds. */
+/** A duration in milliseconds. */
 interface Took {
   ms: number;
-  /** Without the time in which this process or the server's had work and no processor: others on the machine had it. */
+  /** Without the time in which this process or the server's waited for a processor, which other programs had. */
   ownMs: number;
 }
 
@@ -56,13 +56,13 @@ export class Bystander {
       await this.#measured('GET of a session', () => this.#get(`/api/v1/sessions/${this.#id}`));
       await this.#measured('GET of a transcript', () => this.#get(`/api/v1/sessions/${this.#id}/transcript?limit=1`));
       await this.#measured('GET of the health', () => this.#get('/healthz'));
-      // as many as a busy page and its runner, and not all that the server can do
+      // the load of a busy page and its runner
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     } while (!isOver());
     await stream.cancel();
   }
 
-  /** A line for each thing: how often it was done, and how long it took. */
+  /** One line for each kind of request: its count and its latencies. */
   get figures(): string[] {
     return [...this.#took].map(([what, all]) => {
       const sorted = all.map(({ ms }) => ms).toSorted((a, b) => a - b);
@@ -90,7 +90,7 @@ export class Bystander {
     else all.push(took);
   }
 
-  /** How long these processes have waited for a processor since they began, by Linux; 0 elsewhere. */
+  /** The time these processes have waited for a processor since they started; 0 where Linux doesn't count it. */
   #waitedMs(): number {
     const files = this.#pids.map((pid) => `/proc/${pid}/schedstat`).filter((file) => existsSync(file));
     return files.reduce((sum, file) => sum + Number(readFileSync(file, 'utf8').split(' ')[1]) / 1e6, 0);

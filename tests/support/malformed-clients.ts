@@ -14,7 +14,7 @@ export interface MalformedOrder {
   url: string;
   document: OpenApiDocument;
   ids: BusyAgent;
-  /** By sender: what its `authorization` header says. */
+  /** The `authorization` header of each sender. */
   tokens: Partial<Record<WireRequest['sender'], string>>;
   seed: number;
   count: number;
@@ -23,9 +23,9 @@ export interface MalformedOrder {
 
 export interface MalformedReport {
   sent: number;
-  /** How often each status came; 0 stands for no answer. */
+  /** The number of answers by status; 0 stands for none. */
   statuses: Record<number, number>;
-  /** Requests that were answered as none may be, each with its answer. */
+  /** Requests with a wrong answer, each with that answer. */
   failures: string[];
   isDone: boolean;
 }
@@ -75,12 +75,12 @@ async function run({ url, document, ids, tokens, seed, count, connections }: Mal
   process.disconnect();
 }
 
-/** What no request may be answered with; null if the answer is fine. */
+/** Returns the fault of an answer, or null. */
 function faultOf({ method, path, body: sent }: WireRequest, answer: Answer): string | null {
   const { status, type, retryAfter, body } = answer;
   // the answer to what is too large can be lost: the server closes the connection before it has read all of it
   if (status === 0) return path.length > MOST_HEAD || (sent?.length ?? 0) > MAX_REQUEST_BYTES ? null : 'no answer';
-  // of an overload, which says when to come back
+  // an overload names the time to come back
   if (status === 503 && retryAfter !== undefined) return null;
   if (status >= 500) return `status ${status}`;
   if (status < 400 || method === 'HEAD' || type.startsWith('text/html')) return null;

@@ -9,7 +9,7 @@ export interface WireRequest {
   method: string;
   /** With its query, percent-encoded, well or badly. */
   path: string;
-  /** Which credential goes with it: of a role, none, or one that the server doesn't know. */
+  /** Its credential: that of a role, none, or one that the server doesn't know. */
   sender: Role | 'nobody' | 'unknown';
   /** Latin-1 texts, without `authorization`. */
   headers: Record<string, string>;
@@ -200,7 +200,7 @@ const HEADERS: Record<string, string[]> = {
 
 const DUPLICATE = '{"__proto__":{"a":1},"a":1,"a":2,';
 
-/** What happens to a body after it was encoded as JSON. */
+/** Changes of a body that is encoded as JSON. */
 const ENCODINGS: Record<string, (bytes: Buffer) => Buffer> = {
   'cut in half': (bytes) => bytes.subarray(0, bytes.length >> 1),
   'one byte short': (bytes) => bytes.subarray(0, Math.max(0, bytes.length - 1)),
@@ -236,7 +236,7 @@ const TOO_LARGE = Buffer.alloc(9 << 20, 32);
 
 const named = <Value>(table: Record<string, Value>) => fc.constantFrom(...Object.values(table));
 
-/** Where a value lies in a body: its container and its key there. */
+/** The place of a value in a body: its container and its key there. */
 type Place = { holder: Record<string, unknown>; key: string };
 
 function placesIn(value: unknown, found: Place[] = []): Place[] {
@@ -380,8 +380,8 @@ const MUTATIONS: readonly { weight: number; arbitrary: fc.Arbitrary<Mutation> }[
   },
 ];
 
-/** So dear that they are no more than one in some thousands. */
-const DEAR = fc.constantFrom<Mutation>(
+/** Too expensive to be more than one in a thousand. */
+const EXPENSIVE = fc.constantFrom<Mutation>(
   ({ encodings, headers }) => {
     encodings.push(() => BOMB);
     headers['content-encoding'] = 'gzip';
@@ -395,7 +395,7 @@ const DEAR = fc.constantFrom<Mutation>(
 /**
  * Requests mutated from valid ones of every operation that the document describes.
  *
- * @param ids what the valid ones are about; they must be there
+ * @param ids of rows that exist: the valid requests are about them
  */
 export function malformedRequests(document: OpenApiDocument, ids: BusyAgent): fc.Arbitrary<WireRequest> {
   const drafts = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -403,7 +403,7 @@ export function malformedRequests(document: OpenApiDocument, ids: BusyAgent): fc
   );
   const mutations = fc.oneof(
     { weight: 999, arbitrary: fc.array(fc.oneof(...MUTATIONS), { minLength: 1, maxLength: 3, size: 'max' }) },
-    { weight: 1, arbitrary: DEAR.map((one) => [one]) },
+    { weight: 1, arbitrary: EXPENSIVE.map((one) => [one]) },
   );
   return fc.tuple(fc.oneof(...drafts), mutations).map(([draft, all]) => {
     for (const mutate of all) mutate(draft);
@@ -414,7 +414,7 @@ export function malformedRequests(document: OpenApiDocument, ids: BusyAgent): fc
 function encoded({ method, segments, query, sender, headers, body, encodings }: Draft): WireRequest {
   const search = query.map(([name, value]) => `${name}=${value}`).join('&');
   const path = `/${segments.join('/')}${search === '' ? '' : `?${search}`}`;
-  // what a header line can't hold is no matter of this test
+  // an empty value stands for a header that is left out
   const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''));
   if (body === undefined && encodings.length === 0) return { method, path, sender, headers: sent, body: null };
   let bytes: Buffer = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body) ?? '');
@@ -462,7 +462,7 @@ function draftOf(method: string, path: string, operation: Operation, ids: BusyAg
   );
 }
 
-/** Valid values of a schema. Ids are those of what is there. */
+/** Valid values of a schema, with the ids of rows that exist. */
 function valuesOf(schema: JsonSchema, name: string, ids: BusyAgent): fc.Arbitrary<unknown> {
   const {
     type,

@@ -55,7 +55,7 @@ async function ask<Model>(path: string, { method = 'GET', body, headers = {} }: 
 const token = async (made: Partial<NewTokenRequest>) =>
   (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
 
-test('malformed requests give no internal error, end nothing and make nobody else wait', async () => {
+test('answers malformed requests without an internal error, a crash or a wait for others', async () => {
   const made = async (role: NewTokenRequest['role']) => `Bearer ${await token({ role })}`;
   const order: MalformedOrder = {
     url: server.url,
@@ -117,7 +117,7 @@ function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
   return new Promise((resolve, reject) => {
     let last: MalformedReport | null = null;
     child.on('message', (report: MalformedReport) => {
-      // a long run says at once what it has found
+      // a long run prints its findings at once
       for (const failure of report.failures.slice(last?.failures.length ?? 0)) process.stdout.write(`${failure}\n`);
       last = report;
       if (report.sent % PROGRESS_EVERY === 0)

@@ -16,7 +16,7 @@ import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
  * tests/support/ask-route.ts, or with a path that fits no rule, fails by its name.
  */
 
-/** What a credential reaches. All but `everything` are about agent A. */
+/** The reach of a credential. All but `everything` are about agent A. */
 type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
 
 interface Asker {
@@ -37,7 +37,7 @@ const askers: Record<string, Asker> = {};
 /** Credentials that open nothing. */
 const strangers: Record<string, Headers> = {};
 let crossOrigin: Headers;
-/** How many statements the database has run. */
+/** The number of statements that the database has run. */
 let statements = 0;
 
 beforeAll(async () => {
@@ -235,7 +235,7 @@ test('nobody comes in, by no method and at no path, and all are told the same', 
   }
 });
 
-test('a request that another site makes a browser send is refused at every path', async () => {
+test('refuses a cross-origin cookie on every path', async () => {
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     for (const method of METHODS) {
       const { status } = await answer(method, pattern, own, crossOrigin);
@@ -246,7 +246,7 @@ test('a request that another site makes a browser send is refused at every path'
   }
 });
 
-test('no route without a credential signs anybody in, fails or says what there is', async () => {
+test('open routes set no session cookie, never fail and leak no canary', async () => {
   for (const pattern of paths.filter(isOpen)) {
     for (const method of METHODS) {
       for (const [name, headers] of Object.entries({ ...strangers, 'a foreign site': crossOrigin })) {
@@ -294,14 +294,14 @@ test('what is somebody else’s is the same to the last byte as what there is no
   expect(told).toEqual([]);
 });
 
-test('a request about what is somebody else’s costs as many statements as one about what there is not', async () => {
+test('runs as many statements for another agent’s ids as for ids of nothing', async () => {
   const different: unknown[][] = [];
   for (const [name, { headers, role, reach }] of Object.entries(askers)) {
     if (role === null || reach === 'everything') continue;
     for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
       const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
       const compared = async () => [await work(foreign), await work(none)] as const;
-      // what the server does by its own clock may come in between once
+      // a timer of the server may run a statement in between
       for (const tries of [1, 2, 3]) {
         const [theirs, nobodys] = await compared();
         if (theirs === nobodys) break;
@@ -382,7 +382,7 @@ const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'PUT /api/v1/memb
 const OF_B =
   '(agent|session|task|request|question|run|other|third|component|stray|client|second|said|call|asks|canary-\\w+)-b\\b|\\bof b\\b';
 
-/** What may not be in an answer, wherever it is. */
+/** Texts that no answer may contain, by reach. */
 const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
   agents: new RegExp(OF_B),
   session: new RegExp(`${OF_B}|canary-(elsewhere|line|component)|The log of a`),
@@ -393,7 +393,7 @@ const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
 /** The list that a `fleet` embed shows, and its changes. */
 const LIST = ['GET /api/v1/sessions', 'GET /api/v1/stream'];
 
-test('no answer has a word of what is outside the scope', async () => {
+test('leaks no canary from outside the scope', async () => {
   const leaks: string[][] = [];
   for (const [name, { headers, reach }] of Object.entries(askers)) {
     if (reach === 'everything') continue;
@@ -411,7 +411,7 @@ test('no answer has a word of what is outside the scope', async () => {
   expect(leaks).toEqual([]);
 });
 
-test('no answer has a secret for a reader who is redacted, and the secret is there for others', async () => {
+test('redacts the secret in every answer, for redacted readers only', async () => {
   const readers = Object.entries(askers).filter(([name]) => /redacted|an operator$/.test(name));
   for (const [name, { headers, redacts = false }] of readers) {
     const shown: string[] = [];
@@ -452,7 +452,7 @@ test.each([
   }
 });
 
-test('a runner learns nothing of a session id that another agent has', async () => {
+test('answers a runner the same about a foreign session id as about a new one', async () => {
   const asker = askers['the runner of A'] as Asker;
   const send = async (sessionId: string, seq: number) => {
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };

@@ -23,7 +23,7 @@ const PATHS = readdirSync(`${root}/app`, { recursive: true })
   .filter((file) => /(^|\/)page\.tsx$/.test(file))
   .map((file) => `/${file.replace(/\([a-z]+\)\//, '').replace(/\/?page\.tsx$/, '')}`)
   .sort();
-/** Pages that hold nothing of what there is: an embed asks for it by its token. */
+/** Pages without data: an embed's scripts load it with its token. */
 const SHELLS = PATHS.filter((path) => path.startsWith('/embed/') || path === '/signed-out');
 const OWN = PATHS.filter((path) => !SHELLS.includes(path));
 const FOR_ADMINS = ['access', 'audit', 'members', 'storage'].map((name) => `/settings/${name}`);
@@ -32,7 +32,7 @@ let server: LiveServer;
 let own: BusyAgent;
 let foreign: BusyAgent;
 const none = nobody();
-/** Sign-ins that are live, each with what it may not be shown. */
+/** Live sign-ins, each with the texts that its pages may not contain. */
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
 const strangers: Record<string, Headers> = {};
 
@@ -102,7 +102,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** As a document, as what a link loads, and as what it loads beforehand. */
+/** A document, the payload of a link, and the payload of a prefetch. */
 const WAYS: Headers[] = [{ accept: 'text/html' }, { rsc: '1' }, { rsc: '1', 'next-router-prefetch': '1' }];
 
 const filled = (path: string, ids: BusyAgent) =>
@@ -118,7 +118,7 @@ async function visit(path: string, headers: Headers): Promise<{ status: number; 
 }
 
 describe.each(OWN)('%s', (path) => {
-  test('sends whoever is not signed in away, with no word of what there is', async () => {
+  test('redirects strangers to /signed-out and leaks no canary', async () => {
     for (const [name, headers] of Object.entries(strangers)) {
       for (const way of WAYS) {
         const { status, location, text } = await visit(filled(path, own), { ...way, ...headers });
@@ -129,7 +129,7 @@ describe.each(OWN)('%s', (path) => {
     }
   });
 
-  test('shows a visitor what is in scope, and of the rest as little as of what there is not', async () => {
+  test('shows what is in scope, and answers foreign ids like ids of nothing', async () => {
     for (const [name, { headers, hidden }] of Object.entries(visitors)) {
       for (const way of WAYS.slice(0, 2)) {
         const statuses: number[] = [];
@@ -146,7 +146,7 @@ describe.each(OWN)('%s', (path) => {
   });
 });
 
-test.each(SHELLS)('%s has no word of what there is, whoever asks', async (path) => {
+test.each(SHELLS)('%s is a shell without data for everybody', async (path) => {
   const all = {
     ...strangers,
     ...Object.fromEntries(Object.entries(visitors).map(([name, { headers }]) => [name, headers])),
@@ -157,7 +157,7 @@ test.each(SHELLS)('%s has no word of what there is, whoever asks', async (path) 
   }
 });
 
-test.each(FOR_ADMINS)('%s says to others than admins whom to ask', async (path) => {
+test.each(FOR_ADMINS)('%s is for admins only', async (path) => {
   for (const [name, { headers, isAdmin = false }] of Object.entries(visitors)) {
     const { text } = await visit(path, { accept: 'text/html', ...headers });
     expect([name, text.includes('Only admins see this page')]).toEqual([name, !isAdmin]);

@@ -119,7 +119,7 @@ test('an upgrade that is not offered is a request like any other', async () => {
   expect(answer.status).toBe(405);
 });
 
-describe('a message that two servers could read differently has the answers of one request:', () => {
+describe('answers once what two servers could read differently:', () => {
   const hidden = () => `GET /api/v1/sessions HTTP/1.1\r\n${auth}\r\n`;
   const open = () => auth.replace('Connection: close\r\n', '');
   const head = (headers: string, method = 'POST', path = '/api/v1/events') =>
@@ -202,7 +202,7 @@ describe('a path written in another way', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  /** Each is a way to the list of sessions or to a page that shows it, for somebody who forgets to decode or to normalize. */
+  /** Each leads to the list of sessions, or a page that shows it, where a check forgets to decode or to normalize. */
   const PATHS = [
     ...['/api/v1/sessions/', '/api//v1/sessions', '//api/v1/sessions', '/api/v1//sessions', '/API/v1/sessions'],
     ...[
@@ -263,12 +263,12 @@ describe('a path written in another way', () => {
     }
   });
 
-  test.each(PATHS)('fails at nothing with a credential: %s', async (path) => {
+  test.each(PATHS)('never fails with a credential: %s', async (path) => {
     expect((await get(path)).status).toBeLessThan(500);
   });
 });
 
-test('a method that nobody offers is refused on every path', async () => {
+test('refuses unknown methods on every path', async () => {
   for (const path of [
     ...apiPaths(),
     '/',
