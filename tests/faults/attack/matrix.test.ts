@@ -21,7 +21,7 @@ type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
 
 interface Asker {
   headers: Headers;
-  role: Role | null;
+  role: Role;
   reach: Reach;
   redacts?: boolean;
 }
@@ -76,7 +76,6 @@ beforeAll(async () => {
   };
   const ofA = (role: Role, headers: Headers): Asker => ({ headers, role, reach: 'agents' });
   Object.assign(askers, {
-    nobody: { headers: {}, role: null, reach: 'everything' },
     'the owner': { headers: stage.owner, role: 'owner', reach: 'everything' },
     'somebody signed in': { headers: await stage.browser(), role: 'admin', reach: 'everything' },
     'an admin': await everything('admin'),
@@ -268,8 +267,7 @@ test('whoever may come in is told of another method which one to use, whatever t
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     const allow = METHODS.filter((method) => methodsOf(pattern).includes(method)).join(', ');
     for (const method of METHODS.filter((one) => !methodsOf(pattern).includes(one))) {
-      for (const [name, { headers, role }] of Object.entries(askers)) {
-        if (role === null) continue;
+      for (const [name, { headers }] of Object.entries(askers)) {
         const { status, head } = await answer(method, pattern, foreign, headers);
         const about = [name, method, pattern];
         expect([...about, status, new Headers(head).get('allow')]).toEqual([...about, 405, allow]);
@@ -283,7 +281,7 @@ const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
 test('what is somebody else’s is the same to the last byte as what there is not', async () => {
   const told: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
-    if (asker.role === null || asker.reach === 'everything') continue;
+    if (asker.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       if (pattern === `${API}/events`) continue;
       const theirs = plain(await answer(method, pattern, foreign, asker.headers), foreign);
@@ -296,8 +294,8 @@ test('what is somebody else’s is the same to the last byte as what there is no
 
 test('runs as many statements for another agent’s ids as for ids of nothing', async () => {
   const different: unknown[][] = [];
-  for (const [name, { headers, role, reach }] of Object.entries(askers)) {
-    if (role === null || reach === 'everything') continue;
+  for (const [name, { headers, reach }] of Object.entries(askers)) {
+    if (reach === 'everything') continue;
     for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
       const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
       const compared = async () => [await work(foreign), await work(none)] as const;
@@ -315,7 +313,7 @@ test('runs as many statements for another agent’s ids as for ids of nothing', 
 test('the same of what is not theirs in, below or beside what is', async () => {
   const told: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
-    if (asker.role === null || asker.reach === 'everything') continue;
+    if (asker.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       for (const part of Object.keys(own) as (keyof BusyAgent)[]) {
         if (pattern === `${API}/events` || !names(method, pattern, part)) continue;
@@ -347,7 +345,7 @@ function expectedFor(name: string, { role, reach, headers, redacts }: Asker, met
   const needed = neededFor(method, pattern) ?? '';
   const isSignedIn = 'cookie' in headers;
   if (needed === 'speak' && isSignedIn) return 401;
-  if (role === null || !ROLE_MAY[role].split(' ').includes(needed)) return 403;
+  if (!ROLE_MAY[role].split(' ').includes(needed)) return 403;
   // for people who are signed in or at the machine, not for programs
   if (OF_PEOPLE.includes(route) && !isSignedIn && !(role === 'owner' && method === 'POST')) return 403;
   // nothing clears its answers of secrets
@@ -362,7 +360,6 @@ function expectedFor(name: string, { role, reach, headers, redacts }: Asker, met
 test('each may what the role and the scope say, and nothing else', async () => {
   const wrong: unknown[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
-    if (asker.role === null) continue;
     for (const { method, pattern } of api()) {
       const expected = expectedFor(name, asker, method, pattern);
       const { status, text } = await answer(method, pattern, own, asker.headers);
@@ -439,7 +436,7 @@ test.each([
   ],
 ])('%s tells nothing of others', async (_, pathOf) => {
   for (const [name, asker] of Object.entries(askers)) {
-    if (asker.role === null || asker.reach === 'everything') continue;
+    if (asker.reach === 'everything') continue;
     const [theirs, nobodys] = await Promise.all(
       [foreign, none].map(async (ids) => {
         const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
