@@ -127,4 +127,4 @@ export class Bystander {
   }
 }
 
-const PAUSE_MS = 5;
+const PAUSE_MS = 50;

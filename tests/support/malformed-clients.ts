@@ -39,6 +39,7 @@ const MOST_HEAD = 12_000;
 interface Answer {
   status: number;
   type: string;
+  isPacked: boolean;
   retryAfter: string | undefined;
   body: string;
 }
@@ -77,13 +78,13 @@ async function run({ url, document, ids, tokens, seed, count, connections }: Mal
 
 /** Returns the fault of an answer, or null. */
 function faultOf({ method, path, body: sent }: WireRequest, answer: Answer): string | null {
-  const { status, type, retryAfter, body } = answer;
+  const { status, type, isPacked, retryAfter, body } = answer;
   // the answer to what is too large can be lost: the server closes the connection before it has read all of it
   if (status === 0) return path.length > MOST_HEAD || (sent?.length ?? 0) > MAX_REQUEST_BYTES ? null : 'no answer';
   // an overload names the time to come back
   if (status === 503 && retryAfter !== undefined) return null;
   if (status >= 500) return `status ${status}`;
-  if (status < 400 || method === 'HEAD' || type.startsWith('text/html')) return null;
+  if (status < 400 || method === 'HEAD' || isPacked || type.startsWith('text/html')) return null;
   return body.startsWith('{"error":{') ? null : 'no error of the wire';
 }
 
@@ -100,7 +101,8 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
       ...(token === undefined ? {} : { authorization: token }),
     };
     if (one.body !== null) headers['content-length'] = String(one.body.length);
-    const noAnswer = (why: string) => resolve({ status: 0, type: '', retryAfter: undefined, body: why });
+    const noAnswer = (why: string) =>
+      resolve({ status: 0, type: '', isPacked: false, retryAfter: undefined, body: why });
     const sent = request(`${url}/`, { method: one.method, path: one.path, headers, agent });
     sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('not answered in time')));
     sent.once('upgrade', (_response, socket) => {
@@ -109,7 +111,13 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
     });
     sent.once('response', (response) => {
       const { statusCode: status = 0, headers: got } = response;
-      const answer = { status, type: got['content-type'] ?? '', retryAfter: got['retry-after'], body: '' };
+      const answer = {
+        status,
+        type: got['content-type'] ?? '',
+        isPacked: got['content-encoding'] !== undefined,
+        retryAfter: got['retry-after'],
+        body: '',
+      };
       // a stream has no end
       if (answer.type.startsWith('text/event-stream')) {
         response.once('error', () => undefined).destroy();
