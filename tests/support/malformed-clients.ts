@@ -94,7 +94,7 @@ function shown({ body, ...rest }: WireRequest): object {
   return { ...rest, path: rest.path.slice(0, 500), body: text, length: body?.length };
 }
 
-function send(url: string, one: WireRequest, token: string | undefined, agent: Agent, tries = 1): Promise<Answer> {
+function send(url: string, one: WireRequest, token: string | undefined, agent: Agent, tries = 3): Promise<Answer> {
   return new Promise((resolve) => {
     const headers: Record<string, string> = {
       ...one.headers,
@@ -133,7 +133,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
     sent.once('error', (error) => {
       // the server may close a kept connection in the moment in which it is used again
       if (sent.reusedSocket && tries > 0) return resolve(send(url, one, token, agent, tries - 1));
-      noAnswer(String(error));
+      noAnswer(`${error}, ${sent.reusedSocket ? 'on a kept' : 'on a new'} connection`);
     });
     sent.end(one.body ?? undefined);
   });
