@@ -5,6 +5,13 @@
  */
 export const LIVE = [
   {
+    name: 'leaves the rest of a body in the connection',
+    file: 'lib/launch/exchange.mjs',
+    find: 'incoming.resume();',
+    replace: '',
+    test: 'tests/integration/exchange.test.ts',
+  },
+  {
     name: 'takes an address of any length for a page',
     file: 'lib/launch/front-door.mjs',
     find: "if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;",
