@@ -4,6 +4,7 @@ import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
 import { embedOrigins } from '@/lib/access/embed-origins';
 import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
+import { nextPath } from '@/lib/access/next-path';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import { AppError, withErrors } from '@/lib/protocol/errors';
@@ -28,7 +29,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
-    const notice = new URL(placed(signedOutPath(`${pathname}${search}`, reason)), request.url);
+    const notice = new URL(placed(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();

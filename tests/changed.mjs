@@ -94,6 +94,7 @@ const PROGRAMS = [
     'unit/protocol/protocol-page unit/server/routes unit/runner/conformance-doc unit/adapters/ownership-rules',
   ],
   [['docs/conformance', 'docs/kinds/'], 'unit/runner/conformance-doc unit/runner/kinds-table'],
+  [['docs/', 'SECURITY.md'], 'unit/security-page'],
   [['docs/grafana/'], 'unit/telemetry/metrics'],
   [
     ['db/migrations/'],
@@ -108,6 +109,7 @@ const PROGRAMS = [
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
   ],
   [['app/api/', 'lib/server/', 'lib/access/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
+  [['app/', 'lib/server/', 'lib/access/', 'lib/launch/', 'proxy.ts'], 'faults/attack/pages faults/attack/raw-http'],
   [['tests/mutants/'], 'unit/mutants'],
   [['components/'], 'unit/ui/browser-imports unit/ui/over-the-page'],
 ];

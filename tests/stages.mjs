@@ -6,8 +6,9 @@ import { root } from '../lib/launch/root.mjs';
  * Every stage of the tests, in the order of the table they print.
  *
  * `npm test` runs the first tier, `npm run test:all` both. The name of a test file says its tier: `x.test.ts` belongs to
- * the first, `x.all.test.ts` and everything in tests/faults and tests/agents to the second. Stages of one lane run one
- * after the other, lanes beside each other, and `last` runs alone when all others are done.
+ * the first, `x.all.test.ts` and everything in tests/faults and tests/agents to the second, but for tests/faults/attack,
+ * which belongs to the first. Stages of one lane run one after the other, lanes beside each other, and `last` runs alone
+ * when all others are done.
  *
  * @typedef {object} Stage
  * @property {string} name
@@ -30,6 +31,8 @@ const first = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^./]+\\.test\\.tsx
 const second = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^./]+\\.all\\.test\\.tsx?$`);
 /** @param {string} folder */
 const every = (folder) => new RegExp(`^tests/${folder}/(.+/)?[^/]+\\.test\\.tsx?$`);
+
+const FAULTS = /^tests\/faults\/[^/]+\.test\.ts$/;
 
 const E2E = 'tests/vitest.e2e.config.ts';
 const PROCESSES = 'tests/vitest.faults.config.ts';
@@ -54,6 +57,10 @@ export const STAGES = [
   { name: 'contract', tier: 'first', lane: 'wait', files: first('contract'), needsBuild: true, workers: 2 },
   { name: 'integration', tier: 'first', lane: 'wait', files: first('integration'), needsBuild: true, workers: 2 },
   {
+    ...{ name: 'attack', tier: 'first', lane: 'wait', files: every('faults/attack'), config: PROCESSES, workers: 1 },
+    ...{ needsBuild: true, isolated: true, soaks: true },
+  },
+  {
     ...{ name: 'e2e', tier: 'first', lane: 'browser', files: first('e2e'), config: E2E, workers: 2 },
     ...{ needsBuild: true, isolated: true, installs: ['chromium'] },
   },
@@ -63,7 +70,7 @@ export const STAGES = [
     why: 'the contract on a libSQL server, per request, in workerd, with next start, beside another version, and through Prism',
   },
   {
-    ...{ name: 'faults', tier: 'second', lane: 'wait', files: every('faults'), config: PROCESSES, workers: 2 },
+    ...{ name: 'faults', tier: 'second', lane: 'wait', files: FAULTS, config: PROCESSES, workers: 2 },
     ...{ needsBuild: true, isolated: true, soaks: true, installs: ['libsql-server', 'vercel', 'proxies'] },
     why: 'process kills, stalls, full disks and malformed input; proxies, container, Vercel',
   },

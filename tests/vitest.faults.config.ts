@@ -2,6 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { TEST_MS, WAIT_MS } from './support/patience.ts';
 
+/** `npm test -- changed` runs one folder at a time. */
+const folder = process.env.INTERLUDE_TEST_FOLDER;
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Whole processes that are killed, starved and lied to, or real agents. Two files at a time: most of it is waiting. */
@@ -9,7 +12,7 @@ export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
   test: {
-    include: ['tests/faults/**/*.test.ts', 'tests/agents/**/*.test.ts'],
+    include: folder ? [`tests/faults/${folder}/*.test.ts`] : ['tests/faults/**/*.test.ts', 'tests/agents/**/*.test.ts'],
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },

@@ -1,5 +1,8 @@
 const NOWHERE = 'http://interlude.invalid';
 
+/** A longer one is dropped: escaped again, it would fill a header beyond what clients and proxies read. */
+const MAX_LENGTH = 2_000;
+
 /**
  * Where to go after the sign-in: a path of this server and nothing else. It is resolved as a browser would resolve it
  * (which reads `/\host`, tabs and `/.//host` in its own way), and what still names a host afterwards is dropped.
@@ -8,5 +11,6 @@ export function nextPath(next: string | null): string {
   if (next === null || !next.startsWith('/') || !URL.canParse(next, NOWHERE)) return '/';
   const url = new URL(next, NOWHERE);
   if (url.origin !== NOWHERE || url.pathname.startsWith('//')) return '/';
-  return `${url.pathname}${url.search}${url.hash}`;
+  const path = `${url.pathname}${url.search}${url.hash}`;
+  return path.length > MAX_LENGTH ? '/' : path;
 }

@@ -216,7 +216,7 @@ export function hasBody({ headers }) {
 
 /** @param {IncomingMessage} incoming */
 function bodyOf(incoming) {
-  const chunks = incoming[Symbol.asyncIterator]();
+  const chunks = incoming.iterator({ destroyOnReturn: false });
   return new ReadableStream(
     {
       async pull(controller) {
@@ -224,8 +224,11 @@ function bodyOf(incoming) {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      // what is still to come is read by nobody: the connection goes with the answer
-      async cancel() {},
+      // The rest is read and dropped: a kept connection carries the next request behind it.
+      async cancel() {
+        await chunks.return?.();
+        incoming.resume();
+      },
     },
     { highWaterMark: 0 },
   );

@@ -19,6 +19,12 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
  */
 const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
+/**
+ * Most characters of a page's address. Next answers some with a redirect that has the address in two headers, which
+ * together must fit into what clients read (16 KiB in Node).
+ */
+const MAX_PAGE_ADDRESS = 7_000;
+
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {
   return (url ?? '').split('?', 1)[0] ?? '';
@@ -67,8 +73,15 @@ export function frontDoor(
   };
   /** @type {WeakSet<import('node:stream').Duplex>} */
   const late = new WeakSet();
+  /**
+   * The last response of each connection.
+   *
+   * @type {WeakMap<import('node:stream').Duplex, import('node:http').ServerResponse>}
+   */
+  const responses = new WeakMap();
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
+    responses.set(request.socket, response);
     notePeerAddress(request);
     if (isStrict(request)) {
       for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
@@ -89,10 +102,10 @@ export function frontDoor(
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
-    if (refusal !== LATE) return answerRaw(socket, refusal);
+    if (refusal !== LATE) return answerRaw(socket, refusal, responses.get(socket));
     // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
     late.add(socket);
-    setImmediate(() => late.has(socket) && answerRaw(socket, LATE));
+    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, responses.get(socket)));
   });
   return server;
 }
@@ -141,6 +154,7 @@ const BODY = {
 /** @type {Refusal} */
 const NO_ACTION = { status: 404, code: 'not_found', message: 'There is no such action here.' };
 const NO_ROUTER_STATE = 'The header Next-Router-State-Tree can’t be read. Load the page again.';
+const LONG = { status: 414, code: 'too_large', message: 'The address is too long for a page. Use a shorter one.' };
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
@@ -204,6 +218,7 @@ function judgePage(request) {
   if (request.headers['next-action'] !== undefined) return NO_ACTION;
   if (request.method !== 'GET' && request.method !== 'HEAD') return BODY;
   if (hasBody(request)) return BODY;
+  if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;
   // Next fails with a 500 at one that it can't satisfy
   delete request.headers.range;
   return isRouterState(request.headers[ROUTER_STATE]) ? null : malformed(NO_ROUTER_STATE);
@@ -240,11 +255,12 @@ function answer(response, refusal) {
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
+ * @param {import('node:http').ServerResponse} [response] the last one of this connection: nothing is written into it
  */
-function answerRaw(socket, refusal) {
+function answerRaw(socket, refusal, response) {
   socket.on('error', () => undefined);
-  if (!socket.writable || /** @type {import('node:net').Socket} */ (socket).bytesWritten > 0)
-    return void socket.destroy();
+  const isInResponse = response?.headersSent && !response.writableFinished;
+  if (!socket.writable || isInResponse) return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const start = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;

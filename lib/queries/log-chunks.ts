@@ -68,7 +68,7 @@ export async function readLinePosition(
           WHERE id BETWEEN ${number} * ?3 AND ${number} * ?3 + ?2 ORDER BY id DESC LIMIT 1), 0)
         ORDER BY position LIMIT 1)
       SELECT position ${own} (SELECT position FROM near) ORDER BY position
-      LIMIT 1 OFFSET max(0, ?2 - (SELECT line FROM near))`,
+      LIMIT 1 OFFSET coalesce(max(0, ?2 - (SELECT line FROM near)), 0)`,
     args: [agentId, line, chunkId(1, 0)],
   });
   return rows[0] === undefined ? null : Number(rows[0].position);

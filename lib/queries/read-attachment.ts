@@ -8,7 +8,7 @@ import { cutShort } from '@/lib/access/cut-short';
 import type { Principal } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
 import { storedHash } from '@/lib/access/shown-digests';
-import { isImageType, isTextType } from '@/lib/protocol/attachments';
+import { isImageType, isTextType, MAX_ATTACHMENT_NAME } from '@/lib/protocol/attachments';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
 import { markRedacted } from '@/lib/redaction/redact-model';
@@ -112,9 +112,12 @@ function shownType(mediaType: string): string {
   return isImageType(mediaType) || mediaType === 'application/pdf' ? mediaType : 'application/octet-stream';
 }
 
-/** Without what can't be seen and turns a name around. @see RFC 6266 */
+/** Short enough for a header, and without what can't be seen and turns a name around. @see RFC 6266 */
 function fileName(given: string): string {
-  const name = given.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_');
+  const name = given
+    .slice(0, MAX_ATTACHMENT_NAME)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_');
   const encoded = encodeURIComponent(name).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
   return `filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encoded}`;
 }

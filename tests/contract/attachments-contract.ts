@@ -117,6 +117,8 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
         expect(hashOf(new Uint8Array(await response.arrayBuffer()))).toBe(hashOf(body));
         expect((await bytesAt(hashOf(body), other)).status).toBe(404);
       }
+      const long = await target.get(`/api/v1/attachments/${hash}?session=${session}&name=${'x'.repeat(9_000)}`);
+      expect(long.headers.get('content-disposition')?.length).toBeLessThan(1_000);
       const turned = encodeURIComponent('an\u202egnp.exe');
       const saved = await target.get(`/api/v1/attachments/${hash}?session=${session}&name=${turned}`);
       expect(saved.headers.get('content-disposition')).toBe(

@@ -80,6 +80,8 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect([page.lines, page.hasMore, page.hasNewer]).toEqual([[], false, false]);
         expect(page.log).toEqual({ firstLine: 1, lastLine: 0, lines: 0, bytes: 0 });
         expect(await read<LogComponentList>('', 'logs/components')).toMatchObject({ components: [] });
+        for (const place of ['before=5', 'after=5', 'around=5', 'line=5', 'at=5'])
+          expect(await found(place)).toEqual([]);
       });
 
       test('around a line has it in the middle, or the next one there is', async () => {

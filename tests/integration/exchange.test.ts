@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -105,6 +105,19 @@ test('a body arrives byte for byte, also in pieces', async () => {
   const pieces = Array.from({ length: 50 }, (_, at) => `${at}ü`.repeat(1_000));
   for (const piece of pieces) sent.write(piece);
   expect((await answerTo(sent)).body.toString()).toBe(pieces.join(''));
+});
+
+test('a body that its handler gives up leaves the connection in order for the next request', async () => {
+  const ask = await serving(async ({ method, body }) => {
+    if (method === 'POST') for await (const chunk of body ?? []) if (chunk.byteLength > 0) break;
+    return Response.json({ method });
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  await answerTo(ask({ agent, method: 'POST', headers: { 'content-length': 1_000_000 } }), 'x'.repeat(1_000_000));
+  const next = ask({ agent });
+  const { head, body } = await answerTo(next);
+  expect([head.statusCode, JSON.parse(body.toString()), next.reusedSocket]).toEqual([200, { method: 'GET' }, true]);
 });
 
 test('a client that goes aborts the request, whose body fails and whose stream is cancelled', async () => {

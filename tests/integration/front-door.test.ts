@@ -8,10 +8,11 @@ import { frontDoor } from '../../lib/launch/front-door.mjs';
 const TIMEOUT_MS = 300;
 
 /** A front door whose handlers take a body to its end, unless the path says that they answer without it. */
-async function open(basePath = '') {
+async function open(basePath = '', { isSlow = false } = {}) {
   const bodies: string[] = [];
   const server: ReturnType<typeof createServer> = frontDoor(
     async (request: IncomingMessage, response: ServerResponse) => {
+      if (isSlow) return void response.write('half of a response');
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
       response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
     },
@@ -73,6 +74,24 @@ test('the connection of a request that was answered without its body does not st
   }
 });
 
+test('a kept connection gets an answer to what is no request', async () => {
+  const { send } = await open();
+  const first = 'GET /api/refused HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const { socket, closed } = send(first);
+  await once(socket, 'data');
+  socket.write('no request\r\n\r\n');
+  expect([...(await closed).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '400']);
+});
+
+test('a refusal is never written into the middle of a response', async () => {
+  const { socket, closed } = (await open('', { isSlow: true })).send(
+    'GET /api/slow HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  );
+  await once(socket, 'data');
+  socket.write('no request\r\n\r\n');
+  expect(await closed).not.toContain('HTTP/1.1 400');
+});
+
 test('with a credential there is time for the rest', async () => {
   const { bodies, send } = await open();
   const { socket, closed } = send(begun('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'));
@@ -91,6 +110,14 @@ test('a page takes no body, and what has one for it is refused before any of it 
     expect(await send(begun(path, '')).closed).toMatch(/^HTTP\/1\.1 405 [\s\S]*"A page takes no body\./);
   }
   expect(bodies).toEqual([]);
+});
+
+test('an address that is too long for a page is refused, and one of the API is not', async () => {
+  const { send } = await open();
+  const ask = (path: string) =>
+    send(`GET ${path}?q=${'x'.repeat(8_000)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
+  expect(await ask('/sessions/s1')).toMatch(/^HTTP\/1\.1 414 [\s\S]*"too_large"/);
+  expect(await ask('/api/events')).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test('headers that do not come to their end are cut off', async () => {

@@ -5,6 +5,34 @@
  */
 export const LIVE = [
   {
+    name: 'leaves the rest of a body in the connection',
+    file: 'lib/launch/exchange.mjs',
+    find: 'incoming.resume();',
+    replace: '',
+    test: 'tests/integration/exchange.test.ts',
+  },
+  {
+    name: 'takes an address of any length for a page',
+    file: 'lib/launch/front-door.mjs',
+    find: "if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;",
+    replace: '',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'writes a refusal into the middle of a response',
+    file: 'lib/launch/front-door.mjs',
+    find: 'if (!socket.writable || isInResponse) return',
+    replace: 'if (!socket.writable) return',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'closes a kept connection without an answer',
+    file: 'lib/launch/front-door.mjs',
+    find: 'if (!socket.writable || isInResponse) return',
+    replace: 'if (!socket.writable || response !== undefined) return',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
     name: 'joins before a lagging replica has caught up',
     file: 'lib/fan-out/catch-up.ts',
     find: 'if (page.complete && position >= mustReach && !isBehind) {',

@@ -9,7 +9,12 @@ export interface RawAnswer {
 }
 
 /** Sends bytes and reads until the other side closes. A server that does neither answer nor close fails the caller. */
-export function rawRequest(port: number, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
+export async function rawRequest(port: number, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
+  return parse(await rawAnswers(port, ...parts));
+}
+
+/** The same, with everything that came back. */
+export function rawAnswers(port: number, ...parts: (string | Uint8Array)[]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     const chunks: Buffer[] = [];
@@ -20,7 +25,7 @@ export function rawRequest(port: number, ...parts: (string | Uint8Array)[]): Pro
     socket.on('data', (chunk) => chunks.push(chunk));
     // a refused body may meet a connection that is closed already; what was answered counts
     socket.on('error', () => undefined);
-    socket.on('close', () => resolve(parse(Buffer.concat(chunks))));
+    socket.on('close', () => resolve(Buffer.concat(chunks)));
     for (const part of parts) socket.write(part);
   });
 }

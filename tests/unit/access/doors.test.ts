@@ -53,4 +53,9 @@ describe('where a sign-in goes on to', () => {
   ])('%j is %j', (next, path) => {
     expect(nextPath(next)).toBe(path);
   });
+
+  test('is no address that would fill a header, as it is or escaped', () => {
+    expect(nextPath(`/${'x'.repeat(1_900)}`)).toHaveLength(1_901);
+    for (const long of ['x'.repeat(3_000), '"'.repeat(700)]) expect(nextPath(`/${long}`)).toBe('/');
+  });
 });

@@ -59,6 +59,11 @@ describe('before a page', () => {
     }
   });
 
+  test('a very long address does not come back in a header', async () => {
+    const response = await visit(`/sessions/${'x'.repeat(9_000)}`);
+    expect(response.headers.get('location')).toMatch(/\/signed-out$/);
+  });
+
   test('a bearer token opens no page: it is for programs', async () => {
     expect((await visit('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(307);
   });

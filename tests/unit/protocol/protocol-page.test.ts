@@ -30,7 +30,8 @@ describe('PROTOCOL.md', () => {
     expect(numbers.length).toBeGreaterThanOrEqual(11);
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
     const invariants = section.split(/^\d+\. /m).slice(1);
-    const inFirstTier = /- `tests\/(unit|ui|property|contract|integration|e2e)\/[\w/-]+(\.test\.tsx?|-contract\.ts)`/;
+    const inFirstTier =
+      /- `tests\/(unit|ui|property|contract|integration|e2e|faults\/attack)\/[\w/-]+(\.test\.tsx?|-contract\.ts)`/;
     for (const invariant of invariants) expect(invariant).toMatch(inFirstTier);
   });
 

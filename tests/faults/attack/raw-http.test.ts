@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Random, seededRandom } from '../support/random';
-import { type RawAnswer, rawRequest } from '../support/raw-request';
-import { scaled } from '../support/scale';
-import { apiPaths, liveServer, type ServerTarget } from '../support/server-target';
+import { type Random, seededRandom } from '../../support/random';
+import { type RawAnswer, rawAnswers, rawRequest } from '../../support/raw-request';
+import { scaled } from '../../support/scale';
+import { apiPaths, liveServer, type ServerTarget } from '../../support/server-target';
 
 /**
  * Bytes no client library would send, over bare connections to the real server: each gets an error of the wire or a
@@ -117,6 +117,173 @@ test('an upgrade that is not offered is a request like any other', async () => {
   const head = `${auth.replace('close', 'close, Upgrade')}Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n`;
   const answer = await rawRequest(port, `DELETE /api/v1/sessions HTTP/1.1\r\n${head}`);
   expect(answer.status).toBe(405);
+});
+
+describe('answers once what two servers could read differently:', () => {
+  const hidden = () => `GET /api/v1/sessions HTTP/1.1\r\n${auth}\r\n`;
+  const open = () => auth.replace('Connection: close\r\n', '');
+  const head = (headers: string, method = 'POST', path = '/api/v1/events') =>
+    `${method} ${path} HTTP/1.1\r\n${open()}${headers}\r\n`;
+  const chunked = 'Transfer-Encoding: chunked\r\n';
+  const cases: [string, number[], () => string][] = [
+    ['a length, then chunks', [400], () => `${head(`Content-Length: 6\r\n${chunked}`)}0\r\n\r\nX${hidden()}`],
+    ['chunks, then a length', [400], () => `${head(`${chunked}Content-Length: 4\r\n`)}5c\r\n${hidden()}\r\n0\r\n\r\n`],
+    ['two lengths that differ', [400], () => `${head('Content-Length: 0\r\nContent-Length: 9\r\n')}${hidden()}`],
+    ['a list of lengths', [400], () => `${head('Content-Length: 0, 9\r\n')}${hidden()}`],
+    ['a length with a sign', [400], () => `${head('Content-Length: +0\r\n')}${hidden()}`],
+    ['a length in hexadecimal', [400], () => `${head('Content-Length: 0x0\r\n')}${hidden()}`],
+    ['a length below zero', [400], () => `${head('Content-Length: -1\r\n')}${hidden()}`],
+    ['a space before the colon', [400], () => `${head('Content-Length : 0\r\n')}${hidden()}`],
+    ['a folded header', [400], () => `${head('Transfer-Encoding:\r\n chunked\r\n')}0\r\n\r\n${hidden()}`],
+    ['chunks twice', [400], () => `${head('Transfer-Encoding: chunked, chunked\r\n')}0\r\n\r\n${hidden()}`],
+    ['chunks of another name', [400], () => `${head('Transfer-Encoding: xchunked\r\n')}0\r\n\r\n${hidden()}`],
+    [
+      'chunks after another encoding',
+      [400],
+      () => `${head('Transfer-Encoding: chunked, identity\r\n')}0\r\n\r\n${hidden()}`,
+    ],
+    ['a chunk of a size with a sign', [400], () => `${head(chunked)}+0\r\n\r\n${hidden()}`],
+    ['a chunk of a size too large', [400], () => `${head(chunked)}ffffffffffffffffff\r\n\r\n${hidden()}`],
+    ['a line that ends in a line feed', [400], () => head('X: y\n').replace('\r\n', '\n') + hidden()],
+    [
+      'a header that ends in a carriage return',
+      [400],
+      () => `${head('X: y\rTransfer-Encoding: chunked\r\n')}${hidden()}`,
+    ],
+    ['a NUL in a header', [400], () => `${head('X: \0\r\n')}${hidden()}`],
+    ['a header without a name', [400], () => `${head(': chunked\r\n')}${hidden()}`],
+    ['a header without a colon', [400], () => `${head('Transfer-Encoding chunked\r\n')}${hidden()}`],
+    ['a method in small letters', [400], () => `${head('', 'get', '/api/v1/me')}${hidden()}`],
+    ['a tab behind the method', [400], () => head('', 'GET', '/api/v1/me').replace('GET ', 'GET\t') + hidden()],
+    ['a space within the path', [400], () => `${head('', 'GET', '/api/v1/me x')}${hidden()}`],
+    ['a version of its own', [400], () => head('', 'GET', '/api/v1/me').replace('HTTP/1.1', 'HTTP/1.9') + hidden()],
+    ['no version', [400], () => `GET /api/v1/me\r\n${hidden()}`],
+    ['a thousand headers', [200], () => `${head('X: y\r\n'.repeat(1_000), 'GET', '/api/v1/me')}`.replace(open(), auth)],
+    ['bytes after the body', [400], () => `${head('Content-Length: 2\r\n')}{}\0garbage\r\n\r\n`],
+    ['two requests at once', [200, 200], () => `${head('', 'GET', '/api/v1/me')}${hidden()}`],
+    [
+      'a request in the body of another',
+      [400],
+      () => `${head(`Connection: close\r\nContent-Length: ${hidden().length}\r\n`)}${hidden()}`,
+    ],
+    [
+      'a request in the body of one that needs none',
+      [200],
+      () => `${head(`Connection: close\r\nContent-Length: ${hidden().length}\r\n`, 'GET', '/api/v1/me')}${hidden()}`,
+    ],
+    [
+      'a request behind an upgrade',
+      [200],
+      () => `${head('Connection: Upgrade, close\r\nUpgrade: h2c\r\n', 'GET', '/api/v1/me')}${hidden()}`,
+    ],
+  ];
+  test.each(cases)('%s', async (_what, statuses, message) => {
+    const before = await server.dump();
+    const came = (await rawAnswers(port, message())).toString('latin1');
+    expect([...came.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))).toEqual(statuses);
+    expect(came.includes('\r\n\r\n{"position"') ? 'lists sessions' : '').toBe(
+      statuses.length > 1 && statuses[1] === 200 ? 'lists sessions' : '',
+    );
+    expect({ ...(await server.dump()), refusals: [] }).toEqual({ ...before, refusals: [] });
+  });
+});
+
+describe('a path written in another way', () => {
+  const TITLE = 'canary-of-a-session-title';
+  beforeAll(async () => {
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
+    const send = (path: string, method: string, body: object) =>
+      server.send(`/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+    const record = { seq: 1, kind: 'status', agentId: 'paths', sessionId: 'paths', occurredAt: 1, status: {} };
+    const answers = [
+      await send('/events', 'POST', { producer: { id: 'paths', epoch: 1 }, records: [record] }),
+      await send('/sessions/paths/arrangement', 'PUT', { name: TITLE }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  /** Each leads to the list of sessions, or a page that shows it, where a check forgets to decode or to normalize. */
+  const PATHS = [
+    ...['/api/v1/sessions/', '/api//v1/sessions', '//api/v1/sessions', '/api/v1//sessions', '/API/v1/sessions'],
+    ...[
+      '/api/v1/sessions;a=b',
+      '/api/v1/sessions.',
+      '/api/v1/sessions.json',
+      '/api/v1/sessions%20',
+      '/api/v1/sessions%00',
+    ],
+    ...['/api/v1/./sessions', '/api/v1/x/../sessions', '/api/v1/%2e/sessions', '/api/v1/x/%2e%2e/sessions'],
+    ...['/api/v1/x/%252e%252e/sessions', '/api/v1/x%2f..%2fsessions', '/api%2fv1%2fsessions', '/%61pi/v1/sessions'],
+    ...[
+      '/api\\v1\\sessions',
+      '/api/v1/x\\..\\sessions',
+      '/healthz/../api/v1/sessions',
+      '/healthz/%2e%2e/api/v1/sessions',
+    ],
+    ...['/embed/../api/v1/sessions', '/embed.js/../api/v1/sessions', '/icon.svg/../api/v1/sessions'],
+    ...['/_next/static/../../api/v1/sessions', '/_next/static/%2e%2e/%2e%2e/api/v1/sessions', '/_next/../'],
+    ...[
+      '/_next/image?url=%2Fapi%2Fv1%2Fsessions&w=640&q=75',
+      '/_next/data/x/index.json',
+      '/?_rsc=1',
+      '/index',
+      '/index.rsc',
+    ],
+    ...[
+      '/signed-out/..',
+      '/signed-out/%2e%2e/',
+      '/signed-out/../',
+      '/embed/fleet/../..',
+      '/embed/%2e%2e/',
+      '/embed/..;/',
+    ],
+    ...['/signed-out%2f..', '/favicon.ico/..', '/icon.svg/%2e%2e/', '/./', '/%2e/', '/;', '/%3b', '//', '/\\', '/%5c'],
+    ...['/sessions/paths;a', '/sessions/paths/', '/sessions/x/../paths', '/sessions/x/%2e%2e/paths', '/SESSIONS/paths'],
+    ...[
+      '/metrics/',
+      '//metrics',
+      '/METRICS',
+      '/metrics;',
+      '/healthz/../metrics',
+      '/%6detrics',
+      '/api/v1/../../metrics',
+    ],
+  ];
+
+  test.each(PATHS)('shows a stranger nothing: %s', async (path) => {
+    const visits = ['', 'RSC: 1\r\n', 'X-Middleware-Subrequest: proxy:proxy:proxy:proxy:proxy\r\n', 'X-Nonce: x\r\n'];
+    for (const more of visits) {
+      const answer = await rawRequest(port, `GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n${more}\r\n`);
+      expect([more, answer.status < 500 && answer.status > 0]).toEqual([more, true]);
+      expect([more, answer.body.includes(TITLE), answer.body.includes('interlude_')]).toEqual([more, false, false]);
+      const to = answer.headers.location;
+      // a redirect never leads to another host
+      if (to !== undefined)
+        expect([more, new URL(to, server.origin).host]).toEqual([more, new URL(server.origin).host]);
+    }
+  });
+
+  test.each(PATHS)('never fails with a credential: %s', async (path) => {
+    expect((await get(path)).status).toBeLessThan(500);
+  });
+});
+
+test('refuses unknown methods on every path', async () => {
+  for (const path of [
+    ...apiPaths(),
+    '/',
+    '/inbox',
+    '/sessions/s',
+    '/embed/fleet',
+    '/signed-out',
+    '/metrics',
+    '/icon.svg',
+  ]) {
+    for (const method of ['TRACE', 'PROPFIND', 'SEARCH', 'M-SEARCH', 'QUERY', 'get', 'Post', 'G\u0001T']) {
+      const { status } = await rawRequest(port, `${method} ${path} HTTP/1.1\r\n${auth}\r\n`);
+      expect([method, path, [400, 405].includes(status)]).toEqual([method, path, true]);
+    }
+  }
 });
 
 test('answers random requests without an internal error, and stores nothing', async () => {

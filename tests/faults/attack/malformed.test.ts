@@ -1,0 +1,140 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import type { Sent } from '../../support/access-stage';
+import { CONSOLE } from '../../support/ask-route';
+import { busyAgent } from '../../support/busy-agent';
+import { Bystander } from '../../support/bystander';
+import { endWithUs } from '../../support/end-with-us.mjs';
+import { type LiveServer, startLiveServer } from '../../support/live-server';
+import type { MalformedOrder, MalformedReport } from '../../support/malformed-clients';
+import { expectWithin } from '../../support/pace';
+import { scale, scaled } from '../../support/scale';
+import { startTypescript } from '../../support/typescript-process';
+
+/**
+ * Requests mutated from the server's own OpenAPI document, over kept connections, while somebody else does the ordinary
+ * things. `INTERLUDE_TEST_SCALE=soak` sends a million.
+ */
+const REQUESTS = Number(process.env.INTERLUDE_TEST_REQUESTS ?? scaled(3_000, 1_000_000));
+const CONNECTIONS = 16;
+const SEED = Number(process.env.INTERLUDE_TEST_SEED ?? (scale === 'quick' ? 1 : Date.now() % 1_000_000_000));
+
+/** The longest that another client waits for an answer meanwhile, on a machine that has nothing else to do. */
+const OTHERS_WAIT_MS = 100;
+const MOST_GROWTH_MIB = 500;
+const PROGRESS_EVERY = 50_000;
+
+const CRON_SECRET = 'the-timer-of-this-test-0123456789';
+const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
+
+let server: LiveServer;
+beforeAll(async () => {
+  server = await startLiveServer({
+    env: { INTERLUDE_EMBED_ORIGINS: CONSOLE, CRON_SECRET, INTERLUDE_METRICS_TOKEN: METRICS_TOKEN },
+  });
+});
+afterAll(() => server.stop());
+
+async function ask<Model>(path: string, { method = 'GET', body, headers = {} }: Sent = {}): Promise<Model> {
+  const isRaw = body === undefined || body instanceof Uint8Array;
+  const response = await fetch(`${server.url}/api/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${server.token}`,
+      ...(isRaw ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: isRaw ? (body as Uint8Array<ArrayBuffer> | undefined) : JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Model;
+}
+
+const token = async (made: Partial<NewTokenRequest>) =>
+  (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
+
+test('answers malformed requests without an internal error, a crash or a wait for others', async () => {
+  const made = async (role: NewTokenRequest['role']) => `Bearer ${await token({ role })}`;
+  const order: MalformedOrder = {
+    url: server.url,
+    document: await ask<OpenApiDocument>('/openapi.json'),
+    ids: await busyAgent({ ask }, 'a'),
+    tokens: {
+      admin: await made('admin'),
+      operator: await made('operator'),
+      viewer: await made('viewer'),
+      issuer: await made('issuer'),
+      runner: `Bearer ${await token({ role: 'runner', anyAgent: true })}`,
+      timer: `Bearer ${CRON_SECRET}`,
+      monitor: `Bearer ${METRICS_TOKEN}`,
+      unknown: 'Bearer a-token-that-is-wrong',
+    },
+    seed: SEED,
+    count: REQUESTS,
+    connections: CONNECTIONS,
+  };
+  const bystander = new Bystander(server, {
+    runner: await token({ role: 'runner', agent: 'bystander' }),
+    viewer: await token({ role: 'viewer' }),
+  });
+  await bystander.warmUp();
+  const before = memoryMiB();
+  const attack = sendMalformed(order);
+  let isOver = false;
+  let most = before;
+  const beside = bystander.live(() => {
+    most = Math.max(most, memoryMiB());
+    return isOver;
+  });
+  const over = attack.finally(() => {
+    isOver = true;
+  });
+  const [report] = await Promise.all([over, beside]);
+
+  process.stdout.write(
+    [
+      `${report.sent} malformed requests, seed ${SEED}: ${JSON.stringify(report.statuses)}`,
+      ...bystander.figures,
+      `memory: ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`,
+      '',
+    ].join('\n'),
+  );
+  expect(report.failures).toEqual([]);
+  expect(report.sent).toBe(REQUESTS);
+  expect(server.output).not.toMatch(/unexpected error|\n\s+at /);
+  expect(most - before).toBeLessThan(MOST_GROWTH_MIB);
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+  if (scale === 'soak') expectWithin(bystander.worstMs, OTHERS_WAIT_MS);
+});
+
+function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
+  const child = endWithUs(
+    startTypescript('tests/support/malformed-clients.ts', [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
+    null,
+  );
+  return new Promise((resolve, reject) => {
+    let last: MalformedReport | null = null;
+    child.on('message', (report: MalformedReport) => {
+      // a long run prints its findings at once
+      for (const failure of report.failures.slice(last?.failures.length ?? 0)) process.stdout.write(`${failure}\n`);
+      last = report;
+      if (report.sent % PROGRESS_EVERY === 0)
+        process.stdout.write(`${report.sent} sent, ${memoryMiB().toFixed(0)} MiB\n`);
+    });
+    child.once('exit', (code) => {
+      if (last?.isDone) resolve(last);
+      else
+        reject(new Error(`the clients ended with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`));
+    });
+    child.send(order);
+  });
+}
+
+/** Resident memory of the server; 0 where there is no /proc. */
+function memoryMiB(): number {
+  const file = `/proc/${server.pid}/status`;
+  const status = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}

@@ -1,0 +1,463 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { makeSecret } from '@/lib/access/secret';
+import type { NewEmbed } from '@/lib/protocol/access';
+import { MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
+import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
+import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
+import { asked, CONSOLE, filled } from '../../support/ask-route';
+import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { FrameReader } from '../../support/frames';
+import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
+
+/**
+ * Every route of the table, with every method, requested with every kind of credential, about what is in its scope, what
+ * is another agent's, and what does not exist. The expected status follows from the route's purpose, which `neededFor`
+ * derives from its path a second time, and from the role and the scope. A new route without an example request in
+ * tests/support/ask-route.ts, or with a path that fits no rule, fails by its name.
+ */
+
+/** The reach of a credential. All but `everything` are about agent A. */
+type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
+
+interface Asker {
+  headers: Headers;
+  role: Role;
+  reach: Reach;
+  redacts?: boolean;
+}
+
+const CRON_SECRET = 'the-timer-of-this-test-0123456789';
+const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
+
+let stage: AccessStage;
+let own: BusyAgent;
+let foreign: BusyAgent;
+const none = nobody();
+const askers: Record<string, Asker> = {};
+/** Credentials that open nothing. */
+const strangers: Record<string, Headers> = {};
+let crossOrigin: Headers;
+/** The number of statements that the database has run. */
+let statements = 0;
+
+beforeAll(async () => {
+  // of two equal answers, both have the same time
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now());
+  stage = await AccessStage.start({
+    env: {
+      INTERLUDE_EMBED_ORIGINS: CONSOLE,
+      INTERLUDE_CRON_SECRET: CRON_SECRET,
+      INTERLUDE_METRICS_TOKEN: METRICS_TOKEN,
+    },
+  });
+  const { reader } = stage.parts.database;
+  for (const name of ['execute', 'batch', 'transaction'] as const) {
+    const run = reader[name].bind(reader) as (...args: unknown[]) => unknown;
+    vi.spyOn(reader, name).mockImplementation(((...args: unknown[]) => {
+      statements += 1;
+      return run(...args);
+    }) as never);
+  }
+  own = await busyAgent(stage, 'a');
+  foreign = await busyAgent(stage, 'b');
+  await plantCanaries(stage, own);
+  await plantCanaries(stage, foreign);
+  const agents: Scope = { kind: 'agents', ids: [own.agentId], prefixes: [] };
+  const prefix: Scope = { kind: 'agents', ids: [], prefixes: [own.agentId] };
+  const made = async (role: Role, scope: Scope, redacts = false) =>
+    bearer((await stage.credential({ role, scope, redacts })).secret);
+  const everything = async (role: Role, redacts = false): Promise<Asker> => ({
+    ...{ headers: await made(role, { kind: 'everything' }, redacts), role, reach: 'everything', redacts },
+  });
+  const issuer = await made('issuer', agents);
+  const embed = async (reach: Reach, role: Role, body: object): Promise<Asker> => {
+    const sent = { method: 'POST', as: issuer, body: { parentOrigin: CONSOLE, role, redact: false, ...body } };
+    return { headers: bearer((await stage.ask<NewEmbed>('/embed-tokens', sent)).token), role, reach };
+  };
+  const ofA = (role: Role, headers: Headers): Asker => ({ headers, role, reach: 'agents' });
+  Object.assign(askers, {
+    'the owner': { headers: stage.owner, role: 'owner', reach: 'everything' },
+    'somebody signed in': { headers: await stage.browser(), role: 'admin', reach: 'everything' },
+    'an admin': await everything('admin'),
+    'an operator': await everything('operator'),
+    'a viewer': await everything('viewer'),
+    'an issuer': await everything('issuer'),
+    'a runner of any agent': await everything('runner'),
+    'the timer': { headers: bearer(CRON_SECRET), role: 'timer', reach: 'everything' },
+    'the monitor': { headers: bearer(METRICS_TOKEN), role: 'monitor', reach: 'everything' },
+    'a redacted viewer': await everything('viewer', true),
+    'a redacted operator': await everything('operator', true),
+    'the runner of A': ofA('runner', await stage.token({ agent: own.agentId })),
+    'the runner of all that begin like A': ofA('runner', await stage.token({ agentPrefix: own.agentId })),
+    'the runner of A with outboxes of its own': ofA(
+      'runner',
+      await stage.token({ agent: own.agentId, producerPrefix: 'elsewhere' }),
+    ),
+    'an issuer of A': ofA('issuer', issuer),
+    'a viewer of A': ofA('viewer', await made('viewer', agents)),
+    'an operator of A': ofA('operator', await made('operator', agents)),
+    'an operator of all that begin like A': ofA('operator', await made('operator', prefix)),
+    'an embed of a session of A': await embed('session', 'viewer', { sessionId: own.sessionId }),
+    'an embed of that session that may act': await embed('session', 'operator', { sessionId: own.sessionId }),
+    'an embed of the log of A': await embed('log', 'viewer', { agentId: own.agentId }),
+    'an embed of the list of A': await embed('fleet', 'viewer', { fleet: true }),
+  } satisfies Record<string, Asker>);
+
+  const { id: revokedId, ...revoked } = await stage.token({ role: 'admin' });
+  await stage.ask(`/credentials/${revokedId}`, { method: 'DELETE' });
+  const signedOut = await stage.browser();
+  await stage.send('/sign-out', { method: 'POST', as: { ...signedOut, origin: 'http://127.0.0.1:4319' } });
+  const signIn = await stage.browser();
+  const ended = { role: 'admin', expiresAt: Date.now() - 1 } as const;
+  const expired = await stage.credential({ ...ended, kind: 'session' });
+  const inCookie = (headers: Headers) => ({
+    cookie: `interlude=${secretOf(headers)}`,
+    'sec-fetch-site': 'same-origin',
+  });
+  const unknown = bearer(makeSecret('token'));
+  Object.assign(strangers, {
+    'no credential': {},
+    'an unknown token': unknown,
+    'a revoked token': revoked,
+    'an expired token': bearer((await stage.credential(ended)).secret),
+    'an expired embed': bearer((await stage.credential({ ...ended, kind: 'embed' })).secret),
+    'an expired sign-in': inCookie(bearer(expired.secret)),
+    'a sign-in that was ended': signedOut,
+    'a code as a token': bearer(await stage.code()),
+    'a code as a cookie': inCookie(bearer(await stage.code())),
+    'a cookie as a token': bearer(secretOf(signIn)),
+    'a token as a cookie': inCookie((askers['an admin'] as Asker).headers),
+    'an embed as a cookie': inCookie((askers['an embed of a session of A'] as Asker).headers),
+    'an unknown token beside a good cookie': { ...signIn, ...unknown },
+  } satisfies Record<string, Headers>);
+  crossOrigin = { ...signIn, 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' };
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await stage.close();
+});
+
+const API = '/api/v1';
+const paths = [...new Set(ROUTES.map(({ pattern }) => pattern))];
+const methodsOf = (pattern: string) => ROUTES.filter((route) => route.pattern === pattern).map(({ method }) => method);
+const isOpen = (pattern: string) => /^(\/api\/v1)?\/(healthz|readyz)$|^\/sign-(in|out)(\/|$)/.test(pattern);
+
+/** What a route is for, by its name. One that fits no rule is refused by everybody, and this test fails. */
+function neededFor(method: Method, pattern: string): Permission | null {
+  if (pattern === '/metrics') return 'observe';
+  const path = pattern.slice(API.length);
+  if (/^\/(me\b|openapi\.json$)/.test(path)) return 'self';
+  if (path === '/embed-tokens') return 'issue';
+  if (path === '/cron') return 'tend';
+  if (/^\/(credentials|tokens|sign-in-codes|audit|members|storage)\b/.test(path)) return 'administer';
+  if (/^\/events$|^\/agents\/:agentId\/commands\b/.test(path)) return 'speak';
+  if (/^\/agents\/:agentId\/reply-obligations$|^\/attachments\//.test(path)) return 'attend';
+  if (/^\/(stream|sessions|inbox|activity|agents|agui|webhook)\b/.test(path)) return method === 'GET' ? 'read' : 'act';
+  return null;
+}
+
+/** The roles of the description of access, once more. */
+const ROLE_MAY: Record<Role, string> = {
+  viewer: 'self read attend',
+  operator: 'self read attend act',
+  admin: 'self read attend act issue administer tend observe',
+  owner: 'self read attend act issue administer tend observe speak',
+  runner: 'self attend speak',
+  issuer: 'self issue',
+  timer: 'tend',
+  monitor: 'observe',
+};
+
+/** Whether a credential reaches the agent or session that a path names. Only ids of A are asked about. */
+function hasOwn(reach: Reach, pattern: string): boolean {
+  const [ofAgent, ofSession] = [pattern.includes('/:agentId'), /:sessionId|\/:hash/.test(pattern)];
+  if (reach === 'everything' || reach === 'agents') return true;
+  if (reach === 'session') return !ofAgent;
+  if (reach === 'fleet') return !ofAgent && !ofSession;
+  return ofAgent ? /\/(logs|log-level)\b/.test(pattern) : !ofSession;
+}
+
+async function answer(method: Method, pattern: string, ids: BusyAgent, headers: Headers) {
+  const { query, body } = asked(method, pattern, ids);
+  const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
+  const before = statements;
+  const response = await stage.send(`${filled(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
+  const head = [...response.headers];
+  const work = statements - before;
+  if (!isStream(response)) return { status: response.status, head, text: await response.text(), work };
+  const stream = new FrameReader(response.body as ReadableStream<Uint8Array>);
+  if (!pattern.includes('/agui/')) await stream.frame('up-to-date');
+  await stream.cancel();
+  return { status: response.status, head, text: JSON.stringify(stream.frames), work };
+}
+
+function isStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+}
+
+/** Without the ids that it was asked about, in whichever way they are written. */
+function plain({ status, head, text }: { status: number; head: unknown; text: string }, ids: BusyAgent): string {
+  let said = text.replace(/\bil[a-z]_[\w-]{43}/g, '<secret>');
+  for (const [name, id] of Object.entries(ids)) {
+    said = said.replaceAll(`\\"${id}\\"`, `<${name}>`);
+    if (name !== 'position') said = said.replaceAll(id, `<${name}>`).replaceAll(encodeURIComponent(id), `<${name}>`);
+  }
+  return JSON.stringify([status, head, said]);
+}
+
+test('every route is for what its name says, and every role may what is said of it', () => {
+  for (const { method, pattern, access } of ROUTES) {
+    const expected = isOpen(pattern) ? 'open' : neededFor(method, pattern);
+    expect([method, pattern, access]).toEqual([method, pattern, expected]);
+  }
+  for (const [role, may] of Object.entries(MAY)) expect([role, [...may].sort()]).toEqual([role, sorted(role as Role)]);
+});
+
+function sorted(role: Role): string[] {
+  return ROLE_MAY[role].split(' ').sort();
+}
+
+test('nobody comes in, by no method and at no path, and all are told the same', async () => {
+  for (const [name, headers] of Object.entries(strangers)) {
+    const answers = new Set<string>();
+    for (const pattern of paths.filter((one) => !isOpen(one))) {
+      for (const method of METHODS) {
+        for (const ids of name === 'no credential' ? [own, none] : [own]) {
+          const { status, head, text } = await answer(method, pattern, ids, headers);
+          expect([name, method, pattern, status]).toEqual([name, method, pattern, 401]);
+          answers.add(JSON.stringify([head, text]));
+        }
+      }
+    }
+    expect([name, answers.size]).toEqual([name, 1]);
+    expect([...answers][0]).toContain('www-authenticate');
+  }
+});
+
+test('refuses a cross-origin cookie on every path', async () => {
+  for (const pattern of paths.filter((one) => !isOpen(one))) {
+    for (const method of METHODS) {
+      const { status } = await answer(method, pattern, own, crossOrigin);
+      // a sign-in opens nothing of a runner's, wherever the request comes from
+      const expected = methodsOf(pattern).includes(method) && neededFor(method, pattern) === 'speak' ? 401 : 403;
+      expect([method, pattern, status]).toEqual([method, pattern, expected]);
+    }
+  }
+});
+
+test('open routes set no session cookie, never fail and leak no canary', async () => {
+  for (const pattern of paths.filter(isOpen)) {
+    for (const method of METHODS) {
+      for (const [name, headers] of Object.entries({ ...strangers, 'a foreign site': crossOrigin })) {
+        const { status, head, text } = await answer(method, pattern, own, headers);
+        const about = [name, method, pattern];
+        expect([...about, methodsOf(pattern).includes(method) ? status < 500 : status]).toEqual([
+          ...about,
+          methodsOf(pattern).includes(method) ? true : 405,
+        ]);
+        const cookies = head.filter(([header]) => header === 'set-cookie').map(([, value]) => value);
+        expect([...about, cookies.filter((cookie) => cookie.includes('=il'))]).toEqual([...about, []]);
+        expect([...about, CANARY.test(text)]).toEqual([...about, false]);
+      }
+    }
+  }
+});
+
+test('whoever may come in is told of another method which one to use, whatever they may', async () => {
+  for (const pattern of paths.filter((one) => !isOpen(one))) {
+    const allow = METHODS.filter((method) => methodsOf(pattern).includes(method)).join(', ');
+    for (const method of METHODS.filter((one) => !methodsOf(pattern).includes(one))) {
+      for (const [name, { headers }] of Object.entries(askers)) {
+        const { status, head } = await answer(method, pattern, foreign, headers);
+        const about = [name, method, pattern];
+        expect([...about, status, new Headers(head).get('allow')]).toEqual([...about, 405, allow]);
+      }
+    }
+  }
+});
+
+const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
+
+test('what is somebody else’s is the same to the last byte as what there is not', async () => {
+  const told: string[][] = [];
+  for (const [name, asker] of Object.entries(askers)) {
+    if (asker.reach === 'everything') continue;
+    for (const { method, pattern } of api()) {
+      if (pattern === `${API}/events`) continue;
+      const theirs = plain(await answer(method, pattern, foreign, asker.headers), foreign);
+      const nobodys = plain(await answer(method, pattern, none, asker.headers), none);
+      if (theirs !== nobodys) told.push([name, method, pattern, theirs, nobodys]);
+    }
+  }
+  expect(told).toEqual([]);
+});
+
+test('runs as many statements for another agent’s ids as for ids of nothing', async () => {
+  const different: unknown[][] = [];
+  for (const [name, { headers, reach }] of Object.entries(askers)) {
+    if (reach === 'everything') continue;
+    for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
+      const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
+      const compared = async () => [await work(foreign), await work(none)] as const;
+      // a timer of the server may run a statement in between
+      for (const tries of [1, 2, 3]) {
+        const [theirs, nobodys] = await compared();
+        if (theirs === nobodys) break;
+        if (tries === 3) different.push([name, method, pattern, theirs, nobodys]);
+      }
+    }
+  }
+  expect(different).toEqual([]);
+});
+
+test('the same of what is not theirs in, below or beside what is', async () => {
+  const told: string[][] = [];
+  for (const [name, asker] of Object.entries(askers)) {
+    if (asker.reach === 'everything') continue;
+    for (const { method, pattern } of api()) {
+      for (const part of Object.keys(own) as (keyof BusyAgent)[]) {
+        if (pattern === `${API}/events` || !names(method, pattern, part)) continue;
+        const answers: string[] = [];
+        for (const ids of [foreign, none]) {
+          const mixed = { ...own, [part]: ids[part] };
+          answers.push(plain(await answer(method, pattern, mixed, asker.headers), mixed));
+        }
+        const [theirs = '', nobodys = ''] = answers;
+        if (theirs !== nobodys) told.push([name, method, pattern, part, theirs, nobodys]);
+      }
+    }
+  }
+  expect(told).toEqual([]);
+});
+
+/** Whether a request says it. */
+function names(method: Method, pattern: string, part: keyof BusyAgent): boolean {
+  const said = (ids: BusyAgent) => {
+    const { query, body } = asked(method, pattern, ids);
+    return JSON.stringify([filled(pattern, ids), query, { ...(body as object), clientId: '' }]);
+  };
+  return said(own) !== said({ ...own, [part]: none[part] });
+}
+
+/** The status for a request about agent A; `let in`: any success, or a conflict with what was done before. */
+function expectedFor(name: string, { role, reach, headers, redacts }: Asker, method: Method, pattern: string) {
+  const route = `${method} ${pattern}`;
+  const needed = neededFor(method, pattern) ?? '';
+  const isSignedIn = 'cookie' in headers;
+  if (needed === 'speak' && isSignedIn) return 401;
+  if (!ROLE_MAY[role].split(' ').includes(needed)) return 403;
+  // for people who are signed in or at the machine, not for programs
+  if (OF_PEOPLE.includes(route) && !isSignedIn && !(role === 'owner' && method === 'POST')) return 403;
+  // nothing clears its answers of secrets
+  if (redacts && /\/agui\/|\/attachments\/:hash$/.test(pattern)) return 403;
+  if (!hasOwn(reach, pattern)) return 404;
+  // a frame is no place to approve anything in
+  if (name.includes('embed') && pattern.endsWith('/requests/:requestId') && method === 'POST') return 403;
+  if (name.includes('outboxes of its own') && pattern.endsWith('/events')) return 403;
+  return NOT_THERE.includes(route) ? 404 : 'let in';
+}
+
+test('each may what the role and the scope say, and nothing else', async () => {
+  const wrong: unknown[][] = [];
+  for (const [name, asker] of Object.entries(askers)) {
+    for (const { method, pattern } of api()) {
+      const expected = expectedFor(name, asker, method, pattern);
+      const { status, text } = await answer(method, pattern, own, asker.headers);
+      const came = status < 300 || status === 409 ? 'let in' : status;
+      const isForbidden = status !== 403 || JSON.parse(text).error.code === 'forbidden';
+      if (came !== expected || !isForbidden) wrong.push([name, method, pattern, expected, came, text.slice(0, 200)]);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+const OF_PEOPLE = ['DELETE /api/v1/me/sign-ins', 'POST /api/v1/sign-in-codes'];
+
+/** No credential and no member has the id in the path. */
+const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'PUT /api/v1/members/:memberId'];
+
+const OF_B =
+  '(agent|session|task|request|question|run|other|third|component|stray|client|second|said|call|asks|canary-\\w+)-b\\b|\\bof b\\b';
+
+/** Texts that no answer may contain, by reach. */
+const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
+  agents: new RegExp(OF_B),
+  session: new RegExp(`${OF_B}|canary-(elsewhere|line|component)|The log of a`),
+  log: new RegExp(`${OF_B}|canary-(?!line|component)|The (words|task|output|file) of a`),
+  fleet: new RegExp(`${OF_B}|canary-(output|result|line|component)|The (output|log|file) of a`),
+};
+
+/** The list that a `fleet` embed shows, and its changes. */
+const LIST = ['GET /api/v1/sessions', 'GET /api/v1/stream'];
+
+test('leaks no canary from outside the scope', async () => {
+  const leaks: string[][] = [];
+  for (const [name, { headers, reach }] of Object.entries(askers)) {
+    if (reach === 'everything') continue;
+    for (const { method, pattern } of api()) {
+      const isBesideList = reach === 'fleet' && !LIST.includes(`${method} ${pattern}`);
+      const hidden = isBesideList ? /canary-|The (words|task|output|log|file) of [ab]\b/ : HIDDEN[reach];
+      for (const ids of [own, foreign, none]) {
+        const said = plain(await answer(method, pattern, ids, headers), ids);
+        const found = hidden.exec(said)?.[0];
+        if (found !== undefined)
+          leaks.push([name, method, pattern, said.slice(Math.max(0, said.indexOf(found) - 60)).slice(0, 150)]);
+      }
+    }
+  }
+  expect(leaks).toEqual([]);
+});
+
+test('redacts the secret in every answer, for redacted readers only', async () => {
+  const readers = Object.entries(askers).filter(([name]) => /redacted|an operator$/.test(name));
+  for (const [name, { headers, redacts = false }] of readers) {
+    const shown: string[] = [];
+    for (const { method, pattern } of api()) {
+      const { text } = await answer(method, pattern, own, headers);
+      if (text.includes(SECRET.slice(0, 12))) shown.push(`${method} ${pattern}`);
+    }
+    expect([name, redacts ? shown : shown.length > 5]).toEqual([name, redacts ? [] : true]);
+  }
+});
+
+test.each([
+  ['a list of sessions', (ids: BusyAgent) => `/sessions?agent=${ids.agentId}`],
+  ['a search', (ids: BusyAgent) => `/sessions?q=${ids.sessionId}`],
+  ['a search for agents', (ids: BusyAgent) => `/agents?q=${ids.agentId}`],
+  ['an inbox', (ids: BusyAgent) => `/inbox?agent=${ids.agentId}`],
+  ['the inbox of a session', (ids: BusyAgent) => `/inbox?session=${ids.sessionId}`],
+  ['a file by its hash', (ids: BusyAgent) => `/attachments/${ids.hash}?session=${own.sessionId}`],
+  ['a file of another session', (ids: BusyAgent) => `/attachments/${own.hash}?session=${ids.sessionId}`],
+  ['a session’s stream', (ids: BusyAgent) => `/stream?topic=session:${ids.sessionId}`],
+  ['a log’s stream', (ids: BusyAgent) => `/stream?topic=fleet&topic=logs:${ids.agentId}`],
+  [
+    'a page before a turn',
+    (ids: BusyAgent) => `/sessions/${own.sessionId}/transcript?before=run-${ids.agentId.at(-1)}`,
+  ],
+])('%s tells nothing of others', async (_, pathOf) => {
+  for (const [name, asker] of Object.entries(askers)) {
+    if (asker.reach === 'everything') continue;
+    const [theirs, nobodys] = await Promise.all(
+      [foreign, none].map(async (ids) => {
+        const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
+        if (isStream(response)) throw new Error(`${name} hears of others`);
+        const text = (await response.text()).replaceAll(`run-${ids.agentId.at(-1)}`, '<run>');
+        return plain({ status: response.status, head: [...response.headers], text }, ids);
+      }),
+    );
+    expect([name, theirs]).toEqual([name, nobodys]);
+  }
+});
+
+test('answers a runner the same about a foreign session id as about a new one', async () => {
+  const asker = askers['the runner of A'] as Asker;
+  const send = async (sessionId: string, seq: number) => {
+    const event = { type: 'CUSTOM', name: 'marker', value: 1 };
+    const record = { seq, kind: 'event', agentId: own.agentId, sessionId, occurredAt: 1_795_170_002_000, event };
+    const body = { producer: { id: `${own.agentId}/squatter-${seq}`, epoch: 1 }, records: [{ ...record, seq: 1 }] };
+    const response = await stage.send(`${API}/events`, { method: 'POST', as: asker.headers, body });
+    const text = (await response.text()).replaceAll(sessionId, '<sessionId>').replace(/"position":"\d+"/g, '');
+    return [response.status, text];
+  };
+  expect(await send(foreign.sessionId, 1)).toEqual(await send('session-that-is-new', 2));
+});

@@ -1,0 +1,140 @@
+import { Agent, request } from 'node:http';
+import fc from 'fast-check';
+import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import type { BusyAgent } from './busy-agent';
+import { malformedRequests, type WireRequest } from './malformed-requests';
+
+/**
+ * Clients in a process of their own that send malformed requests over kept connections, each the next one as soon as the
+ * last is answered. Started with an IPC channel; its parent sends one MalformedOrder and gets a MalformedReport after
+ * each batch.
+ */
+export interface MalformedOrder {
+  url: string;
+  document: OpenApiDocument;
+  ids: BusyAgent;
+  /** The `authorization` header of each sender. */
+  tokens: Partial<Record<WireRequest['sender'], string>>;
+  seed: number;
+  count: number;
+  connections: number;
+}
+
+export interface MalformedReport {
+  sent: number;
+  /** The number of answers by status; 0 stands for none. */
+  statuses: Record<number, number>;
+  /** Requests with a wrong answer, each with that answer. */
+  failures: string[];
+  isDone: boolean;
+}
+
+const BATCH = 1_000;
+const ANSWER_WITHIN_MS = 60_000;
+const MOST_FAILURES = 20;
+/** Node refuses longer ones: the address and the headers together. */
+const MOST_HEAD = 12_000;
+
+interface Answer {
+  status: number;
+  type: string;
+  isPacked: boolean;
+  retryAfter: string | undefined;
+  body: string;
+}
+
+process.once('message', (order: MalformedOrder) => void run(order));
+process.once('disconnect', () => process.exit());
+
+async function run({ url, document, ids, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const requests = malformedRequests(document, ids);
+  const report: MalformedReport = { sent: 0, statuses: {}, failures: [], isDone: false };
+  for (let batch = 0; report.sent < count; batch += 1) {
+    const numRuns = Math.min(BATCH, count - report.sent);
+    const all = fc.sample(requests, { numRuns, seed: seed + batch });
+    let next = 0;
+    const client = async () => {
+      for (let at = next++; at < all.length; at = next++) {
+        const one = all[at] as WireRequest;
+        const answer = await send(url, one, tokens[one.sender], agent);
+        report.statuses[answer.status] = (report.statuses[answer.status] ?? 0) + 1;
+        const wrong = faultOf(one, answer);
+        if (wrong === null || report.failures.length >= MOST_FAILURES) continue;
+        report.failures.push(
+          `${wrong}, seed ${seed + batch}, number ${at}: ${JSON.stringify(shown(one))} → ${JSON.stringify(answer)}`,
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, client));
+    report.sent += numRuns;
+    report.isDone = report.sent >= count;
+    process.send?.(report);
+  }
+  agent.destroy();
+  process.disconnect();
+}
+
+/** Returns the fault of an answer, or null. */
+function faultOf({ method, path, body: sent }: WireRequest, answer: Answer): string | null {
+  const { status, type, isPacked, retryAfter, body } = answer;
+  // the answer to what is too large can be lost: the server closes the connection before it has read all of it
+  if (status === 0) return path.length > MOST_HEAD || (sent?.length ?? 0) > MAX_REQUEST_BYTES ? null : 'no answer';
+  // an overload names the time to come back
+  if (status === 503 && retryAfter !== undefined) return null;
+  if (status >= 500) return `status ${status}`;
+  if (status < 400 || method === 'HEAD' || isPacked || type.startsWith('text/html')) return null;
+  return body.startsWith('{"error":{') ? null : 'no error of the wire';
+}
+
+/** Short enough for a report. */
+function shown({ body, ...rest }: WireRequest): object {
+  const text = body === null ? null : Buffer.from(body).toString('latin1').slice(0, 1_000);
+  return { ...rest, path: rest.path.slice(0, 500), body: text, length: body?.length };
+}
+
+function send(url: string, one: WireRequest, token: string | undefined, agent: Agent, tries = 3): Promise<Answer> {
+  return new Promise((resolve) => {
+    const headers: Record<string, string> = {
+      ...one.headers,
+      ...(token === undefined ? {} : { authorization: token }),
+    };
+    if (one.body !== null) headers['content-length'] = String(one.body.length);
+    const noAnswer = (why: string) =>
+      resolve({ status: 0, type: '', isPacked: false, retryAfter: undefined, body: why });
+    const sent = request(`${url}/`, { method: one.method, path: one.path, headers, agent });
+    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('not answered in time')));
+    sent.once('upgrade', (_response, socket) => {
+      socket.destroy();
+      noAnswer('upgraded');
+    });
+    sent.once('response', (response) => {
+      const { statusCode: status = 0, headers: got } = response;
+      const answer = {
+        status,
+        type: got['content-type'] ?? '',
+        isPacked: got['content-encoding'] !== undefined,
+        retryAfter: got['retry-after'],
+        body: '',
+      };
+      // a stream has no end
+      if (answer.type.startsWith('text/event-stream')) {
+        response.once('error', () => undefined).destroy();
+        return resolve(answer);
+      }
+      const isKept = status >= 400;
+      response.on('data', (chunk) => {
+        if (isKept && answer.body.length < 2_000) answer.body += chunk;
+      });
+      response.once('close', () => resolve(answer));
+      response.once('error', () => resolve(answer));
+    });
+    sent.once('error', (error) => {
+      // the server may close a kept connection in the moment in which it is used again
+      if (sent.reusedSocket && tries > 0) return resolve(send(url, one, token, agent, tries - 1));
+      noAnswer(`${error}, ${sent.reusedSocket ? 'on a kept' : 'on a new'} connection`);
+    });
+    sent.end(one.body ?? undefined);
+  });
+}
