@@ -154,6 +154,7 @@ const BODY = {
 /** @type {Refusal} */
 const NO_ACTION = { status: 404, code: 'not_found', message: 'There is no such action here.' };
 const NO_ROUTER_STATE = 'The header Next-Router-State-Tree can’t be read. Load the page again.';
+/** @type {Refusal} */
 const LONG = { status: 414, code: 'too_large', message: 'The address is too long for a page. Use a shorter one.' };
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
