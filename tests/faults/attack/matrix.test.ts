@@ -349,7 +349,9 @@ function expectedFor(name: string, { role, reach, headers, redacts }: Asker, met
   // for people who are signed in or at the machine, not for programs
   if (OF_PEOPLE.includes(route) && !isSignedIn && !(role === 'owner' && method === 'POST')) return 403;
   // nothing clears its answers of secrets
-  if (redacts && /\/agui\/|\/attachments\/:hash$/.test(pattern)) return 403;
+  if (redacts && pattern.includes('/agui/')) return 403;
+  // redacted readers are shown keyed hashes, and can't ask with the plain one
+  if (redacts && pattern.endsWith('/attachments/:hash')) return 404;
   if (!hasOwn(reach, pattern)) return 404;
   // a frame is no place to approve anything in
   if (name.includes('embed') && pattern.endsWith('/requests/:requestId') && method === 'POST') return 403;
