@@ -41,7 +41,7 @@ const PARTS = [
       'postcss.config',
       'public/',
     ],
-    'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover',
+    'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
   [
     [...['page.tsx', 'welcome', 'ways-to-begin', 'fleet-summary'].map(inConsole), 'app/provider-name'],
@@ -68,7 +68,7 @@ const PARTS = [
   [['components/embed/', 'app/(embed)/', 'public/embed', 'lib/access/embed'], 'embed'],
   [
     ['lib/access/', 'app/sign-', 'app/signed-out', 'lib/server/routes', 'components/access/'],
-    'sign-in-link newcomer settings embed',
+    'sign-in-link newcomer settings embed browser-state',
   ],
   [
     [

@@ -10,7 +10,7 @@ import { LogWriter } from './log-writer';
 import { playRecording } from './play-recording';
 import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
-import type { Visit } from './visit';
+import { forgetChoices, type Visit } from './visit';
 
 /** Content that no page was designed for: long words, many marks, right-to-left names. */
 
@@ -143,7 +143,7 @@ export async function expectSoundLayout(it: Visit<LiveServer>, name: string, wid
   const page = await it.context.newPage();
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: widths[0] as number, height: 900 });
-  await page.addInitScript(() => localStorage.clear());
+  await page.addInitScript(forgetChoices);
   await watchMoves(page);
   const come = await later?.(page);
   await page.goto(`${it.server.url}${path}`);

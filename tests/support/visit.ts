@@ -72,7 +72,7 @@ export async function visit(): Promise<Visit> {
 }
 
 /** All but who is signed in: without that, a page takes itself for somebody else’s and reloads. */
-function forgetChoices(): void {
+export function forgetChoices(): void {
   for (const key of Object.keys(localStorage)) if (!key.endsWith(':current')) localStorage.removeItem(key);
 }
 
