@@ -70,7 +70,7 @@ export async function postEvents(
     if (outcome.kind !== 'foreign-sessions') return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
     await makeAliases(server.database, records, outcome.owners);
   }
-  throw new Error('sessions of other agents are in the way of their aliases');
+  throw new Error(`session aliases did not settle after ${MOST_TRIES} tries`);
 }
 
 /** Once for the batch as it came, and once more for each session that another agent began meanwhile. */

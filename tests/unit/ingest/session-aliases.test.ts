@@ -131,6 +131,21 @@ test('a runner that starts again after a restart finds its session again', async
   await again.close();
 });
 
+test('keeps the alias after the key is replaced', async () => {
+  const [theirs = ''] = await sessionsOf('second');
+  await stage.parts.database.writes.run((transaction) =>
+    transaction.execute("DELETE FROM server_keys WHERE name = 'session-alias'"),
+  );
+  const again = await AccessStage.start({ dataDir: stage.dataDir });
+  const body = {
+    producer: { id: 'second/3', epoch: 1 },
+    records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m10', 'under another key') })],
+  };
+  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await sessionsOf('second')).toEqual([theirs]);
+  await again.close();
+});
+
 test('a credential that reaches both agents is refused, also for an agent that has an alias', async () => {
   const prefixed = await stage.token({ role: 'runner', agentPrefix: 's' });
   await send(stage.owner, 'shared', 's3', starts('r1'));
