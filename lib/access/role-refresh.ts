@@ -17,15 +17,15 @@ const ROLE_MS = 3_600_000;
 const RETRY_MS = 60_000;
 const MOST_RETRY_MS = 30 * 60_000;
 
-export interface RoleServer {
+interface RoleServer {
   database: Database;
   now: () => number;
   /** Null where no identity provider is set. */
   oidc?: OidcSignIn | null;
 }
 
-/** Columns of a sign-in by which its role is asked again. */
-export interface RoleColumns {
+/** Columns that schedule the role refresh. */
+interface RoleColumns {
   refreshToken: string | null;
   roleCheckedAt: number | null;
   roleDueAt: number | null;
@@ -115,7 +115,7 @@ async function keep(
 }
 
 /** Ends a sign-in because the provider has ended it. */
-export async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
   const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
   if (ended.length > 0) await noteEnd(transaction, credentialId, now);
 }

@@ -25,7 +25,7 @@ export function isGuessable(secret) {
 }
 
 /** @param {string} secret */
-export function estimatedBits(secret) {
+function estimatedBits(secret) {
   const bitsEach = hasWords(secret) ? WORD_BITS : Math.log2(alphabetOf(secret));
   /** @type {Set<string>} */
   const seen = new Set();

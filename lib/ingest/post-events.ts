@@ -143,7 +143,7 @@ function toAnswer(
     case 'ahead':
       throw new AppError(
         'epoch_ahead',
-        `producer.epoch: ${source.epoch} is ahead of the server's clock (${now}). Set this machine's clock, or begin the outbox anew with an epoch between currentEpoch and now.`,
+        `producer.epoch: ${source.epoch} is ahead of the server's clock (${now}). Correct this machine's clock, or start a new outbox with an epoch above currentEpoch and not after now.`,
         { details: { now, currentEpoch: outcome.currentEpoch } },
       );
     case 'fenced':

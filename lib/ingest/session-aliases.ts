@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { serverKey } from '@/db/server-keys';
-import { keyedDigest } from '@/lib/access/shown-digests';
+import { keyedDigest } from '@/lib/access/secret';
 import { cutText } from '@/lib/protocol/cut-text';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';

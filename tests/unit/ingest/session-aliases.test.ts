@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyedDigest } from '@/lib/access/shown-digests';
+import { keyedDigest } from '@/lib/access/secret';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
