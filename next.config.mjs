@@ -4,8 +4,9 @@ import {
   FORM_POLICY,
   PUBLIC_HEADERS,
   SECURITY_HEADERS,
+  STRICT_HOST,
+  STRICT_TRANSPORT,
 } from './lib/access/response-headers.mjs';
-import { STRICT_HOST, STRICT_TRANSPORT } from './lib/access/strict-transport.mjs';
 import { buildFolder } from './lib/launch/build-folder.mjs';
 import { basePathSetting } from './lib/protocol/base-path.mjs';
 
@@ -15,7 +16,7 @@ const basePath = basePathSetting(process.env.BASE_PATH_OF_BUILD ?? process.env.I
 /** As in lib/access/embed-path.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
 
-/** As `isStrict` in lib/access/strict-transport.mjs. @type {import('next/dist/lib/load-custom-routes').RouteHas[]} */
+/** As `isStrict` in lib/access/response-headers.mjs. @type {import('next/dist/lib/load-custom-routes').RouteHas[]} */
 const OVER_TLS = [
   { type: 'header', key: 'x-forwarded-proto', value: 'https(?:,.*)?' },
   { type: 'host', value: STRICT_HOST },

@@ -5,6 +5,7 @@ import { embedOrigins } from '@/lib/access/embed-origins';
 import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
 import { checkHost } from '@/lib/access/host';
 import { nextPath } from '@/lib/access/next-path';
+import { pageRefusal } from '@/lib/access/page-refusal.mjs';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import { AppError, withErrors } from '@/lib/protocol/errors';
@@ -19,13 +20,18 @@ import { theServer } from '@/lib/server/process-server.mjs';
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
   const settings = accessSettings(process.env);
   checkHost(request, settings);
-  if (request.headers.has('next-action')) throw new AppError('not_found', 'There is no such action here.');
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new AppError('method_not_allowed', 'A page takes no body. Ask for it with GET.', {
-      headers: { allow: 'GET, HEAD' },
-    });
-  }
   const { pathname, search } = request.nextUrl;
+  const isAction = request.headers.has('next-action');
+  const refusal = pageRefusal({ method: request.method, url: `${pathname}${search}`, isAction });
+  if (refusal !== null) {
+    const { status, code, message, headers } = refusal;
+    return Response.json(
+      { error: { code, message } },
+      { status, headers: { 'cache-control': 'no-store', ...headers } },
+    );
+  }
+  // Next's own services, such as the one for images, which no page uses.
+  if (pathname.startsWith('/_next/')) throw new AppError('not_found', 'There is nothing at this address.');
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     const reason = wasSignedIn(request.headers) ? 'ended' : undefined;

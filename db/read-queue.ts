@@ -45,7 +45,7 @@ export class ReadQueue {
 
   /**
    * Runs `read` when its turn has come.
-   * @param client the principal that asks, by its id; never anything that a sender chooses
+   * @param client the id of the sender's credential; never anything that a sender chooses
    * @throws AppError `unavailable` when the line is full, the signal's reason, and what `read` throws
    */
   async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadWish = {}): Promise<T> {

@@ -43,4 +43,4 @@ export async function serverKey(
   return key;
 }
 
-export type ServerKeyName = 'sign-in' | 'digest' | 'refresh-token' | 'session-alias';
+type ServerKeyName = 'sign-in' | 'digest' | 'refresh-token' | 'session-alias';

@@ -175,8 +175,8 @@ const MAY_BESIDES = {
   'db/open-file.ts': ['node:'],
   'lib/access/command-place.ts': ['node:path'],
   // types only
-  'lib/access/peer-address.mjs': ['node:http'],
-  'lib/access/strict-transport.mjs': ['node:http'],
+  'lib/access/incoming-headers.mjs': ['node:http', 'next'],
+  'lib/access/response-headers.mjs': ['node:http'],
   // Next under Node, where no front door stands before it
   'lib/server/run-server.ts': ['node:'],
   'lib/telemetry/process-metrics.ts': ['prom-client'],

@@ -22,6 +22,14 @@ def put(kind, what, begins=()):  # numbers it, once and for all
         records.append({"seq": len(records) + 1, "kind": kind, kind: what, **about})
         file.write(json.dumps(records[-1]).encode() + b"\n")
 
+def redate(epoch):  # the first record's time is the epoch of the outbox
+    global file
+    with lock:
+        records[0]["occurredAt"] = epoch
+        with open(f"{file.name}.new", "wb") as new: new.writelines(json.dumps(one).encode() + b"\n" for one in records)
+        os.replace(new.name, file.name)
+        file = open(file.name, "ab", buffering=0)
+
 def request(method, path, body=None):
     connect = http.client.HTTPSConnection if URL.scheme == "https" else http.client.HTTPConnection
     link = connect(URL.netloc, timeout=45)
@@ -47,6 +55,9 @@ def send():  # one request at a time; what was not acknowledged is sent again as
         if status == 200: sent, most = said["ackedSeq"], min(2 * most, 50)
         elif said.get("code") == "sequence_gap": sent = said["expectedSeq"] - 1  # its database was put back
         elif said.get("code") == "stale_epoch" or sent > len(records): os._exit(1)  # another outbox has written
+        elif said.get("code") == "epoch_ahead":  # the clock that dated the outbox was ahead: restart at the server's time
+            redate(max(said["now"], (said["currentEpoch"] or 0) + 1))
+            time.sleep(wait)
         elif status in (400, 413) and len(batch) > 1: most = len(batch) // 2
         elif status in (400, 413):  # refused for good: its loss is told under its number
             records[sent] |= {"kind": "lost", batch[0]["kind"]: None, "lost": {"count": 1, "reason": "refused"}}

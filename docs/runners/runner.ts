@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -33,6 +33,13 @@ function put(kind: string, what: Fields, begins: string[] = []): void {
   const about = { agentId, sessionId, occurredAt: Date.now(), begins };
   records.push({ seq: records.length + 1, kind, [kind]: what, ...about }); // numbered once and for all
   appendFileSync(file, `${JSON.stringify(records.at(-1))}\n`);
+}
+
+/** The first record's time is the epoch of the outbox. The clock that set it was ahead of the server's. */
+function redate(epoch: number): void {
+  records[0] = { ...records[0], occurredAt: epoch };
+  writeFileSync(`${file}.new`, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  renameSync(`${file}.new`, file);
 }
 
 const request = (path: string, more: RequestInit = {}) =>
@@ -66,7 +73,10 @@ async function send(): Promise<never> {
       sent = Number(said.expectedSeq) - 1; // its database was put back
     else if (said.code === 'stale_epoch' || sent > records.length)
       process.exit(1); // another outbox has written
-    else if (status !== 400 && status !== 413) await pause(wait);
+    else if (said.code === 'epoch_ahead') {
+      redate(Math.max(Number(said.now), Number(said.currentEpoch ?? 0) + 1)); // restart at the server's time
+      await pause(wait);
+    } else if (status !== 400 && status !== 413) await pause(wait);
     else if (batch.length > 1) most = Math.floor(batch.length / 2);
     else
       records[sent] = { ...batch[0], kind: 'lost', [`${batch[0]?.kind}`]: null, lost: { count: 1, reason: 'refused' } };

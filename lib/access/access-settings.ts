@@ -20,7 +20,7 @@ export interface AccessSettings {
   allowedHosts: readonly string[];
   /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
   allowAddresses: boolean;
-  /** The proxies whose word on a client's address counts; none unless set. */
+  /** Proxies trusted to report client addresses; none by default. */
   proxies?: ProxyTrust;
   now: () => number;
   /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */

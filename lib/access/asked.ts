@@ -11,7 +11,7 @@ export type Asked<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
-  /** Digests as the sender sees them, and names things by them. */
+  /** Digests in the form this sender is shown and sends back. */
   digests: ShownDigests;
   /** Calls back once if the sender may no longer come in, or ask for this, while the answer lasts. @returns how to stop that */
   whenOver: (onEnd: () => void) => () => void;

@@ -52,13 +52,13 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
-    const principal = isOurs ? await (await door.credentials()).find(token, isUse(request)) : null;
+    const principal = isOurs ? await (await door.credentials()).find(token, { isUse: isUse(request) }) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
     if (!isOurs) door.throttle.failed(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
-  const principal = await signedIn(request.headers, door, isUse(request));
+  const principal = await signedIn(request.headers, door, { isUse: isUse(request) });
   if (principal === null) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
   return principal;
@@ -77,10 +77,10 @@ export async function authenticateProgram(request: Request, door: Doorkeeper): P
 }
 
 /** Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing. */
-export async function signedIn(headers: Headers, door: Doorkeeper, isUse = true): Promise<Principal | null> {
+export async function signedIn(headers: Headers, door: Doorkeeper, { isUse = true } = {}): Promise<Principal | null> {
   const secret = sessionOf(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
-  return (await door.credentials()).find(secret, isUse);
+  return (await door.credentials()).find(secret, { isUse });
 }
 
 /** Returns false for a stream: an open page opens it again by itself, so it does not prove that a person is there. */

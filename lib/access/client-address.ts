@@ -8,7 +8,7 @@ export interface ProxyTrust {
   prefixes: readonly string[];
 }
 
-export const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
+const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
 
 /** IPv4 addresses are compared in the part of IPv6 that stands for them: `::ffff:0:0/96`. */
 const MAPPED = '0'.repeat(80) + '1'.repeat(16);

@@ -22,7 +22,7 @@ const NOTE_USE_MS = 60_000;
 /** Most that are remembered, known and unknown ones together. */
 const MOST = 20_000;
 
-/** Limit of a request's wait for the provider's word on its role. Afterwards the stored role counts. */
+/** Longest wait for the provider's answer about a role; then the stored role is used. */
 const REFRESH_WAIT_MS = 2_000;
 
 /** How long the database may take to answer. */
@@ -111,7 +111,7 @@ export class CredentialBook {
    * @returns null for one that lets nobody in
    * @throws AppError `unavailable` while the database does not answer
    */
-  find(secret: string, isUse = true): Principal | null | Promise<Principal | null> {
+  find(secret: string, { isUse = true } = {}): Principal | null | Promise<Principal | null> {
     const hash = secretHash(secret);
     this.#usedAt = this.#steady();
     if (!this.#lasts) return this.#readOnce(hash, isUse);
@@ -405,7 +405,7 @@ function lets(principal: Principal | undefined, { needs, redacts }: Watcher): bo
 export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
   const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
   return {
-    // Signing in again by this machine's link makes a new credential, and nobody new.
+    // All sign-ins with this machine's link are one person.
     id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
     name,
     kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',

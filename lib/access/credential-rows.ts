@@ -102,7 +102,7 @@ export async function addMadeCredential(
 }
 
 /**
- * Ends credentials, and what was made with them, as far as it ends with them: see Lifetime.
+ * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
  * @returns the ids of those that it chose and that were live

@@ -46,7 +46,7 @@ export class LoginThrottle {
     if (line.failedAt.length < FREE) return;
     const turnAt = Math.max(now, line.lastTurnAt) + SPACING_MS;
     if (turnAt - now > MOST_WAITING * SPACING_MS) {
-      throw new AppError('too_many_requests', 'Too many wrong tokens came from your address. Try again in a minute.', {
+      throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in 10 seconds.', {
         headers: { 'retry-after': '10' },
       });
     }

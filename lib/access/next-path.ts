@@ -1,7 +1,7 @@
 const NOWHERE = 'http://interlude.invalid';
 
-/** A longer one is dropped: escaped again, it would fill a header beyond what clients and proxies read. */
-const MAX_LENGTH = 2_000;
+/** A longer path is dropped: it would make a cookie or a header that browsers and proxies don't accept. */
+const MAX_LENGTH = 1_024;
 
 /**
  * Where to go after the sign-in: a path of this server and nothing else. It is resolved as a browser would resolve it

@@ -1,3 +1,5 @@
+import { forwardedOverTls } from './response-headers.mjs';
+
 /**
  * Where a browser that came by a loopback address is to go instead: a name of our own, so that what listens on other
  * ports of this machine is not sent the cookie. Null where it has another address, and where the browser is one that
@@ -24,6 +26,5 @@ export function isSecure({ headers, url }: Request): boolean {
 
 /** What a proxy says of it; null where there is none, or it says nothing. */
 export function saysSecure(headers: Pick<Headers, 'get'>): boolean | null {
-  const forwarded = headers.get('x-forwarded-proto')?.split(',')[0]?.trim();
-  return forwarded === undefined ? null : forwarded === 'https';
+  return forwardedOverTls(headers.get('x-forwarded-proto'));
 }

@@ -15,7 +15,7 @@ import { isSecure } from './own-address';
 import { plainPage } from './plain-page';
 import { noteEnd, roleColumns } from './role-refresh';
 import { sessionCookie } from './session-cookie';
-import { DEFAULT_IDLE_MS, DEFAULT_SESSION_MS, type SignInServer } from './sign-in';
+import type { SignInServer } from './sign-in';
 
 /**
  * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is
@@ -63,8 +63,8 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
         role: member.role,
         scope: EVERYTHING,
         now: now(),
-        expiresAt: now() + (sessionMs ?? DEFAULT_SESSION_MS),
-        idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
+        expiresAt: now() + sessionMs,
+        idleMs: sessionIdleMs,
         memberId: member.id,
         providerSessionId: person.providerSessionId,
         ...columns,

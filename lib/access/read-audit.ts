@@ -16,7 +16,7 @@ export async function getAudit(
   { query, request, principal }: Asked<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<AuditPage> {
-  return database.reads.run(principal.id, () => readAudit(database, query), { signal: request.signal });
+  return database.reads.run(principal.credentialId, () => readAudit(database, query), { signal: request.signal });
 }
 
 /** One page of what matches. */
@@ -67,7 +67,7 @@ export async function getAuditExport(
   { database }: ServerContext,
 ): Promise<Response> {
   const { sql, args } = conditionOf(query);
-  const client = principal.id;
+  const client = principal.credentialId;
   const { rows: start } = await database.reads.run(client, () => database.reader.execute(AUDIT_REMOVED));
   const removed = removedFromRow(start[0]);
   const encoder = new TextEncoder();
@@ -100,7 +100,7 @@ export async function getAuditExport(
 
 /** `GET /audit/check`: goes through the whole chain, as far as it is kept. */
 export async function getAuditCheck({ request, principal }: Asked, { database }: ServerContext): Promise<AuditCheck> {
-  return checkAudit(database, principal.id, request.signal);
+  return checkAudit(database, principal.credentialId, request.signal);
 }
 
 /**

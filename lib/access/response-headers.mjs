@@ -38,3 +38,32 @@ export const DATA_POLICY = { 'content-security-policy': "default-src 'none'; fra
 export const FORM_POLICY = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 };
+
+/**
+ * HTTP Strict Transport Security, on every answer to a request over TLS: for a year, browsers use TLS only for this host.
+ * Subdomains are left out, because other services may run there.
+ */
+export const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
+
+/**
+ * A regular expression for hosts that may send the header. Browsers apply it to all ports of a name, so on loopback it
+ * would cut off everything else that this machine serves.
+ */
+export const STRICT_HOST = '(?!(?:[^.]+\\.)*localhost$|127\\.|\\[).+';
+
+const STRICT = new RegExp(`^${STRICT_HOST}$`);
+
+/** @param {Pick<import('node:http').IncomingMessage, 'headers' | 'socket'>} request */
+export function isStrict({ headers, socket }) {
+  const isTls = forwardedOverTls(headers['x-forwarded-proto']) ?? 'encrypted' in socket;
+  return isTls && STRICT.test((headers.host ?? '').toLowerCase().replace(/:\d*$/, ''));
+}
+
+/**
+ * Returns true if the first proxy was reached over TLS, null without a proxy that says so.
+ *
+ * @param {string | string[] | null | undefined} forwarded the header `X-Forwarded-Proto`
+ */
+export function forwardedOverTls(forwarded) {
+  return forwarded == null ? null : String(forwarded).split(',', 1)[0]?.trim() === 'https';
+}

@@ -8,7 +8,7 @@ import { noteAct } from './audit-entry';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import { setMemberRole, shutOut } from './manage-members';
 import type { OidcSignIn, RefreshedPerson } from './oidc/oidc-sign-in';
-import { openGrant, sealGrant } from './oidc/sealed-refresh-token';
+import { open, seal } from './oidc/sealed';
 import type { Principal } from './principal';
 
 /** Age at which a role is refreshed while its sign-in is used. */
@@ -17,15 +17,15 @@ const ROLE_MS = 3_600_000;
 const RETRY_MS = 60_000;
 const MOST_RETRY_MS = 30 * 60_000;
 
-export interface RoleServer {
+interface RoleServer {
   database: Database;
   now: () => number;
   /** Null where no identity provider is set. */
   oidc?: OidcSignIn | null;
 }
 
-/** Columns of a sign-in by which its role is asked again. */
-export interface RoleColumns {
+/** Columns that schedule the role refresh. */
+interface RoleColumns {
   refreshToken: string | null;
   roleCheckedAt: number | null;
   roleDueAt: number | null;
@@ -38,7 +38,7 @@ export async function roleColumns(
   now: number,
 ): Promise<RoleColumns> {
   if (refreshToken === null) return { refreshToken: null, roleCheckedAt: now, roleDueAt: null };
-  const sealed = await sealGrant({ subject, refreshToken }, await serverKey(database, 'refresh-token'));
+  const sealed = await seal({ sub: subject, refreshToken }, await serverKey(database, 'refresh-token'));
   return { refreshToken: sealed, roleCheckedAt: now, roleDueAt: now + ROLE_MS };
 }
 
@@ -59,7 +59,8 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
     });
     if (sealed === null) return;
     const key = await serverKey(database, 'refresh-token');
-    const { subject, refreshToken } = await openGrant(sealed, key);
+    const options = { requiredClaims: ['sub', 'refreshToken'] };
+    const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(sealed, key, options);
     const person = await oidc.refresh(subject, refreshToken);
     const columns = person === null ? null : await roleColumns({ database }, { subject, ...person }, now());
     await database.writes.run(async (transaction) => {
@@ -115,7 +116,7 @@ async function keep(
 }
 
 /** Ends a sign-in because the provider has ended it. */
-export async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
   const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
   if (ended.length > 0) await noteEnd(transaction, credentialId, now);
 }

@@ -13,6 +13,10 @@ const SPOKEN = /^(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
 /** A secret is made of words if this part of its letters, and of all its characters, is in words. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.4;
+/** Letters of a word on average. In random text, what looks like words is shorter. */
+const MEAN_WORD_LENGTH = 5;
+/** Neighbours on a keyboard continue each other as letters of the alphabet do. */
+const ROWS = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm'];
 
 /**
  * Estimates by rule, without a dictionary, if a secret can be guessed: repetitions, sequences and words count for little,
@@ -25,7 +29,7 @@ export function isGuessable(secret) {
 }
 
 /** @param {string} secret */
-export function estimatedBits(secret) {
+function estimatedBits(secret) {
   const bitsEach = hasWords(secret) ? WORD_BITS : Math.log2(alphabetOf(secret));
   /** @type {Set<string>} */
   const seen = new Set();
@@ -33,7 +37,7 @@ export function estimatedBits(secret) {
   for (let at = 0; at < secret.length; at += 1) {
     const pair = secret.slice(Math.max(at - 1, 0), at + 1).toLowerCase();
     const step = at === 0 ? Number.NaN : secret.charCodeAt(at) - secret.charCodeAt(at - 1);
-    const isExpected = Math.abs(step) <= 1 || seen.has(pair);
+    const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isOnRow(pair);
     seen.add(pair);
     bits += isExpected ? EXPECTED_BITS : bitsEach;
   }
@@ -44,8 +48,16 @@ export function estimatedBits(secret) {
 function hasWords(secret) {
   if (HEX.test(secret)) return false;
   const letters = secret.replace(/[^a-z]/gi, '').length;
-  const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word)).join('').length;
-  return words > 0 && words >= letters * LETTERS_IN_WORDS && words >= secret.length * ALL_IN_WORDS;
+  const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word));
+  const inWords = words.join('').length;
+  const areWords = inWords > 0 && inWords >= words.length * MEAN_WORD_LENGTH;
+  return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * ALL_IN_WORDS;
+}
+
+/** @param {string} pair in lower case */
+function isOnRow(pair) {
+  const back = [...pair].reverse().join('');
+  return pair.length === 2 && ROWS.some((row) => row.includes(pair) || row.includes(back));
 }
 
 /** The size of the alphabet: all characters of the kinds that occur. @param {string} secret */

@@ -1,3 +1,4 @@
+import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { CredentialKind } from '@/lib/protocol/scope';
@@ -29,4 +30,9 @@ export function isSecret(text: string): boolean {
  */
 export function secretHash(secret: string): string {
   return bytesToHex(sha256(utf8ToBytes(secret)));
+}
+
+/** HMAC-SHA-256 of a text, in lower-case hex. */
+export function keyedDigest(key: Uint8Array, text: string): string {
+  return bytesToHex(hmac(sha256, key, utf8ToBytes(text)));
 }

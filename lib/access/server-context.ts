@@ -29,9 +29,9 @@ export interface ServerContext extends AccessSettings {
   /** Who is told no secrets. */
   redactedRoles?: readonly Role[];
   /** How long a sign-in lasts without being used. */
-  sessionIdleMs?: number;
+  sessionIdleMs: number;
   /** Lifetime of a member's sign-in, used or not, in milliseconds. */
-  sessionMs?: number;
+  sessionMs: number;
   /** The identity provider that members sign in with. */
   oidc?: OidcSignIn | null;
   /** How long a reply may be owed before it is overdue. */

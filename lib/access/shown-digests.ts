@@ -1,12 +1,10 @@
-import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import { serverKey } from '@/db/server-keys';
 import { isHash } from '@/lib/protocol/attachments';
 import { may, type Principal } from './principal';
+import { keyedDigest } from './secret';
 
 /**
  * How a reader sees digests over content. A plain SHA-256 beside a redacted input confirms guesses of what was redacted,
@@ -25,7 +23,7 @@ export const PLAIN_DIGESTS: ShownDigests = { kind: 'plain', request: same, attac
 
 const NO_REQUESTS: ShownDigests = { kind: 'none', request: () => null, attachment: same };
 
-/** Whether it may answer requests of agents. A frame in another page may not, whatever its role. */
+/** True if the principal may answer requests; embeds never may. */
 export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean {
   return may(principal, 'act') && principal.kind !== 'embed';
 }
@@ -68,11 +66,6 @@ export async function storedHash(
     args: [columnText(sessionId)],
   });
   return rows.map(({ hash }) => String(hash)).find((hash) => digests.attachment(hash) === given) ?? null;
-}
-
-/** HMAC-SHA-256 of a text, in lower-case hex. */
-export function keyedDigest(key: Uint8Array, text: string): string {
-  return bytesToHex(hmac(sha256, key, utf8ToBytes(text)));
 }
 
 function same(digest: string): string {

@@ -38,10 +38,7 @@ export const SIGNED_OUT_PATH = '/signed-out';
 /** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
-export const DEFAULT_IDLE_MS = 7 * 24 * 3_600_000;
-/** Lifetime of a member's sign-in, used or not. */
-export const DEFAULT_SESSION_MS = 12 * 3_600_000;
-/** The same of a sign-in by this machine's own link or token. */
+/** Lifetime of a sign-in with this machine's link or token, used or not. */
 const LOCAL_SESSION_MS = 30 * 24 * 3_600_000;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
@@ -89,7 +86,9 @@ async function askFirst(
   who: 'ahead' | 'elsewhere',
 ): Promise<Response> {
   const current = await signedIn(request.headers, server);
-  const instead = current === null ? '' : ` It is signed in as “${current.name}” now, and would be no more.`;
+  // a quote inside the name would end ours
+  const name = current?.name.replace(/[“”]/g, '"');
+  const instead = name === undefined ? '' : ` It is signed in as “${name}” now, and would be no more.`;
   const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
   // what was fetched ahead and failed is asked for again by whoever goes there
   const status = who === 'ahead' ? 503 : 200;
@@ -177,7 +176,7 @@ async function enter(request: Request, server: SignInServer, token: string, next
       scope: isOwner ? EVERYTHING : granted.scope,
       now: now(),
       expiresAt: now() + LOCAL_SESSION_MS,
-      idleMs: sessionIdleMs ?? DEFAULT_IDLE_MS,
+      idleMs: sessionIdleMs,
     });
     const act = actOf(request, principalOf(made.credential), 'sign in', {}, null);
     // what is in the address was a secret a moment ago

@@ -104,7 +104,7 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   await readFacts(sight, ids.agentId, sessionId);
   const range = { before: null, limit: HISTORY_TURNS };
   const read = () => readTranscript(sight, sessionId, range);
-  const page = await sight.reads.run(principal.id, read, { signal: request.signal });
+  const page = await sight.reads.run(principal.credentialId, read, { signal: request.signal });
   const facts = await factsFor(asked, sight, sessionId);
   const history = historyOf(page?.turns ?? [], input.parts);
   const position = page?.position ?? facts.position;
@@ -161,7 +161,7 @@ async function answer(
     course,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
     maxMs: server.streamMaxMs,
-    client: principal.id,
+    client: principal.credentialId,
     signal: request.signal,
     scope: principal.scope,
     digests,

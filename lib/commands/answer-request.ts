@@ -1,6 +1,6 @@
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
-import type { ShownDigests } from '@/lib/access/shown-digests';
+import { mayAnswer, type ShownDigests } from '@/lib/access/shown-digests';
 import type { RequestOption } from '@/lib/protocol/ag-ui';
 import type {
   AnsweredRequest,
@@ -31,7 +31,7 @@ export async function postRequestAnswer(
   server: CommandServer,
 ): Promise<CommandAnswer> {
   // Whoever shows the frame has its token, and could answer in the name of whoever looks at it.
-  if (principal.kind === 'embed') {
+  if (!mayAnswer(principal)) {
     throw new AppError(
       'forbidden',
       'A request is answered in a window of the dashboard, not in a frame of another page.',

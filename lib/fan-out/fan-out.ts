@@ -47,7 +47,7 @@ export interface Subscription {
   signal: AbortSignal;
   /** When to say `bye` and end; null for never. */
   maxMs?: number | null;
-  /** The principal that listens, by its id, for its place in line. */
+  /** The id of the reader's credential, for its place in line. */
   client?: string;
   /** Calls back once the reader may not listen any more. @returns how to stop that */
   whenOver?: (onEnd: () => void) => () => void;

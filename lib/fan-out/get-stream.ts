@@ -39,7 +39,7 @@ export async function getStream(
     after,
     signal,
     maxMs: server.streamMaxMs,
-    client: principal.id,
+    client: principal.credentialId,
     whenOver,
   };
   const open = await server.fanOut.subscribe(wish);

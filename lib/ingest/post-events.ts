@@ -70,7 +70,7 @@ export async function postEvents(
     if (outcome.kind !== 'foreign-sessions') return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
     await makeAliases(server.database, records, outcome.owners);
   }
-  throw new Error('sessions of other agents are in the way of their aliases');
+  throw new Error(`session aliases did not settle after ${MOST_TRIES} tries`);
 }
 
 /** Once for the batch as it came, and once more for each session that another agent began meanwhile. */
@@ -143,7 +143,7 @@ function toAnswer(
     case 'ahead':
       throw new AppError(
         'epoch_ahead',
-        `producer.epoch: ${source.epoch} is ahead of the server's clock (${now}). Set this machine's clock, or begin the outbox anew with an epoch between currentEpoch and now.`,
+        `producer.epoch: ${source.epoch} is ahead of the server's clock (${now}). Correct this machine's clock, or start a new outbox with an epoch above currentEpoch and not after now.`,
         { details: { now, currentEpoch: outcome.currentEpoch } },
       );
     case 'fenced':

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
 import { serverKey } from '@/db/server-keys';
-import { keyedDigest } from '@/lib/access/shown-digests';
+import { keyedDigest } from '@/lib/access/secret';
 import { cutText } from '@/lib/protocol/cut-text';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
@@ -17,7 +18,7 @@ import type { JudgedRecord } from './plan-batch';
  * Ordering: an alias is stored before the first record of its session, and never changes.
  */
 
-/** Length of the part of a made id that tells it from the alias, with its sign. */
+/** Characters added to the alias: `~` and 16 hex digits. */
 const SUFFIX_LENGTH = 17;
 /** Most aliases of a database that a process remembers. */
 const MOST_KNOWN = 10_000;
@@ -61,7 +62,7 @@ export async function makeAliases(
   foreign: ReadonlyMap<string, string>,
 ): Promise<void> {
   const key = await serverKey(database, 'session-alias');
-  const made = new Map<string, { id: string; agentId: string; alias: string; owner: string }>();
+  const wanted = new Map<string, { id: string; agentId: string; alias: string; owner: string }>();
   for (const { judgement } of records) {
     const { agentId, sessionIds } = namedIn(judgement);
     for (const alias of sessionIds) {
@@ -69,21 +70,31 @@ export async function makeAliases(
       if (agentId === null || owner === undefined) continue;
       const of = keyOf(agentId, alias);
       const suffix = keyedDigest(key, of).slice(0, SUFFIX_LENGTH - 1);
-      const id = `${cutText(alias, MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
-      made.set(of, { id, agentId, alias, owner });
+      const id = `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
+      wanted.set(of, { id, agentId: columnText(agentId), alias: columnText(alias), owner });
     }
   }
-  const rows = [...made.values()].map(({ id, agentId, alias }) => [id, agentId, alias]);
-  await database.writes.run((transaction) =>
-    transaction.execute({
+  const rows = JSON.stringify([...wanted.values()].map(({ id, agentId, alias }) => [id, agentId, alias]));
+  // The stored id counts: it was made with another key if the server's key has been replaced since.
+  const stored = await database.writes.run(async (transaction) => {
+    await transaction.execute({
       sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
         SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
-      args: [JSON.stringify(rows)],
-    }),
-  );
+      args: [rows],
+    });
+    return transaction.execute({
+      sql: `SELECT wanted.key AS place, a.session_id FROM json_each(?) AS wanted
+        CROSS JOIN session_aliases AS a ON a.alias = wanted.value->>2 AND a.agent_id = wanted.value->>1`,
+      args: [rows],
+    });
+  });
   const aliases = known.get(database.reader) ?? new Map<string, Aliased>();
   known.set(database.reader, aliases);
-  for (const [of, { id, owner }] of made) aliases.set(of, { id, owner });
+  const idAt = new Map(stored.rows.map(({ place, session_id: id }) => [Number(place), String(id)]));
+  [...wanted].forEach(([of, { owner }], place) => {
+    const id = idAt.get(place);
+    if (id !== undefined) aliases.set(of, { id, owner });
+  });
   for (const oldest of aliases.keys()) {
     if (aliases.size <= MOST_KNOWN) break;
     aliases.delete(oldest);

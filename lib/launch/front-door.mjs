@@ -1,7 +1,7 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { notePeerAddress } from '../access/peer-address.mjs';
-import { isRouterState, ROUTER_STATE } from '../access/router-state.mjs';
-import { isStrict, STRICT_TRANSPORT } from '../access/strict-transport.mjs';
+import { prepareHeaders } from '../access/incoming-headers.mjs';
+import { pageRefusal } from '../access/page-refusal.mjs';
+import { isStrict, STRICT_TRANSPORT } from '../access/response-headers.mjs';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
@@ -18,12 +18,6 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
  * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
  */
 const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
-
-/**
- * Most characters of a page's address. Next answers some with a redirect that has the address in two headers, which
- * together must fit into what clients read (16 KiB in Node).
- */
-const MAX_PAGE_ADDRESS = 7_000;
 
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {
@@ -48,7 +42,7 @@ const LOOK_EVERY_MS = 1_000;
  * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
  * Promise<boolean>} Judge
  */
-/** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
+/** @typedef {import('../access/page-refusal.mjs').Refusal} Refusal */
 
 /**
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
@@ -82,7 +76,7 @@ export function frontDoor(
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
     responses.set(request.socket, response);
-    notePeerAddress(request);
+    prepareHeaders(request);
     if (isStrict(request)) {
       for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
     }
@@ -145,18 +139,6 @@ const METHOD = {
   headers: { allow: METHODS.join(', ') },
 };
 /** @type {Refusal} */
-const BODY = {
-  status: 405,
-  code: 'method_not_allowed',
-  message: 'A page takes no body. Ask for it with GET.',
-  headers: { allow: 'GET, HEAD' },
-};
-/** @type {Refusal} */
-const NO_ACTION = { status: 404, code: 'not_found', message: 'There is no such action here.' };
-const NO_ROUTER_STATE = 'The header Next-Router-State-Tree can’t be read. Load the page again.';
-/** @type {Refusal} */
-const LONG = { status: 414, code: 'too_large', message: 'The address is too long for a page. Use a shorter one.' };
-/** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
 const NO_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
@@ -205,24 +187,9 @@ function enter(request, basePath) {
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }
-  return isNoPage(pathOf(request)) ? null : judgePage(request);
-}
-
-/**
- * Refuses what Next would log with a stack each time: calls of server actions, which no page here has, and a state of the
- * router that can't be read.
- *
- * @param {import('node:http').IncomingMessage} request
- * @returns {Refusal | null}
- */
-function judgePage(request) {
-  if (request.headers['next-action'] !== undefined) return NO_ACTION;
-  if (request.method !== 'GET' && request.method !== 'HEAD') return BODY;
-  if (hasBody(request)) return BODY;
-  if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;
-  // Next fails with a 500 at one that it can't satisfy
-  delete request.headers.range;
-  return isRouterState(request.headers[ROUTER_STATE]) ? null : malformed(NO_ROUTER_STATE);
+  if (isNoPage(pathOf(request))) return null;
+  const { method, url, headers } = request;
+  return pageRefusal({ method, url, isAction: headers['next-action'] !== undefined, hasBody: hasBody(request) });
 }
 
 /**

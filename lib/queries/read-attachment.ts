@@ -70,7 +70,7 @@ export async function getAttachment(
           sql: 'SELECT bytes FROM attachment_parts WHERE session_id = ? AND hash = ? AND part = ?',
           args: [...key, part],
         });
-      const { rows } = await database.reads.run(principal.id, read, { continues: true }).catch((error) => {
+      const { rows } = await database.reads.run(principal.credentialId, read, { continues: true }).catch((error) => {
         throw error instanceof AppError ? brokenOff(error) : error;
       });
       const [row] = rows;

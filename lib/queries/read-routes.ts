@@ -172,7 +172,7 @@ export async function getLogDownload(
   const { principal, query } = asked;
   const { agentId } = asked.ids;
   const filter = await logFilterOf(query);
-  const body = await found('agent', agentId, downloadLog(seen(asked, server), agentId, filter, principal.id));
+  const body = await found('agent', agentId, downloadLog(seen(asked, server), agentId, filter, principal.credentialId));
   const name = `${agentId}.log`;
   return markRedacted(
     new Response(cutShort(body, asked), {
@@ -209,5 +209,5 @@ function inTurn<Model>(
   { database }: ServerContext,
   read: () => Promise<Model>,
 ): Promise<Model> {
-  return database.reads.run(principal.id, read, { signal: request.signal });
+  return database.reads.run(principal.credentialId, read, { signal: request.signal });
 }

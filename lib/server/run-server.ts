@@ -1,8 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { guessableSecrets } from '@/lib/access/access-settings';
-import { notePeerAddress } from '@/lib/access/peer-address.mjs';
-import { isRouterState, ROUTER_STATE } from '@/lib/access/router-state.mjs';
+import { prepareHeaders } from '@/lib/access/incoming-headers.mjs';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
@@ -16,9 +15,7 @@ export async function runServer(): Promise<void> {
   if (isLaunched()) return;
   // Next runs alone: the front door would do this. On Vercel the host's own header names the client.
   subscribe('http.server.request.start', (message) => {
-    const { request } = message as { request: IncomingMessage };
-    notePeerAddress(request);
-    if (!isRouterState(request.headers[ROUTER_STATE])) delete request.headers[ROUTER_STATE];
+    prepareHeaders((message as { request: IncomingMessage }).request);
   });
   // Next waits for open responses when told to stop; a stream would keep it waiting for ever.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.close());

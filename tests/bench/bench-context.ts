@@ -1,4 +1,5 @@
 import type { Database } from '@/db/client';
+import { sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
 import { GapTally } from '@/lib/ingest/gap-tally';
 
 export const TOKEN = 'bench-token-of-enough-characters';
@@ -6,5 +7,12 @@ export const TOKEN = 'bench-token-of-enough-characters';
 /** What the handlers of a server with this database are given, for benches that call them without HTTP. */
 export function benchContext<Given extends Database>(database: Given) {
   const access = { token: TOKEN, localName: null, allowedHosts: [], allowAddresses: false, now: Date.now };
-  return { ...access, database, streamMaxMs: null, gaps: new GapTally() };
+  return {
+    ...access,
+    database,
+    streamMaxMs: null,
+    sessionIdleMs: sessionIdleMs({}),
+    sessionMs: sessionMs({}),
+    gaps: new GapTally(),
+  };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { jwtDecrypt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
-import { openGrant } from '@/lib/access/oidc/sealed-refresh-token';
+import { open } from '@/lib/access/oidc/sealed';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import type { Me } from '@/lib/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
@@ -311,9 +311,11 @@ describe('the sign-in of a member', () => {
     const { browser } = await signIn('ada');
     const sealed = String((await newest())?.refresh_token);
     const { database } = await server.parts();
-    const { refreshToken } = await openGrant(sealed, await serverKey(database, 'refresh-token'));
+    const opened = async (key: 'refresh-token' | 'sign-in') =>
+      open<{ refreshToken: string }>(sealed, await serverKey(database, key), {});
+    const { refreshToken } = await opened('refresh-token');
     expect(sealed).not.toContain(refreshToken);
-    await expect(openGrant(sealed, await serverKey(database, 'sign-in'))).rejects.toThrow();
+    await expect(opened('sign-in')).rejects.toThrow();
     const answers = ['/api/v1/credentials', '/api/v1/me', '/api/v1/me/sign-ins', '/api/v1/members'].map(async (path) =>
       (await ask(browser, path)).text(),
     );

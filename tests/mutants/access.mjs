@@ -149,7 +149,7 @@ export const ACCESS = [
   {
     name: 'shares out reads by something else than the credential',
     file: 'lib/queries/read-routes.ts',
-    find: 'return database.reads.run(principal.id, read,',
+    find: 'return database.reads.run(principal.credentialId, read,',
     replace: "return database.reads.run(request.headers.get('user-agent') ?? '', read,",
     test: 'tests/unit/access/fair-shares.test.ts',
   },
@@ -163,7 +163,7 @@ export const ACCESS = [
   {
     name: 'lets a sign-in of a member go on without an end',
     file: 'lib/access/provider-sign-in.ts',
-    find: 'expiresAt: now() + (sessionMs ?? DEFAULT_SESSION_MS),',
+    find: 'expiresAt: now() + sessionMs,',
     replace: 'expiresAt: null,',
     test: 'tests/integration/team-sign-in.test.ts',
   },
@@ -211,15 +211,29 @@ export const ACCESS = [
   },
   {
     name: 'asks browsers for TLS on loopback',
-    file: 'lib/access/strict-transport.mjs',
+    file: 'lib/access/response-headers.mjs',
     find: '(?!(?:[^.]+\\\\.)*localhost$|127\\\\.|\\\\[).+',
     replace: '.+',
     test: 'tests/integration/front-door.test.ts',
   },
   {
+    name: 'hands Next a router state that it can’t read',
+    file: 'lib/access/incoming-headers.mjs',
+    find: 'delete headers[ROUTER_STATE];',
+    replace: '',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'leads strangers on from the image service',
+    file: 'proxy.ts',
+    find: "if (pathname.startsWith('/_next/')) throw",
+    replace: "if (pathname.startsWith('/_nothing/')) throw",
+    test: 'tests/unit/access/proxy.test.ts',
+  },
+  {
     name: 'hands server actions to Next',
-    file: 'lib/launch/front-door.mjs',
-    find: "if (request.headers['next-action'] !== undefined) return NO_ACTION;",
+    file: 'lib/access/page-refusal.mjs',
+    find: 'if (isAction) return ACTION;',
     replace: '',
     test: 'tests/integration/front-door.test.ts',
   },
@@ -500,8 +514,8 @@ export const ACCESS = [
   {
     name: 'answers a request from within an embed',
     file: 'lib/commands/answer-request.ts',
-    find: "if (principal.kind === 'embed') {",
-    replace: "if (principal.kind === 'runner') {",
+    find: 'if (!mayAnswer(principal)) {',
+    replace: "if (!mayAnswer(principal) && principal.kind !== 'embed') {",
     test: 'tests/unit/access/embeds.test.ts',
   },
   {

@@ -13,9 +13,9 @@ export const LIVE = [
   },
   {
     name: 'takes an address of any length for a page',
-    file: 'lib/launch/front-door.mjs',
-    find: "if ((request.url ?? '').length > MAX_PAGE_ADDRESS) return LONG;",
-    replace: '',
+    file: 'lib/access/page-refusal.mjs',
+    find: 'return url.length > MAX_ADDRESS ? LONG : null;',
+    replace: 'return null;',
     test: 'tests/integration/front-door.test.ts',
   },
   {

@@ -1,3 +1,4 @@
+import { sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
 import { authenticate } from '@/lib/access/authenticate';
 import { LoginThrottle } from '@/lib/access/login-throttle';
 import { postEvents } from '@/lib/ingest/post-events';
@@ -51,6 +52,8 @@ export async function inProcessTarget(
     now,
     steady,
     streamMaxMs: null,
+    sessionIdleMs: sessionIdleMs({}),
+    sessionMs: sessionMs({}),
   };
   let database = await open();
   const all = () =>

@@ -7,8 +7,8 @@ import { claimOf, type PersonClaims } from './role-of';
 const MAX_SUBJECT_LENGTH = 255;
 
 /**
- * Everything the provider says of a person. Some name the person's name, email and groups only when asked: that is asked
- * if anything is missing, or if there is no ID token, as after some refreshes. The signed token goes before the answer.
+ * Claims about a person. Asks the userinfo endpoint if the ID token lacks name, email or groups, or if a refresh returned
+ * none. Signed claims win.
  *
  * @param tokens `subject`: who it has to be about
  * @throws AppError, or what the library throws if the provider does not answer, or answers about somebody else

@@ -49,9 +49,6 @@ export type RefreshedPerson = Pick<SignedInPerson, 'name' | 'email' | 'role'> & 
 /** What the provider said of itself a moment ago is good enough to send somebody there. */
 const JUST_ASKED_MS = 60 * 1000;
 
-/** A longer one would make a cookie that browsers don't keep. */
-const MAX_NEXT_LENGTH = 1024;
-
 /** Signs people in by OpenID Connect: authorization code, PKCE, and everything that comes back held against what went. */
 export class OidcSignIn {
   readonly #settings: OidcSettings;
@@ -82,12 +79,11 @@ export class OidcSignIn {
    */
   async begin(request: Request, next: string | null, key: Uint8Array): Promise<Response> {
     const configuration = await this.#provider.configuration(JUST_ASKED_MS);
-    const path = nextPath(next);
     const pending = {
       state: randomState(),
       nonce: randomNonce(),
       codeVerifier: randomPKCECodeVerifier(),
-      next: path.length > MAX_NEXT_LENGTH ? '/' : path,
+      next: nextPath(next),
     };
     const location = buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri,

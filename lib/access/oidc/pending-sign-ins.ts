@@ -1,6 +1,7 @@
-import { EncryptJWT, errors, jwtDecrypt } from 'jose';
+import { errors } from 'jose';
 import { AppError } from '@/lib/protocol/errors';
 import type { OidcSettings } from './oidc-settings';
+import { open, seal } from './sealed';
 
 /** A sign-in that has gone to the provider and not come back. */
 export interface PendingSignIn {
@@ -15,8 +16,6 @@ const LIFETIME_SECONDS = 10 * 60;
 
 /** Of what is begun in other tabs, this much stays. More would make requests longer than servers take. */
 const KEPT_BESIDES = 4;
-
-const WHOLE = { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] };
 
 /**
  * Sign-ins in progress, each in a cookie of its own in the browser that began it: nobody else can read it, make one, or
@@ -43,13 +42,9 @@ export class PendingSignIns {
 
   /** The cookies to set for one more: its own, and the end of those that are too old or too many. */
   async add(pending: PendingSignIn, headers: Headers): Promise<string[]> {
-    const value = await new EncryptJWT({ ...pending })
-      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
-      .setIssuer(this.#settings.issuer)
-      .setAudience(this.#settings.clientId)
-      .setIssuedAt(this.#seconds())
-      .setExpirationTime(this.#seconds() + LIFETIME_SECONDS)
-      .encrypt(this.#key);
+    const iat = Math.floor(this.#now() / 1000);
+    const { issuer: iss, clientId: aud } = this.#settings;
+    const value = await seal({ ...pending, iss, aud, iat, exp: iat + LIFETIME_SECONDS }, this.#key);
     const spent = await this.#spent(headers);
     return [
       `${this.#prefix}${pending.state}=${value}; ${this.#attributes}; Max-Age=${LIFETIME_SECONDS}`,
@@ -68,7 +63,7 @@ export class PendingSignIns {
       throw this.#refused('This browser did not begin this sign-in, or it is over already.');
     }
     try {
-      const { payload } = await this.#open(value);
+      const payload = await this.#open(value);
       // What was sealed for another state may have been put under this name.
       if (payload.state === state) return payload;
     } catch (cause) {
@@ -94,7 +89,7 @@ export class PendingSignIns {
   async #spent(headers: Headers): Promise<string[]> {
     const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
       const began = await this.#open(value).then(
-        ({ payload }) => payload.iat ?? 0,
+        ({ iat }) => iat ?? 0,
         () => 0,
       );
       return { name, began };
@@ -104,8 +99,7 @@ export class PendingSignIns {
   }
 
   async #open(value: string) {
-    return jwtDecrypt<PendingSignIn>(value, this.#key, {
-      ...WHOLE,
+    return open<PendingSignIn>(value, this.#key, {
       issuer: this.#settings.issuer,
       audience: this.#settings.clientId,
       requiredClaims: ['state', 'nonce', 'codeVerifier', 'next', 'exp', 'iat'],
@@ -122,10 +116,6 @@ export class PendingSignIns {
       if (name.startsWith(this.#prefix) && !found.has(name)) found.set(name, pair.slice(equals + 1).trim());
     }
     return found;
-  }
-
-  #seconds(): number {
-    return Math.floor(this.#now() / 1000);
   }
 
   #refused(what: string, cause?: unknown): AppError {

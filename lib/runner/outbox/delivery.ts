@@ -182,7 +182,7 @@ export class Deliverer {
     if (first.seq > 1) await this.#lostByServer(next, first, first.seq - 1);
     else await this.#store.renumber(next, null);
     const minutes = Math.ceil((epoch - now) / 60_000);
-    const notice = `this machine's clock was ${minutes} min ahead of the server's when the outbox was made; it begins anew at the server's time`;
+    const notice = `the outbox was created ${minutes} min ahead of the server's clock; restarted it at the server's time`;
     this.#options.onNotice({ level: 'warn', kind: 'clock-ahead', message: notice });
     return { kind: 'delivered' };
   }

@@ -10,6 +10,7 @@ import { endWithUs } from '../../support/end-with-us.mjs';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
 import type { MalformedOrder, MalformedReport } from '../../support/malformed-clients';
 import { expectWithin } from '../../support/pace';
+import { seededRandom } from '../../support/random';
 import { scale, scaled } from '../../support/scale';
 import { startTypescript } from '../../support/typescript-process';
 
@@ -17,9 +18,9 @@ import { startTypescript } from '../../support/typescript-process';
  * Requests mutated from the server's own OpenAPI document, over kept connections, while somebody else does the ordinary
  * things. `INTERLUDE_TEST_SCALE=soak` sends a million.
  */
-const REQUESTS = Number(process.env.INTERLUDE_TEST_REQUESTS ?? scaled(3_000, 1_000_000));
+const REQUESTS = scaled(3_000, 1_000_000);
 const CONNECTIONS = 16;
-const SEED = Number(process.env.INTERLUDE_TEST_SEED ?? (scale === 'quick' ? 1 : Date.now() % 1_000_000_000));
+const { seed } = seededRandom('malformed');
 
 /** The longest that another client waits for an answer meanwhile, on a machine that has nothing else to do. */
 const OTHERS_WAIT_MS = 100;
@@ -71,7 +72,7 @@ test('answers malformed requests without an internal error, a crash or a wait fo
       monitor: `Bearer ${METRICS_TOKEN}`,
       unknown: 'Bearer a-token-that-is-wrong',
     },
-    seed: SEED,
+    seed,
     count: REQUESTS,
     connections: CONNECTIONS,
   };
@@ -95,7 +96,7 @@ test('answers malformed requests without an internal error, a crash or a wait fo
 
   process.stdout.write(
     [
-      `${report.sent} malformed requests, seed ${SEED}: ${JSON.stringify(report.statuses)}`,
+      `${report.sent} malformed requests, seed ${seed}: ${JSON.stringify(report.statuses)}`,
       ...bystander.figures,
       `memory: ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`,
       '',

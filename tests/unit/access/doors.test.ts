@@ -55,7 +55,7 @@ describe('where a sign-in goes on to', () => {
   });
 
   test('is no address that would fill a header, as it is or escaped', () => {
-    expect(nextPath(`/${'x'.repeat(1_900)}`)).toHaveLength(1_901);
+    expect(nextPath(`/${'x'.repeat(1_000)}`)).toHaveLength(1_001);
     for (const long of ['x'.repeat(3_000), '"'.repeat(700)]) expect(nextPath(`/${long}`)).toBe('/');
   });
 });

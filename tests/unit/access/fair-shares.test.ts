@@ -13,13 +13,13 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 /** The lines in which the reads of every route wait, for a sender with these headers. */
-async function linesOf(headers: Headers): Promise<Set<string>> {
+async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>> {
   const run = vi.spyOn(stage.parts.database.reads, 'run');
   try {
     for (const { method, pattern, access } of ROUTES) {
       // metrics are read once for all who ask, in a line of their own
       if (access === 'open' || access === 'observe' || method !== 'GET') continue;
-      const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { headers });
+      const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { as, headers });
       if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
         await vi.waitFor(() => expect(run).toHaveBeenCalled());
         await answer.body?.cancel();
@@ -36,6 +36,13 @@ test('all reads of one credential wait in one line, whatever headers it sends', 
   expect(own.size).toBe(1);
   const others = { 'user-agent': 'another', cookie: 'a=b', 'x-forwarded-for': '198.51.100.9', accept: '*/*' };
   expect(await linesOf(others)).toEqual(own);
+});
+
+test('reads of two sign-ins of one person wait in two lines', async () => {
+  const one = await linesOf({}, await stage.browser());
+  const other = await linesOf({}, await stage.browser());
+  expect([one.size, other.size]).toEqual([1, 1]);
+  expect(one).not.toEqual(other);
 });
 
 test('reads of two credentials wait in two lines', async () => {

@@ -60,8 +60,16 @@ describe('before a page', () => {
   });
 
   test('a very long address does not come back in a header', async () => {
-    const response = await visit(`/sessions/${'x'.repeat(9_000)}`);
+    const response = await visit(`/sessions/${'x'.repeat(3_000)}`);
     expect(response.headers.get('location')).toMatch(/\/signed-out$/);
+  });
+
+  test('a page’s address of more than 7,000 characters is refused', async () => {
+    expect((await visit(`/sessions/${'x'.repeat(9_000)}`)).status).toBe(414);
+  });
+
+  test('nobody is led on from a service of Next that is off', async () => {
+    for (const headers of [{}, await signedIn()]) expect((await visit('/_next/image?url=x', headers)).status).toBe(404);
   });
 
   test('a bearer token opens no page: it is for programs', async () => {

@@ -7,6 +7,8 @@ test.each([
   'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
   '12345678901234567890',
   'abcdefghijklmnopqrstuvwxyz',
+  'qwertyuiopasdfghjklzxcvbnm',
+  'mnbvcxzlkjhgfdsapoiuytrewq',
   'deadbeefdeadbeefdeadbeefdeadbeef',
   'changeme-changeme-changeme',
   'correct-horse-battery-staple',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isStrict } from '@/lib/access/strict-transport.mjs';
+import { isStrict } from '@/lib/access/response-headers.mjs';
 import config from '@/next.config.mjs';
 
 const HOSTS = [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyedDigest } from '@/lib/access/shown-digests';
+import { keyedDigest } from '@/lib/access/secret';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@/lib/protocol/read-models';
 import { requestDigest } from '@/lib/protocol/request-digest';
@@ -125,6 +125,21 @@ test('a runner that starts again after a restart finds its session again', async
   const body = {
     producer: { id: 'second/2', epoch: 1 },
     records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m9', 'after it') })],
+  };
+  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await sessionsOf('second')).toEqual([theirs]);
+  await again.close();
+});
+
+test('keeps the alias after the key is replaced', async () => {
+  const [theirs = ''] = await sessionsOf('second');
+  await stage.parts.database.writes.run((transaction) =>
+    transaction.execute("DELETE FROM server_keys WHERE name = 'session-alias'"),
+  );
+  const again = await AccessStage.start({ dataDir: stage.dataDir });
+  const body = {
+    producer: { id: 'second/3', epoch: 1 },
+    records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m10', 'under another key') })],
   };
   expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
   expect(await sessionsOf('second')).toEqual([theirs]);

@@ -1,9 +1,12 @@
 import { gzipSync } from 'node:zlib';
+import { fieldsOf } from '@/lib/protocol/fields';
 import { agree, type Check } from '../check';
 import { custom } from './played-agent';
 import type { ServerStage } from './server-stage';
 
 const WHY = '3, Ingest';
+/** More than clocks differ. */
+const AHEAD_MS = 48 * 3_600_000;
 const mark = (value: number) => custom('conformance:mark', { value });
 
 /** What the stream of a session tells of its marks, in order. */
@@ -109,6 +112,22 @@ export const OUTBOX: readonly Check<ServerStage>[] = [
       const todo = 'Refuse an epoch smaller than the newest with 403 stale_epoch and currentEpoch.';
       agree('the answer to the older', { status: older.status, ...older.body }, refused, todo);
       agree('what is stored', await marks(stage, agent.sessionId), [1, 2], todo);
+    },
+  },
+  {
+    group: 'outbox',
+    name: 'an epoch that is ahead of the server’s clock is refused, with the time',
+    why: WHY,
+    async run(stage) {
+      const agent = stage.agent('ahead');
+      const todo = 'Refuse a new epoch far ahead of your clock with 409 epoch_ahead, now and currentEpoch.';
+      const answer = await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }], Date.now() + AHEAD_MS);
+      const refused = { status: 409, error: { code: 'epoch_ahead', currentEpoch: null } };
+      agree('the answer', { status: answer.status, ...answer.body }, refused, todo);
+      const now = Number(fieldsOf(answer.body.error).now);
+      const first = await agent.outbox.post([{ seq: 1, ...agent.event(mark(2)) }], now);
+      agree('the answer at that time', first.body, { ackedSeq: 1, accepted: 1 }, 'Take an epoch of your own time.');
+      agree('what is stored', await marks(stage, agent.sessionId), [2], todo);
     },
   },
   {
