@@ -1,6 +1,6 @@
 /**
- * Letters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that are all of one script
- * and read as Latin (`ехес`), and letters that are only a style of an ASCII letter (`𝐬𝐮𝐝𝐨`).
+ * Letters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
+ * ASCII ones (`ехес.com`), and letters that are only a style of an ASCII letter (`𝐬𝐮𝐝𝐨`).
  *
  * A word may have one script, or one of the combinations that UTS 39 calls Highly Restrictive. Digits and marks have none.
  *
@@ -34,40 +34,12 @@ const TOGETHER = [
 ];
 const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
 
-/**
- * Letters that look like a Latin one in most fonts, from the facts of Unicode's confusables.txt: those of scripts in which
- * whole words can be written with them. Weak likenesses (г, Ь, З) are left out: they are in every second Russian word.
- */
-const LIKE_LATIN = new Set(
-  [
-    'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕӠ',
-    'ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳ',
-    'քգզհոռցօՕսՍաՏ',
-    'ᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᏒᎡᏚᎢᏙᎳᎩᎽᏃᏂᏏᏔᏧᎥꮯꮪꮩꮃꮓꭵꮁ',
-    'ꓮꓐꓚꓓꓰꓝꓖꓧꓙꓗꓲꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ',
-    'ⲥⲤⲎⲔⲒⲘⲚⲟⲞⲣⲢⲦⲬⲨⲅⳐ',
-    '𐐬𐐄𐐽𐐕𐑈𐐠𐐛',
-  ].flatMap((letters) => [...letters]),
-);
+/** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
+const LIKE_LATIN = new Set('АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ');
 /** Latin letters that are no letter of a living alphabet: small capitals, and those of phonetic alphabets. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯ]/u;
 /** Letters, roman numerals and the digits of mathematics, which have a plain form. Other digits are those of a language. */
 const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\u{1d7ce}-\u{1d7ff}]/u;
-/**
- * Words of people who write so, made of nothing but such letters. What they look like in Latin means nothing, so they
- * pass for nothing.
- */
-const HONEST = new Set(
-  (
-    'ее её неё нее со хор хаос сахар роса раса оса коса уха ухо орех сор ура сера аура нет тест кот рот нос мост вес сон ' +
-    'не на но все кто там нам вас вам сам рост сосна вера мера тема море место текст тон том весна ' +
-    'ναι να για αν ου και νυν ιος ροη'
-  ).split(' '),
-);
-
-/** Prepositions and the like: the word behind one says whether it is of its language. */
-const SHORT = 3;
-
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
@@ -97,41 +69,20 @@ export function lookalikes(text: string): Lookalike[] {
 }
 
 function unlabelled(text: string): Lookalike[] {
-  const found: Lookalike[] = [];
   const scriptOf = scriptFinder();
-  /** Words that read as Latin, until the word behind them says whether they are words of its script. */
-  let undecided: Lookalike[] = [];
-  /** The script of the word before, if only blanks separate it from this one. */
-  let before = '';
-  let last = 0;
-  const decide = (script: string) => {
-    if (undecided[0]?.label !== script) found.push(...undecided);
-    undecided = [];
-  };
-  for (const { 0: word, index } of text.matchAll(WORD)) {
-    if (last === 0 || !/^[ \t]+$/.test(text.slice(last, index))) {
-      decide('');
-      before = '';
-    }
-    last = index + word.length;
-    const letters = NOT_ASCII.test(word) ? lettersOf(word, index, scriptOf) : [];
-    const scripts = new Set(letters.map(({ script }) => script));
+  const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
+  return [...text.matchAll(WORD)].flatMap(({ 0: word, index }) => {
+    if (!NOT_ASCII.test(word)) return [];
+    const letters = lettersOf(word, index, scriptOf);
+    const scripts = [...new Set(letters.map(({ script }) => script))];
+    if (scripts.length > 1 && !TOGETHER.some((some) => scripts.every((one) => some.includes(one))))
+      return runsOf(letters, foreignIn(letters));
     const [script = 'Latin'] = scripts;
-    if (scripts.size === 1 && script !== 'Latin' && readsAsLatin(word)) {
-      if (before === script) continue;
-      if (undecided[0]?.label !== script) decide('');
-      if (letters.length <= SHORT) undecided.push({ end: last, label: script });
-      else found.push({ end: last, label: script });
-      continue;
-    }
-    before = scripts.size > 1 ? '' : script;
-    decide(before);
-    if (scripts.size > 1 && !TOGETHER.some((some) => [...scripts].every((one) => some.includes(one))))
-      found.push(...runsOf(letters, foreignIn(letters)));
-    else found.push(...styledIn(word, index));
-  }
-  decide('');
-  return found.sort((a, b) => a.end - b.end);
+    // A word in capitals is a heading, a constant or an abbreviation of its language.
+    if (script !== 'Latin' && passesForAscii && word !== word.toUpperCase())
+      return [{ end: index + word.length, label: script }];
+    return styledIn(word, index);
+  });
 }
 
 /** The letters of a word that have a script. */
@@ -175,10 +126,10 @@ function runsOf(letters: readonly Letter[], isForeign: (letter: Letter) => boole
   });
 }
 
-function readsAsLatin(word: string): boolean {
-  if (HONEST.has(word.toLowerCase())) return false;
-  const letters = [...word.normalize('NFD')].filter((letter) => !NEUTRAL.test(letter));
-  return letters.every((letter) => LIKE_LATIN.has(letter));
+/** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */
+function readsAsLatin(text: string): boolean {
+  const letters = text.normalize('NFD').match(/\p{L}/gu) ?? [];
+  return letters.every((letter) => !NOT_ASCII.test(letter) || LIKE_LATIN.has(letter));
 }
 
 /** Runs of letters that are a style of ASCII letters. */

@@ -170,15 +170,15 @@ export const PAGE = [
   {
     name: 'takes a word of look-alikes for a word of their language',
     file: 'components/ui/lookalikes.ts',
-    find: "if (scripts.size === 1 && script !== 'Latin' && readsAsLatin(word)) {",
-    replace: "if (scripts.size > 1 && script !== 'Latin' && readsAsLatin(word)) {",
+    find: 'passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);',
+    replace: 'passesForAscii = false;',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
     name: 'lets a word mix scripts',
     file: 'components/ui/lookalikes.ts',
-    find: 'if (scripts.size > 1 && !TOGETHER',
-    replace: 'if (scripts.size > 9 && !TOGETHER',
+    find: 'if (scripts.length > 1 && !TOGETHER',
+    replace: 'if (scripts.length > 9 && !TOGETHER',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
