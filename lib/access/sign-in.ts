@@ -89,7 +89,9 @@ async function askFirst(
   who: 'ahead' | 'elsewhere',
 ): Promise<Response> {
   const current = await signedIn(request.headers, server);
-  const instead = current === null ? '' : ` It is signed in as “${current.name}” now, and would be no more.`;
+  // a quote in the name would end ours
+  const name = current?.name.replace(/[“”]/g, '"');
+  const instead = name === undefined ? '' : ` It is signed in as “${name}” now, and would be no more.`;
   const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
   // what was fetched ahead and failed is asked for again by whoever goes there
   const status = who === 'ahead' ? 503 : 200;

@@ -11,7 +11,7 @@ import { askOwnServer } from './ask-own-server.mjs';
  */
 export async function signInLines(own, isTerminal) {
   const another = interludeCommand(['sign-in']);
-  if (!isTerminal) return `  Sign in:  this prints a link, good once:\n    ${another}`;
+  if (!isTerminal) return `  Sign in:  get a single-use link with\n    ${another}`;
   const { status, answer } = await askOwnServer(own, '/sign-in-codes', { body: {} });
   if (status === 201 && typeof answer.path === 'string') {
     return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;

@@ -116,7 +116,7 @@ describe('what the terminal says of signing in', () => {
     const asked: string[] = [];
     dashboard.cutsOff = (path) => asked.push(path) < 0;
     expect(await signInLines(own(), false)).toMatch(
-      /^ {2}Sign in: {2}this prints a link, good once:\n {4}.*interlude -- sign-in$/,
+      /^ {2}Sign in: {2}get a single-use link with\n {4}.*interlude -- sign-in$/,
     );
     expect(asked).toEqual([]);
   });
