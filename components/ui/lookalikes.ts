@@ -13,13 +13,11 @@ export interface Lookalike {
   label: string;
 }
 
-const SCRIPTS = [
-  ...['Latin', 'Cyrillic', 'Greek', 'Han', 'Hiragana', 'Katakana', 'Hangul', 'Bopomofo', 'Arabic', 'Hebrew'],
-  ...['Devanagari', 'Thai', 'Armenian', 'Georgian', 'Bengali', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Gujarati'],
-  ...['Gurmukhi', 'Oriya', 'Sinhala', 'Lao', 'Khmer', 'Myanmar', 'Tibetan', 'Ethiopic', 'Mongolian', 'Syriac'],
-  ...['Thaana', 'Nko', 'Cherokee', 'Canadian_Aboriginal', 'Tifinagh', 'Coptic', 'Lisu', 'Deseret', 'Osage', 'Vai'],
-  ...['Old_Italic', 'Runic', 'Glagolitic', 'Gothic', 'Carian', 'Lycian', 'Warang_Citi'],
-];
+/** Scripts with a label of their own. Letters of any other count as one script. */
+const SCRIPTS =
+  'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Georgian Devanagari Thai Cherokee Coptic Lisu'.split(
+    ' ',
+  );
 const OF_SCRIPT = SCRIPTS.map((name) => [name, new RegExp(`\\p{scx=${name}}`, 'u')] as const);
 const OTHER = 'other script';
 const STYLE = 'styled';
@@ -43,13 +41,6 @@ const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\u{1d7ce}-\u{1d7ff}]/u;
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
-interface Letter {
-  script: string;
-  /** As written. */
-  letter: string;
-  end: number;
-}
-
 /**
  * The runs of letters in a text that pass for others, in their order. Skips a run that its label follows already, in ⟨⟩.
  * Takes linear time.
@@ -71,59 +62,52 @@ export function lookalikes(text: string): Lookalike[] {
 function unlabelled(text: string): Lookalike[] {
   const scriptOf = scriptFinder();
   const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
-  return [...text.matchAll(WORD)].flatMap(({ 0: word, index }) => {
-    if (!NOT_ASCII.test(word)) return [];
-    const letters = lettersOf(word, index, scriptOf);
-    const scripts = [...new Set(letters.map(({ script }) => script))];
-    if (scripts.length > 1 && !TOGETHER.some((some) => scripts.every((one) => some.includes(one))))
-      return runsOf(letters, foreignIn(letters));
-    const [script = 'Latin'] = scripts;
-    // A word in capitals is a heading, a constant or an abbreviation of its language.
-    if (script !== 'Latin' && passesForAscii && word !== word.toUpperCase())
-      return [{ end: index + word.length, label: script }];
-    return styledIn(word, index);
-  });
-}
-
-/** The letters of a word that have a script. */
-function lettersOf(word: string, index: number, scriptOf: (letter: string) => string): Letter[] {
-  const letters: Letter[] = [];
-  let end = index;
-  for (const letter of word) {
-    end += letter.length;
-    if (!NEUTRAL.test(letter)) letters.push({ script: scriptOf(letter), letter, end });
+  const found: Lookalike[] = [];
+  for (const { 0: word, index } of text.matchAll(WORD)) {
+    if (!NOT_ASCII.test(word)) continue;
+    let end = index;
+    let run = null as Lookalike | null;
+    for (const [letter, label] of labelled(word, scriptOf, passesForAscii)) {
+      end += letter.length;
+      if (label === null) run = null;
+      else if (run?.label === label) run.end = end;
+      else {
+        run = { end, label };
+        found.push(run);
+      }
+    }
   }
-  return letters;
+  return found;
 }
 
-/** Tells the script of each letter of a text. That of the letter before is tried first: there are few changes. */
-function scriptFinder(): (letter: string) => string {
+/** The letters of a word, each with what it passes for another by, or null. */
+function labelled(word: string, scriptOf: (letter: string) => string | null, passesForAscii: boolean) {
+  const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
+  const scripts = letters.flatMap(([, script]) => script ?? []);
+  const kinds = [...new Set(scripts)];
+  const isMixed = kinds.length > 1 && !TOGETHER.some((some) => kinds.every((one) => some.includes(one)));
+  // A word in capitals is a heading, a constant or an abbreviation of its language.
+  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase();
+  if (!isMixed && (!isWhole || kinds[0] === 'Latin')) {
+    // full-width letters are plain among East Asian ones
+    const isEastAsian = EAST_ASIAN.test(word);
+    return letters.map(([letter]) => [letter, !isEastAsian && isStyled(letter) ? STYLE : null] as const);
+  }
+  const count = (script: string) => scripts.filter((one) => one === script).length;
+  // Marked are the letters that make it read as Latin, else those of the rarer scripts.
+  const main = readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
+  return letters.map(([letter, script]) => [letter, script === main ? null : script] as const);
+}
+
+/** Returns the script of each letter, null for what has none. Tries that of the letter before first: few change. */
+function scriptFinder(): (letter: string) => string | null {
   let last = OF_SCRIPT[0];
   return (letter) => {
     if (/[a-z]/i.test(letter)) return 'Latin';
-    if (last?.[1].test(letter)) return last[0];
-    last = OF_SCRIPT.find(([, of]) => of.test(letter));
+    if (NEUTRAL.test(letter)) return null;
+    if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
     return last?.[0] ?? OTHER;
   };
-}
-
-/** Which letters of a mixed word are marked: those that make it read as Latin, else those of the rarer scripts. */
-function foreignIn(letters: readonly Letter[]): (letter: Letter) => boolean {
-  const others = letters.filter(({ script }) => script !== 'Latin');
-  if (others.every(({ letter }) => LIKE_LATIN.has(letter))) return ({ script }) => script !== 'Latin';
-  const counts = new Map<string, number>();
-  for (const { script } of letters) counts.set(script, (counts.get(script) ?? 0) + 1);
-  const [main] = [...counts].reduce((most, one) => (one[1] > most[1] ? one : most));
-  return ({ script }) => script !== main;
-}
-
-/** Letters of one script that follow each other have one label. */
-function runsOf(letters: readonly Letter[], isForeign: (letter: Letter) => boolean): Lookalike[] {
-  return letters.flatMap((letter, at) => {
-    const next = letters[at + 1];
-    const goesOn = next !== undefined && next.script === letter.script && next.end - next.letter.length === letter.end;
-    return isForeign(letter) && !goesOn ? [{ end: letter.end, label: letter.script }] : [];
-  });
 }
 
 /** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */
@@ -132,24 +116,7 @@ function readsAsLatin(text: string): boolean {
   return letters.every((letter) => !NOT_ASCII.test(letter) || LIKE_LATIN.has(letter));
 }
 
-/** Runs of letters that are a style of ASCII letters. */
-function styledIn(word: string, index: number): Lookalike[] {
-  if (!NOT_ASCII.test(word) || EAST_ASIAN.test(word)) return [];
-  if (word === word.normalize('NFKC') && !ODD_LATIN.test(word)) return [];
-  const found: Lookalike[] = [];
-  let end = index;
-  let goesOn = false;
-  for (const letter of word) {
-    end += letter.length;
-    const isStyled = NOT_ASCII.test(letter) && (ODD_LATIN.test(letter) || isStyleOfAscii(letter));
-    const run = goesOn ? found.at(-1) : undefined;
-    if (isStyled && run !== undefined) run.end = end;
-    else if (isStyled) found.push({ end, label: STYLE });
-    goesOn = isStyled;
-  }
-  return found;
-}
-
-function isStyleOfAscii(letter: string): boolean {
-  return STYLED.test(letter) && !NOT_ASCII.test(letter.normalize('NFKC'));
+function isStyled(letter: string): boolean {
+  if (!NOT_ASCII.test(letter)) return false;
+  return ODD_LATIN.test(letter) || (STYLED.test(letter) && !NOT_ASCII.test(letter.normalize('NFKC')));
 }

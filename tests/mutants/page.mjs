@@ -177,8 +177,8 @@ export const PAGE = [
   {
     name: 'lets a word mix scripts',
     file: 'components/ui/lookalikes.ts',
-    find: 'if (scripts.length > 1 && !TOGETHER',
-    replace: 'if (scripts.length > 9 && !TOGETHER',
+    find: 'kinds.length > 1 && !TOGETHER',
+    replace: 'kinds.length > 9 && !TOGETHER',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
