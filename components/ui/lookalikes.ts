@@ -67,7 +67,7 @@ function unlabelled(text: string): Lookalike[] {
     if (!NOT_ASCII.test(word)) continue;
     let end = index;
     let run = null as Lookalike | null;
-    for (const [letter, label] of labelled(word, scriptOf, passesForAscii)) {
+    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii)) {
       end += letter.length;
       if (label === null) run = null;
       else if (run?.label === label) run.end = end;
@@ -81,7 +81,7 @@ function unlabelled(text: string): Lookalike[] {
 }
 
 /** The letters of a word, each with what it passes for another by, or null. */
-function labelled(word: string, scriptOf: (letter: string) => string | null, passesForAscii: boolean) {
+function labelsOf(word: string, scriptOf: (letter: string) => string | null, passesForAscii: boolean) {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
