@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
 import { commandPlace } from '@/lib/access/command-place';
-import { inboxPersonOf } from '@/lib/access/person-of';
 import { may } from '@/lib/access/principal';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
 import { readInTurn, visitor } from './read-in-turn';
@@ -19,7 +18,7 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
     <PagePerson id={principal.id}>
-      <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere person={inboxPersonOf(principal).id}>
+      <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
         <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
           {children}
         </Shell>

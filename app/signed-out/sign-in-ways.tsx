@@ -7,9 +7,7 @@ export function SignInWays(props: { next: string; reason: SignInTrouble | null; 
   const { next, reason, provider } = props;
   const local = (
     <>
-      <p className="mt-4 text-pretty text-ink-2">
-        Open the sign-in link that <code className="text-ink">npm start</code> printed. This prints a new one:
-      </p>
+      <p className="mt-4 text-pretty text-ink-2">Get a sign-in link on the machine that Interlude runs on:</p>
       <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
         npm run -s interlude -- sign-in
       </pre>

@@ -3,7 +3,7 @@ import type { SignInTrouble } from '@/lib/access/sign-in';
 const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
   ended: {
     what: 'You are signed out.',
-    todo: 'You signed out, an admin ended your sign-in, or its time was up.',
+    todo: 'You signed out, an admin signed you out, or your sign-in expired.',
   },
   'old-link': {
     what: 'That link does not work any more.',

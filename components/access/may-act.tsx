@@ -8,11 +8,9 @@ interface Acting {
   why: string | null;
   /** Whether requests are answered here. In a frame a click may be stolen: there they are answered in a window of ours. */
   answersHere: boolean;
-  /** Who claims inbox items here, as `InboxClaim.by.id`; null where none can be claimed. */
-  person: string | null;
 }
 
-const ActingContext = createContext<Acting>({ may: true, why: null, answersHere: true, person: null });
+const ActingContext = createContext<Acting>({ may: true, why: null, answersHere: true });
 
 /** Whether who looks at this page may ask anything of agents, or change anything. The server decides; this says so. */
 export function MayActProvider({ children, ...acting }: Acting & { children: ReactNode }) {

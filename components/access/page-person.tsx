@@ -1,8 +1,10 @@
 'use client';
 
-import { type ReactNode, useEffect, useState } from 'react';
-import { isSuperseded, person, storeAs } from '@/components/ui/browser-storage';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { hasPageEnded, isSuperseded, personId, storeAs } from '@/components/ui/browser-storage';
 import { leavePage } from '@/components/ui/leave-page';
+
+const PersonContext = createContext<string | null>(null);
 
 const isServer = typeof window === 'undefined';
 
@@ -15,16 +17,16 @@ const isServer = typeof window === 'undefined';
 export function PagePerson({ id, children }: { id: string; children: ReactNode }) {
   // Before anything below reads what is stored.
   useState(() => {
-    if (!isServer && person.id === null) storeAs(id);
+    if (!isServer && personId() === null) storeAs(id);
   });
   useEffect(() => {
     // The server rendered this part of the page anew, for another person.
-    if (id !== person.id) leavePage();
+    if (id !== personId()) leavePage();
   }, [id]);
   useEffect(() => {
-    // A page that stopped is on its way to another one already: to reload it would keep it.
+    // A stopped page is already navigating; a reload would cancel that.
     const look = () => {
-      if (!person.hasLeft && isSuperseded()) leavePage();
+      if (!hasPageEnded() && isSuperseded()) leavePage();
     };
     const onShow = ({ persisted }: PageTransitionEvent) => {
       if (persisted && isSuperseded()) leavePage();
@@ -40,5 +42,10 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
       document.removeEventListener('visibilitychange', look);
     };
   }, []);
-  return children;
+  return <PersonContext value={id}>{children}</PersonContext>;
+}
+
+/** The person of this page, by the `id` of `GET /me`; null in an embed. */
+export function usePagePerson(): string | null {
+  return useContext(PersonContext);
 }

@@ -5,7 +5,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import type { ProducerSummary } from '@/lib/protocol/read-models';
 
@@ -36,7 +36,7 @@ export function DeliveryLedger({ producers, count }: { producers: readonly Produ
             <tr key={`${producer.id}:${producer.epoch}`} className="border-b align-baseline">
               <td
                 className="max-w-[200px] truncate py-1.5 pr-4"
-                title={`${quoted(producer.id)}, epoch ${producer.epoch}`}
+                title={`${nameText(producer.id)}, epoch ${producer.epoch}`}
               >
                 <Name text={producer.id} />
               </td>

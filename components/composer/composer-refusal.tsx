@@ -1,5 +1,5 @@
 import Link from 'next/link';
-import { Quoted } from '@/components/ui/name';
+import { Name, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';
 import type { Refusal } from '@/lib/protocol/takes';
@@ -18,7 +18,7 @@ export function ComposerRefusal(props: {
     <section aria-label="Composer" className="shrink-0 border-line border-t">
       <p className="mx-auto flex max-w-[960px] flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-3 text-ink-2 text-xs sm:pr-6 sm:pl-[86px]">
         <span className="min-w-0">
-          You can’t write here: <Quoted text={reason} />.
+          You can’t write here: <Name text={reason} />.
         </span>
         {instead !== null && other?.connection === 'away' && (
           <span className="min-w-0">

@@ -1,6 +1,6 @@
 'use client';
 
-import { Name, Quoted } from '@/components/ui/name';
+import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { sendingTo } from '@/lib/protocol/sending';
@@ -30,7 +30,7 @@ export function ComposerStatus(props: {
   if (failure !== null)
     return (
       <span className="text-failed">
-        Not interrupted: <Quoted text={failure} />
+        Not interrupted: <Name text={failure} />
       </span>
     );
   if (isStale) {
@@ -42,7 +42,7 @@ export function ComposerStatus(props: {
   if (noInterrupt !== null)
     return (
       <>
-        Can’t be interrupted here: <Quoted text={noInterrupt} />.
+        Can’t be interrupted here: <Name text={noInterrupt} />.
       </>
     );
   if (sending.reason !== null) return <Name text={sending.reason} />;

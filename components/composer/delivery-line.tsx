@@ -5,7 +5,6 @@ import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
-import { inQuotes } from '@/components/ui/verbatim';
 import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
@@ -71,7 +70,7 @@ const BUTTON = 'text-ink-2 underline hover:text-ink aria-disabled:text-ink-3';
 function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
   if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;
   if (outgoing !== null || item.delivery !== 'failed') return null;
-  return `Not delivered${item.deliveryReason === null ? '' : `: ${inQuotes(item.deliveryReason)}`}`;
+  return `Not delivered${item.deliveryReason === null ? '' : `: ${item.deliveryReason}`}`;
 }
 
 function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): string {

@@ -12,7 +12,7 @@ export function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedO
   const { frame, mayAct, isSignedOut, children } = props;
   return (
     <LiveProvider>
-      <MayActProvider may={mayAct} why={null} answersHere={false} person={null}>
+      <MayActProvider may={mayAct} why={null} answersHere={false}>
         <Ties frame={frame} />
         <div className="flex h-dvh flex-col">
           {isSignedOut && <SignedOut onAgain={() => frame.askAgain()} />}

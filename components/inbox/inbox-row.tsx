@@ -6,7 +6,7 @@ import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
-import { Quoted, Words } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
@@ -90,7 +90,7 @@ export const InboxRow = memo(function InboxRow(props: {
                   'You have this'
                 ) : (
                   <>
-                    <Quoted text={claim.by.name} /> has this
+                    <Name text={claim.by.name} /> has this
                   </>
                 )}
               </span>

@@ -1,7 +1,8 @@
 'use client';
 
 import { useRef, useState } from 'react';
-import { useActing } from '@/components/access/may-act';
+import { useMayAct } from '@/components/access/may-act';
+import { usePagePerson } from '@/components/access/page-person';
 import { asShown } from '@/components/live/mark-items';
 import { pressCard } from '@/components/requests/card-keys';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -28,7 +29,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const field = useRef<HTMLInputElement>(null);
   const shown = useShownItems(box);
   const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
-  const { may: mayAct, person } = useActing();
+  const mayAct = useMayAct();
+  const person = usePagePerson();
   const { mark, failure } = useMarks();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();

@@ -29,8 +29,8 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
   parked: 'unknown',
 };
 
-/** What an item says: in quotes what its agent says, else words of ours. */
-export function itemTitle({ kind, title, count }: InboxItem): string {
+/** Title of an item: words of its agent in quotes, words of ours without. */
+export function itemTitle({ kind, title, count, sessionId }: InboxItem): string {
   const words = plainWords(title ?? '');
   const said = words === '' ? '' : inQuotes(words);
   switch (kind) {
@@ -42,6 +42,15 @@ export function itemTitle({ kind, title, count }: InboxItem): string {
       return `${plural(count, 'record')} lost or in quarantine`;
     case 'parked':
       return `${plural(count, 'record')} without a session`;
+    case 'undelivered': {
+      // `npm test: failed, exit code 3`: the task's name is the agent's, and our part has no colon
+      const end = words.lastIndexOf(': ');
+      if (end >= 0) return inQuotes(words.slice(0, end)) + words.slice(end);
+      return said || NOTHING_SAID[kind];
+    }
+    case 'lost-contact':
+      // of a session, the server says what happened; of an agent, its runner does
+      return (sessionId === null ? said : words) || NOTHING_SAID[kind];
     default:
       return said || NOTHING_SAID[kind];
   }

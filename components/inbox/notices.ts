@@ -1,6 +1,6 @@
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
-import { inQuotes, quoted } from '@/components/ui/verbatim';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@/lib/protocol/inbox';
 import type { Position } from '@/lib/protocol/position';
 import type { SessionSummary } from '@/lib/protocol/read-models';
@@ -20,6 +20,19 @@ export const NOTICE_WORD: Record<NoticeKind, string> = {
   ...KIND_WORD,
   finished: 'Finished, nothing running',
   'task-failed': 'Failed tasks',
+};
+
+/** First words of a notification's title. */
+const TITLE_WORD: Record<InboxKind, string> = {
+  permission: 'Permission needed',
+  question: 'Question',
+  'overdue-reply': 'Reply overdue',
+  failure: 'Failed',
+  undelivered: 'Result not delivered',
+  'lost-contact': 'Lost contact',
+  'hook-failure': 'Hook failed',
+  'delivery-gap': 'Records missing',
+  parked: 'Records unassigned',
 };
 
 export interface NoticeSettings {
@@ -88,7 +101,7 @@ export function standingNotices(
     const { id, kind, since, agentId, claim } = item;
     const isSettled = AT_ONCE.has(kind) || now - since >= SETTLE_MS;
     if (settings.off.includes(kind) || !isNews(item, now) || claim !== null || !isSettled) continue;
-    const title = `${quoted(agentId)}: ${KIND_WORD[kind].toLowerCase()}`;
+    const title = titled(TITLE_WORD[kind], agentId);
     found.push({
       key: `${id} ${since}`,
       at: since,
@@ -109,6 +122,11 @@ export function standingNotices(
   return found;
 }
 
+/** `Permission needed · builder`: the agent's name is the only text of others, and comes last. */
+function titled(word: string, agentId: string): string {
+  return `${word} · ${nameText(agentId)}`;
+}
+
 function finishedNotice(session: SessionSummary, now: number): Notice[] {
   const { id, agentId, state, stateSince, runningTaskCount, turnCount, lastText } = session;
   const isDone = (state === 'idle' || state === 'complete') && runningTaskCount === 0 && turnCount > 0;
@@ -119,8 +137,10 @@ function finishedNotice(session: SessionSummary, now: number): Notice[] {
       at: stateSince,
       // `updatedPosition` moves with every change of the row, long after the session finished
       position: null,
-      title: `${quoted(agentId)}: ${inQuotes(plainWords(sessionTitle(session)))}`,
-      body: lastText === null ? 'It has finished.' : inQuotes(plainWords(lastText)),
+      title: titled('Finished', agentId),
+      body: [sessionTitle(session), ...(lastText === null ? [] : [lastText])]
+        .map((text) => inQuotes(plainWords(text)))
+        .join('\n'),
       href: `/sessions/${encodeURIComponent(id)}`,
     },
   ];
@@ -136,7 +156,7 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       key: `task-failed ${id} ${position}`,
       at,
       position: null,
-      title: `${quoted(agentId)}: a task failed`,
+      title: titled('Task failed', agentId),
       body: `${inQuotes(plainWords(description))}${code}`,
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },

@@ -1,4 +1,4 @@
-import { person } from '@/components/ui/browser-storage';
+import { hasPageEnded, personId } from '@/components/ui/browser-storage';
 import { PAGE_HEADER, PRINCIPAL_HEADER } from '@/lib/protocol/page-header';
 import { API_ADDRESS } from '@/lib/protocol/version';
 
@@ -10,19 +10,20 @@ export const page: { way: typeof fetch | null } = { way: null };
 
 /** The headers of every request: the page is one of Interlude's own, and this is its person. */
 export function pageHeaders(): Record<string, string> {
-  return { [PAGE_HEADER]: '1', ...(person.id === null ? {} : { [PRINCIPAL_HEADER]: person.id }) };
+  const id = personId();
+  return { [PAGE_HEADER]: '1', ...(id === null ? {} : { [PRINCIPAL_HEADER]: id }) };
 }
 
 /**
  * @param path below /api/v1, with a leading slash
- * @throws TypeError when the server can't be reached, or the page has left
+ * @throws TypeError if the server can't be reached or the page has ended
  */
 export async function askServer(
   path: string,
   init: RequestInit,
   way: typeof fetch = page.way ?? fetch,
 ): Promise<Response> {
-  if (person.hasLeft) throw new TypeError('Another person is signed in now. Reload the page.');
+  if (hasPageEnded()) throw new TypeError('This page has ended: its person signed out. Reload the page.');
   return way(API_ADDRESS + path, {
     credentials: 'same-origin',
     cache: 'no-store',

@@ -20,7 +20,7 @@ const MEANING: Record<ConnectionStatus, string> = {
   live: 'Everything the server has is on this page',
   reconnecting: 'Offline: the server can’t be reached. The page goes on where it stopped, without loss, once it can',
   gap: 'Some events were too old to be sent again. The page was loaded anew and is current',
-  'signed-out': 'Your sign-in has ended. Open the sign-in link again',
+  'signed-out': 'Signed out. Sign in again',
 };
 
 const COLOUR: Record<ConnectionStatus, string> = {

@@ -1,4 +1,4 @@
-import { person } from '@/components/ui/browser-storage';
+import { personId } from '@/components/ui/browser-storage';
 import { page } from './ask-server';
 import type { Port } from './port-messages';
 
@@ -15,8 +15,8 @@ export function openPort(replace: (port: Port) => void): Port {
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',
-      // A worker of its own for each person: it never streams to one what another may read.
-      name: person.id ?? '',
+      // One worker per person, so no stream reaches another person.
+      name: personId() ?? '',
     });
     worker.onerror = () => replace(portOfThisPage());
     return worker.port;

@@ -58,7 +58,7 @@ export function levelWords(agent: LevelSource, now: number, clock: Clock): Level
   if (since === null || since < desired.requestedAt) {
     return { tone: 'waiting', parts: [...asked, says(', agent confirms')] };
   }
-  const whom = by === null ? '' : `, set by ${quoted(by)}`;
+  const whom = by === null ? '' : `, set by ${setBy(by)}`;
   const text = `the runner says ${level} since ${clock(since)}${whom}; ${name} was asked for`;
   return { tone: 'waiting', parts: [says(text)] };
 }
@@ -71,7 +71,12 @@ function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const away = isGone ? [says(`; ${awayWords(agent, clock)}`)] : [];
   if (by === null) return [says(base === null ? `${level}, by its own word` : `${level}, its default`), ...away];
   const from = since === null ? '' : ` since ${clock(since)}`;
-  return [says(`${level}${from}, set by ${quoted(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
+  return [says(`${level}${from}, set by ${setBy(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
+}
+
+/** @param by a person's or an agent's id, or a constant of the protocol */
+function setBy(by: string): string {
+  return by === 'control-port' || by === 'time-limit' ? by : quoted(by);
 }
 
 function awayWords({ connectedSince }: LevelSource, clock: Clock): string {

@@ -1,4 +1,4 @@
-import { Quoted } from '@/components/ui/name';
+import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
 import { placed } from '@/lib/protocol/base-path.mjs';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -14,7 +14,7 @@ export function WhyNotHere(props: { stopped: string | null; refusal: string | nu
   }
   return (
     <p className="mt-1.5 pl-5 text-ink-2 text-xs">
-      Can’t be answered here: <Quoted text={refusal} />.
+      Can’t be answered here: <Name text={refusal} />.
     </p>
   );
 }
@@ -45,7 +45,7 @@ export function AnswerFate(props: { item: RequestItem; isUnderWay: boolean; fail
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
         {failure !== null && !isUnderWay && (
           <>
-            The answer did not reach the agent: <Quoted text={failure} />
+            The answer did not reach the agent: <Name text={failure} />
           </>
         )}
       </p>

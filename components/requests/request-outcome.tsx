@@ -6,7 +6,7 @@ import { quoted, withoutQuotes } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import type { RequestItem } from '@/lib/protocol/read-models';
-import { chosenOption } from './offered';
+import { chosenOption, wordsFor } from './offered';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed',
@@ -53,8 +53,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         )}
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
+            {chosen.isLasting && `${wordsFor(chosen).word}: `}
             <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
-            {chosen.isLasting && ' from now on'}
           </span>
         )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">

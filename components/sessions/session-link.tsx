@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import Link from 'next/link';
 import { Name } from '@/components/ui/name';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 
 /** Another session by its id, where no more of it is at hand. @param anchor what of it is shown */
 export function SessionLink(props: { id: string; anchor?: string; className?: string }) {
@@ -11,7 +11,7 @@ export function SessionLink(props: { id: string; anchor?: string; className?: st
       href={`/sessions/${encodeURIComponent(id)}${anchor === undefined ? '' : `#${encodeURIComponent(anchor)}`}`}
       // in a frame it would be asked for by the cookie
       prefetch={false}
-      title={`Session ${quoted(id)}`}
+      title={`Session ${nameText(id)}`}
       className={clsx('wrap-anywhere underline underline-offset-2 hover:text-ink', className)}
     >
       session <Name text={id} most={24} />

@@ -43,8 +43,8 @@ export function SignInList(props: {
         { name: 'Since', before: 'since', cell: ({ createdAt }) => <Moment at={createdAt} /> },
         { name: 'Last used', before: 'used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
         {
-          name: 'Ends unused',
-          before: 'ends unused',
+          name: 'Ends',
+          before: 'ends',
           cell: ({ idleUntil, expiresAt }) => {
             const ends = [idleUntil, expiresAt].filter((at) => at !== null);
             return ends.length > 0 && <Until at={Math.min(...ends)} />;

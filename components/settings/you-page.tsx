@@ -84,10 +84,10 @@ function Since({ signIn }: { signIn: CredentialSummary }) {
   const isIdleShorter = idleMs < (expiresAt ?? Number.POSITIVE_INFINITY) - createdAt;
   return (
     <p className="mt-1 text-ink-3 text-xs">
-      Signed in since <Moment at={createdAt} />.{isIdleShorter && ` Ends after ${spanInWords(idleMs)} without use.`}
+      Signed in since <Moment at={createdAt} />.{(isIdleShorter || expiresAt !== null) && ' Ends '}
+      {isIdleShorter && `after ${spanInWords(idleMs)} without use${expiresAt === null ? '.' : ', '}`}
       {expiresAt !== null && (
         <>
-          {' Ends '}
           <Until at={expiresAt} />
           {isIdleShorter && ' at the latest'}.
         </>

@@ -5,7 +5,7 @@ import { useRefusal } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import type { Task } from '@/lib/protocol/read-models';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
@@ -22,8 +22,8 @@ export function TaskStop({ task }: { task: Task }) {
   if (!isRunning) return null;
   if (refusal !== null) {
     return (
-      <span title={quoted(refusal.reason)}>
-        Can’t be stopped here<span className="sr-only">: {quoted(refusal.reason)}</span>
+      <span title={nameText(refusal.reason)}>
+        Can’t be stopped here<span className="sr-only">: {nameText(refusal.reason)}</span>
       </span>
     );
   }

@@ -39,7 +39,7 @@ function One({ attachment }: { attachment: Attachment }) {
         target="_blank"
         rel="noopener"
         referrerPolicy="same-origin"
-        title={`${quoted(name)}, ${size}`}
+        title={`${nameText(name)}, ${size}`}
         className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
       >
         {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}

@@ -47,7 +47,10 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
 /** More causes than these are counted. */
 const MOST_NAMED = 5;
 
-/** A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. */
+/**
+ * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. It starts with our words and names
+ * regions, not controls, so the names of tasks stand in it without quotes.
+ */
 export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   if (turn.kind === 'user') return 'User turn';
   if (turn.kind === 'none') return 'Outside any turn';

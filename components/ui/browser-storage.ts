@@ -1,11 +1,7 @@
 import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
-/**
- * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
- * without a person, nothing is stored. `hasLeft`: they signed out, or another
- * person has come, and the page is about to go.
- */
-export const person: { id: string | null; hasLeft: boolean } = { id: null, hasLeft: false };
+let person: string | null = null;
+let isOver = false;
 
 /** Dashboards at other paths of the same origin have keys of their own. */
 const PREFIX = `interlude${BASE_PATH}:`;
@@ -21,23 +17,46 @@ const NAMELESS = [
 let isAnnounced = false;
 
 /**
+ * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
+ * without a person, nothing is stored.
+ */
+export function personId(): string | null {
+  return person;
+}
+
+/** Makes the page that of `id`, and announces it to no other tab. */
+export function beginPage(id: string | null): void {
+  person = id;
+  isOver = false;
+}
+
+/** From here on the page stores nothing: its person signed out, or another person has signed in. */
+export function endPage(): void {
+  isOver = true;
+}
+
+export function hasPageEnded(): boolean {
+  return isOver;
+}
+
+/**
  * The browser's store, of which a page uses only its own person's keys (`storageKey`). The theme is the one exception:
  * it names nothing, and `next-themes` keeps it for everybody who uses the browser.
  *
  * @returns null if nothing may be stored: no person, private windows, sites that may not store
  */
 export function browserStorage(): Storage | null {
-  return person.id === null || person.hasLeft ? null : wholeStorage();
+  return person === null || isOver ? null : wholeStorage();
 }
 
 /** @param name the same name is another key for another person */
 export function storageKey(name: string): string {
-  return `${PREFIX}of:${encodeURIComponent(person.id ?? '')}:${name}`;
+  return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
 }
 
 /** Makes the page that of `id`, announces that to other tabs, and removes what earlier versions stored. */
 export function storeAs(id: string): void {
-  person.id = id;
+  beginPage(id);
   const storage = wholeStorage();
   try {
     storage?.setItem(CURRENT, id);
@@ -50,7 +69,7 @@ export function storeAs(id: string): void {
 
 /** True once this page's person has signed out, or another person has signed in, in another tab. */
 export function isSuperseded(): boolean {
-  return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person.id;
+  return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person;
 }
 
 /** Removes everything that this dashboard has stored in this browser, of all people. */

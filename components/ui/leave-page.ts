@@ -1,4 +1,4 @@
-import { person } from './browser-storage';
+import { endPage, hasPageEnded } from './browser-storage';
 
 const listeners = new Set<() => void>();
 
@@ -10,8 +10,8 @@ export function onLeave(listener: () => void): () => void {
 
 /** From here on the page stores and sends nothing, and the browser asks nothing about unfinished uploads. */
 export function stopPage(): void {
-  if (person.hasLeft) return;
-  person.hasLeft = true;
+  if (hasPageEnded()) return;
+  endPage();
   for (const listener of listeners) listener();
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
 }

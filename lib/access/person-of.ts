@@ -7,12 +7,12 @@ import { isLocal, type Principal } from './principal';
 export const LOCAL_ADMIN = 'Local admin';
 /** The `id` of everybody who signed in that way: the machine does not tell them apart. */
 export const LOCAL_ID = 'local';
-/** Who acts while everybody who signs in is the same person. */
+/** The name that agents and transcripts have for them. */
 const OPERATOR = 'operator';
 
 /** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
 export function inboxPersonOf(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
-  if (isLocal(principal)) return { id: OPERATOR, name: 'Operator' };
+  if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
   return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
 }
 

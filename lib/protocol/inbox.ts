@@ -93,7 +93,7 @@ export interface InboxClaim {
 
 /** The person or the program that claimed an item. */
 export interface InboxPerson {
-  /** As `Me.id`; `operator` for everybody who signs in with this machine's own links or token. */
+  /** As `Me.id`; `local` for everybody who signs in with this machine's own links or token. */
   id: string;
   /** What to call them. */
   name: string;

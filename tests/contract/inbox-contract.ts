@@ -160,7 +160,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await archives(true);
       expect(await inbox()).toEqual([]);
       await archives(false);
-      expect(await only()).toMatchObject({ count: 3, since, claim: { by: { name: 'Operator' } } });
+      expect(await only()).toMatchObject({ count: 3, since, claim: { by: { name: 'Local admin' } } });
       await mark({ ids: [item], mark: 'seen' });
       await archives(true);
       await send(starts('r2'));
@@ -186,7 +186,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await post(`/agents/${id}/parked/${parked[0]?.position}/discard`, {});
       expect((await inbox()).find(({ kind }) => kind === 'parked')).toMatchObject({
         count: 1,
-        claim: { by: { name: 'Operator' } },
+        claim: { by: { name: 'Local admin' } },
       });
       await post(`/agents/${id}/parked/${parked[1]?.position}/discard`, {});
       expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
@@ -256,7 +256,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       ).json()) as NewToken;
       const [ada, bob] = [
         { id: credential.id, name: 'Ada' },
-        { id: 'operator', name: 'Operator' },
+        { id: 'local', name: 'Local admin' },
       ];
       const who = async (body: object, sender = target.token) => {
         const answer = await post('/inbox/marks', { ids: [item], ...body }, 'POST', sender);

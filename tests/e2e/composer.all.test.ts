@@ -70,7 +70,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   const denial = await runner.next('permission.decision');
   expect(denial.body).toMatchObject({ behavior: 'deny', message: 'not there' });
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
-  await pinned.getByText('The answer did not reach the agent: “the agent has gone on”').waitFor();
+  await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
   await pinned.getByRole('region', { name: 'Permission, pinned: “Write a file”' }).focus();
   await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');

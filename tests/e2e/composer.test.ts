@@ -72,7 +72,7 @@ test('message survives a reload while the server is away, and is sent once when 
   await page.getByText('Not sent yet, retrying').waitFor({ state: 'hidden' });
   expect(await said(page, 'Through the storm').count()).toBe(1);
   await runner.acknowledge(command, 'failed', 'the agent could not take it');
-  await page.getByText('Not delivered: “the agent could not take it”').waitFor();
+  await page.getByText('Not delivered: the agent could not take it').waitFor();
   await page.getByRole('button', { name: 'Try again' }).click();
   const again = await runner.next('message');
   expect(again.body).toMatchObject({ text: 'Through the storm' });

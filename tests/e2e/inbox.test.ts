@@ -57,7 +57,7 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
     headers: { authorization: `Bearer ${token}` },
     data: { ids: [item?.id], mark: 'claimed' },
   });
-  for (const page of [mine, theirs]) await page.getByText('“Ada” has this').waitFor();
+  for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   // both are signed in with this machine's own link, and so are the same person
   for (const page of [mine, theirs]) await page.getByText('You have this').waitFor();
@@ -209,8 +209,8 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
-  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: false }]);
+  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
-  await expect.poll(made).toEqual([{ title: '“builder”: permissions', isClosed: true }]);
+  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

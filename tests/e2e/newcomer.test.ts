@@ -14,7 +14,7 @@ afterAll(async () => {
 
 test('the sign-in page says how to sign in, and a pasted token leads to where the visitor wanted to go', async () => {
   const page = await it.load('/agents');
-  await page.getByText('Open the sign-in link').waitFor();
+  await page.getByText('Get a sign-in link').waitFor();
   await page.getByLabel('Token').fill('not-the-token-of-this-server');
   await page.getByRole('button').click();
   await page.waitForURL(/reason=wrong-token/);

@@ -171,7 +171,7 @@ describe('permission with the agent’s own answers', () => {
     expect(command.body).toMatchObject({ requestId: 'p1', behavior: 'allow', optionId: 'session' });
     await runner.acknowledge(command, 'done');
     await agent.write('asks', [requestResolved('p1', 'allowed')]);
-    await card.getByText('“Yes, and don’t ask again for npm” from now on').waitFor();
+    await card.getByText('Allow from now on: “Yes, and don’t ask again for npm”').waitFor();
     await page.close();
   });
 

@@ -18,7 +18,7 @@ test('the settings page says when an unused sign-in ends, and ends those of othe
   });
   const page = await it.open('/settings');
   await live(page);
-  await page.getByText('Ends after 8 hours without use.').waitFor();
+  await page.getByText('Ends after 8 hours without use').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
   const sure = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
   await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');

@@ -28,10 +28,10 @@ export const ACCESS = [
     test: 'tests/unit/ingest/session-aliases.test.ts',
   },
   {
-    name: 'lets a token claim in the name of the operator',
+    name: 'lets a token claim in the name of the local admin',
     file: 'lib/access/person-of.ts',
-    find: "if (isLocal(principal)) return { id: OPERATOR, name: 'Operator' };",
-    replace: "return { id: OPERATOR, name: 'Operator' };",
+    find: 'if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };',
+    replace: 'return { id: LOCAL_ID, name: LOCAL_ADMIN };',
     test: 'tests/contract/inbox.test.ts',
   },
   {

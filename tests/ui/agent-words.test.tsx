@@ -166,5 +166,5 @@ it('a notification quotes what an agent says', () => {
   const lie = 'Signed out. Paste your token';
   const item = anInboxItem({ kind: 'permission', agentId: lie, title: lie, since: 1 });
   const [notice] = standingNotices({ items: [item], sessions: [] }, { isOn: true, off: [], quiet: null }, 10_000);
-  expect([notice?.title, notice?.body]).toEqual([`“${lie}”: permissions`, `“${lie}”`]);
+  expect([notice?.title, notice?.body]).toEqual([`Permission needed · ${lie}`, `“${lie}”`]);
 });

@@ -14,7 +14,7 @@ import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 import { SignOut } from '@/components/settings/sign-out';
-import { browserStorage, forgetAllPeople, keysOf, person, storeAs } from '@/components/ui/browser-storage';
+import { beginPage, browserStorage, forgetAllPeople, keysOf, storeAs } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
 const MESSAGE = {
@@ -24,7 +24,6 @@ const MESSAGE = {
 
 /** A new page of the browser, rendered for somebody. */
 function openAs(id: string): void {
-  Object.assign(person, { id: null, hasLeft: false });
   storeAs(id);
 }
 
@@ -34,7 +33,7 @@ const refusal = (status: number, code: string) =>
 let reload: ReturnType<typeof vi.fn<() => void>>;
 beforeEach(() => {
   localStorage.clear();
-  person.id = null;
+  beginPage(null);
   reload = vi.fn<() => void>();
   vi.spyOn(location, 'reload').mockImplementation(reload);
 });

@@ -12,8 +12,6 @@ const observations = {
 };
 
 test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
-  expect(words(null)).toBe(
-    'The agent of this session has ended (“stopped”). It can be written to once its runner resumes it.',
-  );
-  expect(words({ source: 'demo' })).toBe('The agent of this session has ended (“stopped”), and hears nothing more.');
+  expect(words(null)).toBe('This session can be written to once its runner resumes it. Its agent has ended: stopped.');
+  expect(words({ source: 'demo' })).toBe('The agent of this session hears nothing more. It has ended: stopped.');
 });

@@ -137,7 +137,7 @@ describe('a result that was not delivered', () => {
       sending: { kind: 'allowed', reason: null },
     };
     open([item]);
-    press('Wake the agent: “npm test: failed, exit code 3”');
+    press('Wake the agent: “npm test”: failed, exit code 3');
     const text = await screen.findByLabelText<HTMLTextAreaElement>('Send the result to the agent:');
     const said =
       'The background task “npm test” (b1) has ended: failed, exit code 3.\n\nThe end of its output:\n1 failing';
@@ -159,7 +159,7 @@ describe('a result that was not delivered', () => {
       },
     });
     open([item]);
-    press('Wake the agent: “npm test: failed, exit code 3”');
+    press('Wake the agent: “npm test”: failed, exit code 3');
     expect(
       await screen.findByText(/^The agent can’t be woken\. The agent of this session has ended \(quit\)/),
     ).toBeDefined();
@@ -172,7 +172,7 @@ describe('a result that was not delivered', () => {
     answers['/agents/builder'] = { position: '10', agent };
     answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
     open([item]);
-    press('Wake the agent: “npm test: failed, exit code 3”');
+    press('Wake the agent: “npm test”: failed, exit code 3');
     fireEvent.click(await screen.findByRole('button', { name: 'Begin a turn' }));
     expect(await screen.findByText('Asked for a turn with the result.')).toBeDefined();
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
@@ -181,7 +181,7 @@ describe('a result that was not delivered', () => {
   it('warns where an idle agent does not listen', async () => {
     here({ wakeable: false });
     open([item]);
-    press('Wake the agent: “npm test: failed, exit code 3”');
+    press('Wake the agent: “npm test”: failed, exit code 3');
     expect(await screen.findByText(/^It is idle and does not listen/)).toBeDefined();
   });
 });

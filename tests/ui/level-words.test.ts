@@ -43,7 +43,7 @@ describe('a level is told', () => {
       'that was set at the control port',
       { ...DEBUG, by: 'control-port', until: NOW + 60_000 },
       {},
-      'plain: debug since @99000, set by “control-port”, back to info in {1:00}',
+      'plain: debug since @99000, set by control-port, back to info in {1:00}',
     ],
     [
       'that is asked',
@@ -86,7 +86,7 @@ describe('a level is told', () => {
       'that somebody turned since',
       { level: 'error', since: NOW - 500, by: 'control-port', desired: confirmed },
       {},
-      'waiting: the runner says error since @99500, set by “control-port”; debug was asked for',
+      'waiting: the runner says error since @99500, set by control-port; debug was asked for',
     ],
     [
       'whose time is over, though the server has not said so',

@@ -26,7 +26,7 @@ function show(may: boolean, what: ReactNode, answersHere = true) {
   render(
     <NowProvider renderedAt={Date.now()}>
       <QueryClientProvider client={new QueryClient()}>
-        <MayActProvider may={may} why={null} answersHere={answersHere} person={null}>
+        <MayActProvider may={may} why={null} answersHere={answersHere}>
           <ActionsProvider store={new ActionStore('s/1', nothing)}>
             <RequestBoardProvider>{what}</RequestBoardProvider>
           </ActionsProvider>

@@ -23,6 +23,17 @@ it('are of requests at once, and of a failure once it has stood', () => {
   expect(bodies({ kind: 'failure', since: NOW - 3_000 })).toEqual(['“Run make?”']);
 });
 
+it('quote words of agents, and none of the server', () => {
+  const since = NOW - 3_000;
+  expect(bodies({ kind: 'undelivered', title: 'a: b: failed, exit code 3', since })).toEqual([
+    '“a: b”: failed, exit code 3',
+  ]);
+  expect(bodies({ kind: 'lost-contact', title: 'its runner has gone', sessionId: 's', since })).toEqual([
+    'its runner has gone',
+  ]);
+  expect(bodies({ kind: 'lost-contact', title: 'ECONNREFUSED', sessionId: null, since })).toEqual(['“ECONNREFUSED”']);
+});
+
 it('are of nothing that somebody has seen, put off or claimed, that is done, or that nobody wants', () => {
   const claim = { by: { id: 'ada', name: 'Ada' }, at: NOW };
   for (const over of [{ seenAt: 1 }, { snoozedUntil: NOW + 1 }, { claim }, { doneAt: 1 }]) {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Markdown } from '@/components/ui/markdown/markdown';
 
 const shown = (source: string) => renderToStaticMarkup(<Markdown text={source} />);
-const target = (source: string) => /⟨leads to (.*?)⟩/.exec(shown(source))?.[1] ?? null;
+const target = (source: string) => /⟨opens (.*?)⟩/.exec(shown(source))?.[1] ?? null;
 
 it.each([
   ['[https://github.com/login](https://evil.test/)', 'evil.test'],

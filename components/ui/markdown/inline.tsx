@@ -76,8 +76,8 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
 }
 
 /**
- * What it is called is the agent's word; where it leads is not, so that is what it says of itself. Where its text names
- * another address, the host that it leads to stands in it.
+ * The agent chose the text, so the tooltip shows the target; if the text names another host, the target's host is
+ * appended.
  */
 function Link({ href, text, children }: { href: string; text: string; children: ReactNode }): ReactNode {
   const safe = safeHref(href);
@@ -93,7 +93,7 @@ function Link({ href, text, children }: { href: string; text: string; children: 
       className="underline decoration-line-strong underline-offset-2 [overflow-wrap:anywhere] hover:decoration-current"
     >
       {children}
-      {target !== null && <span className="verbatim-sign">{bracketed(`leads to ${nameText(target)}`)}</span>}
+      {target !== null && <span className="verbatim-sign">{bracketed(`opens ${nameText(target)}`)}</span>}
     </a>
   );
 }

@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
 import { AgentPage } from '@/components/agents/agent-page';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import { readAgent } from '@/lib/queries/read-agents';
 import { PageFrame } from '../../page-frame';
 import { readInTurn } from '../../read-in-turn';
@@ -12,7 +12,7 @@ interface Props {
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Decoded already, unlike in the page itself.
-  return { title: `Agent ${quoted((await params).agentId)}` };
+  return { title: `Agent ${nameText((await params).agentId)}` };
 }
 
 export default async function AgentDetailPage({ params }: Props) {

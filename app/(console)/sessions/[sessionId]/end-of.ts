@@ -1,4 +1,3 @@
-import { inQuotes } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 
 /** Why nobody hears any more what is written here, else null. */
@@ -7,8 +6,8 @@ export function endOf(session: SessionSummary, agent: AgentSummary | null): stri
   if (end === undefined) return null;
   // A runner that came after the end may have taken the session up again; the server takes messages for it, too.
   if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= end.observedAt) return null;
-  const why = session.stateReason === null ? '' : ` (${inQuotes(session.stateReason)})`;
+  const why = session.stateReason === null ? '' : `: ${session.stateReason}`;
   // The next demo begins another one.
-  if (agent?.status?.source === 'demo') return `The agent of this session has ended${why}, and hears nothing more.`;
-  return `The agent of this session has ended${why}. It can be written to once its runner resumes it.`;
+  if (agent?.status?.source === 'demo') return `The agent of this session hears nothing more. It has ended${why}.`;
+  return `This session can be written to once its runner resumes it. Its agent has ended${why}.`;
 }

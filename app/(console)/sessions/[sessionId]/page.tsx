@@ -3,7 +3,7 @@ import { notFound } from 'next/navigation';
 import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { readAgentRow } from '@/lib/queries/read-agents';
 import { readSession } from '@/lib/queries/read-sessions';
@@ -21,7 +21,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
   const { sessionId } = await params;
   const detail = await readForPage((sight) => readSession(sight, sessionId));
-  return { title: detail === null ? 'No such session' : quoted(sessionTitle(detail.session)) };
+  return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
 /** Most tasks that come with the page; a session may have thousands. */

@@ -18,7 +18,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { inQuotes, nameText } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is called, how it stands since when, and whose it is. */
@@ -43,7 +43,7 @@ export function SessionFacts(props: {
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (
             <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
-              <Words text={inQuotes(plainWords(session.stateReason))} />
+              <Words text={plainWords(session.stateReason)} />
             </span>
           )}
           {session.away !== null ? (

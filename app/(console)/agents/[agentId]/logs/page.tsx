@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
-import { quoted } from '@/components/ui/verbatim';
+import { nameText } from '@/components/ui/verbatim';
 import { readAgent } from '@/lib/queries/read-agents';
 import { readInTurn } from '../../../read-in-turn';
 import { LogView } from './log-view';
@@ -13,7 +13,7 @@ interface Props {
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Decoded already, unlike in the page itself.
-  return { title: `Log of ${quoted((await params).agentId)}` };
+  return { title: `Log of ${nameText((await params).agentId)}` };
 }
 
 export default async function AgentLogPage({ params, searchParams }: Props) {
