@@ -1,5 +1,4 @@
 import { Pace } from '@/db/next-turn';
-
 import { type LogFilter, searchesText } from '@/lib/projections/log-filter';
 import { redactValue } from '@/lib/redaction/redact-value';
 import { cursorOf, type ListCursor } from './list-cursor';

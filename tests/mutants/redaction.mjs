@@ -21,15 +21,22 @@ export const REDACTION = [
   {
     name: 'finds an attachment by the plain hash of a redacted reader’s guess',
     file: 'lib/access/shown-digests.ts',
-    find: 'digests.attachment(hash) === given',
-    replace: 'digests.attachment(hash) === given || hash === given',
+    find: 'digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;',
+    replace: 'hash === given || digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;',
     test: 'tests/unit/server/shown-digests.test.ts',
   },
   {
-    name: 'tells a redacted sender that an attachment was sent before',
-    file: 'lib/commands/post-attachment.ts',
-    find: 'return principal.redacts ? attachment : kept;',
-    replace: 'return kept;',
+    name: 'tells a redacted sender by the room for uploads that an attachment was sent before',
+    file: 'lib/access/shown-digests.ts',
+    find: 'return sender === null ? session : ',
+    replace: 'return sender !== undefined ? session : ',
+    test: 'tests/unit/server/shown-digests.test.ts',
+  },
+  {
+    name: 'tells a redacted sender by the hash that an attachment was sent before',
+    file: 'lib/access/shown-digests.ts',
+    find: 'return sender === null ? hash : ',
+    replace: 'return sender !== undefined ? hash : ',
     test: 'tests/unit/server/shown-digests.test.ts',
   },
   {
