@@ -3,6 +3,7 @@ import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import { serverKey } from '@/db/server-keys';
 import { isHash } from '@/lib/protocol/attachments';
+import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { may, type Principal } from './principal';
 import { keyedDigest } from './secret';
 
@@ -17,11 +18,13 @@ export interface ShownDigests {
   request(digest: string): string | null;
   /** @param hash that of an attachment. A redacted reader gets it keyed, also without digests of requests */
   attachment(hash: string): string;
+  /** The id of a redacted principal, whose uploads stand apart until a message names them. Null for all others. */
+  sender: string | null;
 }
 
-export const PLAIN_DIGESTS: ShownDigests = { kind: 'plain', request: same, attachment: same };
+export const PLAIN_DIGESTS: ShownDigests = { kind: 'plain', request: same, attachment: same, sender: null };
 
-const NO_REQUESTS: ShownDigests = { kind: 'none', request: () => null, attachment: same };
+const NO_REQUESTS: ShownDigests = { kind: 'none', request: () => null, attachment: same, sender: null };
 
 /** True if the principal may answer requests; embeds never may. */
 export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean {
@@ -35,37 +38,64 @@ export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean 
  * @throws what the database throws
  */
 export async function shownDigests(
-  principal: Pick<Principal, 'role' | 'kind' | 'redacts'>,
+  principal: Pick<Principal, 'id' | 'role' | 'kind' | 'redacts'>,
   database: Pick<Database, 'reader' | 'writes'>,
 ): Promise<ShownDigests> {
   if (!may(principal, 'read')) return PLAIN_DIGESTS;
   if (!principal.redacts) return mayAnswer(principal) ? PLAIN_DIGESTS : NO_REQUESTS;
   const key = await serverKey(database, 'digest');
   const keyed = (digest: string) => keyedDigest(key, digest);
+  const own = { attachment: keyed, sender: principal.id };
   return mayAnswer(principal)
-    ? { kind: 'keyed', request: keyed, attachment: keyed }
-    : { kind: 'none', request: () => null, attachment: keyed };
+    ? { kind: 'keyed', request: keyed, ...own }
+    : { kind: 'none', request: () => null, ...own };
+}
+
+/** Where an attachment is stored: `place` is its session's id, or where a redacted sender's uploads to it stand apart. */
+export interface StoredAttachment {
+  place: string;
+  hash: string;
 }
 
 /**
- * The stored hash of a session's attachment.
+ * The attachment of a session that a reader asks for.
  *
  * @param given the hash as the reader was shown it; no other form is accepted
  * @returns null if the session has none that the reader is shown under it
  */
-export async function storedHash(
+export async function storedAttachment(
   reader: Pick<Reader, 'execute'>,
   sessionId: string,
   given: string,
   digests: ShownDigests,
-): Promise<string | null> {
+): Promise<StoredAttachment | null> {
   if (!isHash(given)) return null;
-  if (digests.attachment === same) return given;
+  const session = columnText(sessionId);
+  if (digests.sender === null) return { place: session, hash: given };
+  const uploads = uploadPlace(session, digests);
   const { rows } = await reader.execute({
-    sql: 'SELECT hash FROM attachments WHERE session_id = ?',
-    args: [columnText(sessionId)],
+    sql: 'SELECT session_id, hash FROM attachments WHERE session_id IN (?, ?)',
+    args: [session, uploads],
   });
-  return rows.map(({ hash }) => String(hash)).find((hash) => digests.attachment(hash) === given) ?? null;
+  const stored = rows.map(({ session_id, hash }) => ({ place: String(session_id), hash: String(hash) }));
+  const isGiven = ({ place, hash }: StoredAttachment) =>
+    digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;
+  return stored.find(isGiven) ?? null;
+}
+
+/**
+ * Where uploads to a session are stored until a message names them. Those of a redacted sender have a place of their own:
+ * in one with others, what the sender is answered would tell whether somebody had sent the same bytes.
+ */
+export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
+  const session = columnText(sessionId);
+  // longer than any id, so that no session has it
+  return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
+}
+
+/** The hash that an upload is answered with, before it is keyed: each redacted sender has one of its own for it. */
+export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
+  return sender === null ? hash : bytesToHex(sha256(utf8ToBytes(`${sender}\n${hash}`)));
 }
 
 function same(digest: string): string {

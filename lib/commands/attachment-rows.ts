@@ -4,7 +4,7 @@ import { choiceArgs, isChosen } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type ShownDigests, storedHash } from '@/lib/access/shown-digests';
+import { type ShownDigests, type StoredAttachment, storedAttachment } from '@/lib/access/shown-digests';
 import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@/lib/protocol/attachments';
 import { AppError } from '@/lib/protocol/errors';
 import {
@@ -23,19 +23,20 @@ const MAX_REMOVED = 4;
 const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
 
 /**
- * Writes the bytes of an attachment, once for each session. Sent again, it is kept for another while.
+ * Writes the bytes of an attachment, once for each place. Sent again, it is kept for another while.
+ * @param place as `uploadPlace` gives it
  * @returns as it was sent first
  * @throws AppError `conflict` (`too_many_attachments`) when the session keeps a great deal that no message names
  */
 export async function keepAttachment(
   transaction: WriteTransaction,
-  sessionId: string,
+  place: string,
   attachment: Attachment,
   content: Uint8Array<ArrayBuffer>,
   now: number,
 ): Promise<Attachment> {
   const { hash, name, mediaType, bytes } = attachment;
-  const id = columnText(sessionId);
+  const id = columnText(place);
   transaction.touch(`session:${id}`);
   const known = await transaction.execute({
     sql: `UPDATE attachments SET sent_at = max(sent_at, ?) WHERE session_id = ? AND hash = ?
@@ -86,19 +87,30 @@ export async function nameAttachments(
   digests: ShownDigests,
 ): Promise<Attachment[]> {
   if (refs.length === 0) return [];
-  const meant: { hash: string | null; given: string; name: string }[] = [];
+  const meant: { stored: StoredAttachment | null; given: string; name: string }[] = [];
   for (const { hash: given, name } of refs) {
-    meant.push({ hash: await storedHash(transaction, sessionId, given, digests), given, name });
+    meant.push({ stored: await storedAttachment(transaction, sessionId, given, digests), given, name });
   }
   transaction.touch(`session:${columnText(sessionId)}`);
+  const uploads = new Map<string, Attachment>();
+  for (const { stored } of meant) {
+    if (stored === null || stored.place === columnText(sessionId) || uploads.has(stored.hash)) continue;
+    const upload = await moveUpload(transaction, stored, columnText(sessionId));
+    if (upload !== undefined) uploads.set(stored.hash, upload);
+  }
   const found = await transaction.execute({
     sql: `UPDATE attachments SET is_named = 1, named_position = ?
           WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?)) RETURNING ${ATTACHMENT.columns()}`,
-    args: [await transaction.position(), columnText(sessionId), JSON.stringify(meant.map(({ hash }) => hash))],
+    args: [
+      await transaction.position(),
+      columnText(sessionId),
+      JSON.stringify(meant.map(({ stored }) => stored?.hash ?? null)),
+    ],
   });
   const known = new Map(ATTACHMENT.all(found).map((attachment) => [attachment.hash, attachment]));
-  const named = meant.map(({ hash, given, name }) => {
-    const attachment = hash === null ? undefined : known.get(hash);
+  const named = meant.map(({ stored, given, name }) => {
+    // an upload as its sender sent it, whatever the session had before
+    const attachment = stored === null ? undefined : (uploads.get(stored.hash) ?? known.get(stored.hash));
     if (attachment !== undefined) return { ...attachment, name };
     const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${given}. Send its bytes (${ATTACHMENT_TYPES.join(', ')}) to POST /api/v1/sessions/:id/attachments first; what no message names is kept for a day.`;
     throw new AppError('invalid_argument', message, { details: { hash: given } });
@@ -107,6 +119,30 @@ export async function nameAttachments(
   if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;
   const message = `The attachments of a message may hold ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes together; these hold ${bytes}. Send them with several messages.`;
   throw new AppError('invalid_argument', message, { details: { maxBytes: MAX_MESSAGE_ATTACHMENT_BYTES } });
+}
+
+/** Moves what stands apart into its session, which may have the same bytes already. @returns as it was sent */
+async function moveUpload(
+  transaction: WriteTransaction,
+  { place, hash }: StoredAttachment,
+  session: string,
+): Promise<Attachment | undefined> {
+  transaction.touch(`session:${place}`);
+  const found = await transaction.execute({
+    sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?`,
+    args: [place, hash],
+  });
+  for (const table of ['attachments', 'attachment_parts']) {
+    await transaction.execute({
+      sql: `UPDATE OR IGNORE ${table} SET session_id = ? WHERE session_id = ? AND hash = ?`,
+      args: [session, place, hash],
+    });
+    await transaction.execute({
+      sql: `DELETE FROM ${table} WHERE session_id = ? AND hash = ?`,
+      args: [place, hash],
+    });
+  }
+  return ATTACHMENT.first(found);
 }
 
 /** What no message has named in its time. */

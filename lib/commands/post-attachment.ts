@@ -1,6 +1,7 @@
 import { columnText } from '@/db/column-text';
 import type { Asked } from '@/lib/access/asked';
 import type { ServerContext } from '@/lib/access/server-context';
+import { uploadHash, uploadPlace } from '@/lib/access/shown-digests';
 import { readBody } from '@/lib/ingest/read-body';
 import type { Attachment } from '@/lib/protocol/attachments';
 import { AppError } from '@/lib/protocol/errors';
@@ -17,7 +18,7 @@ import { missing } from './refusals';
  * @throws AppError `not_found`; `too_large`, before the body is read to its end; `invalid_argument` for what is not taken
  */
 export async function postAttachment(
-  { ids: { sessionId }, query: { name }, request, principal }: Asked<'sessionId', { query: AttachmentQuery }>,
+  { ids: { sessionId }, query: { name }, request, digests }: Asked<'sessionId', { query: AttachmentQuery }>,
   { database, now }: ServerContext,
 ): Promise<Attachment> {
   // before anything is read that nobody could keep
@@ -33,11 +34,10 @@ export async function postAttachment(
   const mediaType = mediaTypeOf(request.headers.get('content-type'), content);
   const attachment = { hash: await sha256(content), name, mediaType, bytes: content.byteLength };
   const kept = await database.writes.run(
-    (transaction) => keepAttachment(transaction, sessionId, attachment, content, now()),
+    (transaction) => keepAttachment(transaction, uploadPlace(sessionId, digests), attachment, content, now()),
     { bytes: content.byteLength },
   );
-  // under its first name, a redacted sender would learn that somebody had sent these bytes before
-  return principal.redacts ? attachment : kept;
+  return { ...kept, hash: uploadHash(kept.hash, digests) };
 }
 
 const ATTACHMENT = { what: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };

@@ -5,7 +5,6 @@ import { AppError, brokenOff } from '@/lib/protocol/errors';
 import { positionToNumber } from '@/lib/protocol/position';
 import { redactLine } from '@/lib/redaction/redact-model';
 import { agentKnown } from './agent-known';
-import { linesFoundAgain } from './found-again';
 import { textLine } from './log-text-line';
 import { readTogether } from './read-together';
 import { scanLog } from './scan-log';
@@ -31,7 +30,7 @@ export async function downloadLog(
   filter: LogFilter,
   client: string,
 ): Promise<ReadableStream<Uint8Array> | null> {
-  const { reader, reads } = sight;
+  const { reads } = sight;
   const id = columnText(agentId);
   const { position, found } = await readTogether(sight, [agentKnown(sight, id)]);
   if (found[0].length === 0) return null;
@@ -42,17 +41,12 @@ export async function downloadLog(
     async pull(controller) {
       for (;;) {
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
-        const scan = () => scanLog(reader, id, filter, { direction: 'newer', edge, ...range });
-        const {
-          lines: all,
-          end,
-          searchedTo,
-        } = await reads.run(client, scan, { continues: true }).catch((error) => {
+        const scan = () => scanLog(sight, id, filter, { direction: 'newer', edge, ...range });
+        const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
           // database failures are logged elsewhere
           throw error instanceof AppError ? brokenOff(error) : error;
         });
         edge = searchedTo;
-        const lines = linesFoundAgain(all, filter, sight);
         if (lines.length > 0) {
           controller.enqueue(
             encoder.encode(lines.map((line) => `${textLine(sight.redacts ? redactLine(line) : line)}\n`).join('')),

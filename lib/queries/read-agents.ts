@@ -6,6 +6,7 @@ import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
 import type { Sight } from '@/lib/access/sight';
+import { agentText } from '@/lib/protocol/list-search';
 import { positionFromNumber } from '@/lib/protocol/position';
 import type {
   AgentDetail,
@@ -19,6 +20,7 @@ import type {
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { asRead, type Query, query, readTogether } from './read-together';
+import { LOOKED_AT_ONCE, searchShown } from './search-shown';
 
 /** How many of an agent's quarantined records are shown, newest first, settled ones too. */
 const QUARANTINE_SHOWN = 50;
@@ -80,8 +82,29 @@ export async function readAgents(
   const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
   const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;
-  const next = last === undefined ? null : cursorText({ group: AGENTS_GROUP, at: 0, id: last.id });
-  return { position, agents: listed, next, count };
+  return { position, agents: listed, next: last === undefined ? null : cursorBehind(last), count };
+}
+
+function cursorBehind({ id }: AgentSummary): string {
+  return cursorText({ group: AGENTS_GROUP, at: 0, id });
+}
+
+/** `readAgents` with words. For a redacted reader in what it is shown, and the count is of what is listed. */
+export async function searchAgents(
+  sight: Sight,
+  place: { after: ListCursor | null; limit: number },
+  words: readonly string[],
+): Promise<AgentList> {
+  if (!sight.redacts || words.length === 0) return readAgents(sight, { ...place, words });
+  const listing = {
+    read: (after: ListCursor | null) => readAgents(sight, { after, limit: LOOKED_AT_ONCE }),
+    rowsOf: ({ agents }: AgentList) => agents,
+    textOf: agentText,
+    cursorBehind,
+    groups: [AGENTS_GROUP],
+  };
+  const { page, rows: agents, next } = await searchShown<AgentList, AgentSummary>(listing, words, place);
+  return { position: page.position, agents, next, count: agents.length };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Asked } from '@/lib/access/asked';
 import { cutShort } from '@/lib/access/cut-short';
 import type { Principal } from '@/lib/access/principal';
 import type { ServerContext } from '@/lib/access/server-context';
-import { storedHash } from '@/lib/access/shown-digests';
+import { storedAttachment } from '@/lib/access/shown-digests';
 import { isImageType, isTextType, MAX_ATTACHMENT_NAME } from '@/lib/protocol/attachments';
 import { AppError, brokenOff } from '@/lib/protocol/errors';
 import type { AttachmentBytesQuery } from '@/lib/protocol/queries';
@@ -35,15 +35,15 @@ export async function getAttachment(
   { database }: ServerContext,
 ): Promise<Response> {
   const sessionId = principal.kind === 'runner' ? await sessionOf(database.reader, principal, session, given) : session;
-  const hash = await storedHash(database.reader, sessionId, given, digests);
-  const key = [columnText(sessionId), hash];
+  const stored = await storedAttachment(database.reader, sessionId, given, digests);
+  const key = stored === null ? [] : [stored.place, stored.hash];
   const found =
-    hash === null
+    stored === null
       ? undefined
       : await database.reader.execute({
           sql: `SELECT ${ATTACHMENT.columns()} FROM attachments WHERE session_id = ? AND hash = ?
-          AND EXISTS (SELECT 1 FROM sessions WHERE id = session_id AND ${sessionsIn(principal.scope, 'id')})`,
-          args: key,
+          AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')})`,
+          args: [...key, columnText(sessionId)],
         });
   const attachment = ATTACHMENT.first(found);
   if (attachment === undefined) {

@@ -4,9 +4,11 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
-import { INBOX_KINDS, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
+import { inboxText } from '@/lib/protocol/list-search';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';
+import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
 
 /** What items must match. */
 export interface InboxFilter {
@@ -46,8 +48,30 @@ export async function readInbox(
   const items = await new Pace().map(rows.slice(0, limit), inboxItemFromRow);
   const last = items.at(-1);
   const hasMore = rows.length > limit && last !== undefined;
-  const next = hasMore ? cursorText({ group: last.kind, at: last.since, id: last.id }) : null;
-  return { position, items, next, counts };
+  return { position, items, next: hasMore ? cursorBehind(last) : null, counts };
+}
+
+function cursorBehind({ kind, since, id }: InboxItem): string {
+  return cursorText({ group: kind, at: since, id });
+}
+
+/** `readInbox` with words. For a redacted reader in what the items show, and the counts are of what is listed. */
+export async function searchInbox(
+  sight: Sight,
+  place: { after: ListCursor | null; limit: number },
+  filter: InboxFilter,
+): Promise<InboxList> {
+  const { words } = filter;
+  if (!sight.redacts || words.length === 0) return readInbox(sight, place, filter);
+  const listing = {
+    read: (after: ListCursor | null) => readInbox(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+    rowsOf: ({ items }: InboxList) => items,
+    textOf: inboxText,
+    cursorBehind,
+    groups: INBOX_KINDS,
+  };
+  const { page, rows: items, next } = await searchShown<InboxList, InboxItem>(listing, words, place);
+  return { position: page.position, items, next, counts: countsOf(page.counts, items, ({ kind }) => kind) };
 }
 
 function oldest(

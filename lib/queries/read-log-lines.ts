@@ -4,7 +4,6 @@ import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
 import { positionFromNumber, positionToNumber } from '@/lib/protocol/position';
 import type { LogPage } from '@/lib/protocol/read-models';
 import { agentKnown } from './agent-known';
-import { linesFoundAgain } from './found-again';
 import { readLinePosition } from './log-chunks';
 import { NO_LOG, selectExtent } from './log-extent';
 import { readTogether } from './read-together';
@@ -55,8 +54,7 @@ export async function readLogLines(
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
     // one more than wanted shows whether there are more
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
-    const found = await scanLog(reader, id, filter, range);
-    return part({ ...found, lines: linesFoundAgain(found.lines, filter, sight) }, most);
+    return part(await scanLog(sight, id, filter, range), most);
   };
 
   if (place.kind === 'after') {
@@ -88,7 +86,7 @@ export async function readLogLines(
   /** The position of the first line at a time or later. */
   async function positionAt(at: number): Promise<number | null> {
     const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
-    const { lines } = await scanLog(reader, id, { ...EVERY_LINE, from: at }, range);
+    const { lines } = await scanLog(sight, id, { ...EVERY_LINE, from: at }, range);
     return lines[0] === undefined ? null : positionToNumber(lines[0].position);
   }
 }

@@ -8,19 +8,18 @@ import { INBOX_KINDS } from '@/lib/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@/lib/protocol/queries';
 import { markRedacted } from '@/lib/redaction/redact-model';
 import { downloadLog } from './download-log';
-import { itemsFoundAgain, sessionsFoundAgain } from './found-again';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
 import { readActivity } from './read-activity';
-import { AGENTS_GROUP, type ParkedPage, readAgent, readAgents, readParked } from './read-agents';
+import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';
 import { readDelivery } from './read-delivery';
-import { readInbox } from './read-inbox';
+import { searchInbox } from './read-inbox';
 import { readLogComponents } from './read-log-components';
 import { readLogLevel } from './read-log-level';
 import { readLogLines } from './read-log-lines';
 import { readObligations, readSessionObligations } from './read-obligations';
 import { readRequest } from './read-request';
-import { AGENT_GROUP, readAgentSessions, readSession, readSessionPage, readSessions } from './read-sessions';
+import { AGENT_GROUP, readAgentSessions, readSession, readSessions, searchSessions } from './read-sessions';
 import { type RunAsked, readTaskOutput } from './read-task-output';
 import { readTask, readTasks } from './read-tasks';
 import { readTranscript, type TranscriptRange } from './read-transcript';
@@ -46,7 +45,7 @@ export async function getSessions(asked: Asked<never, { query: SessionsQuery }>,
       return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
     }
     const page = { after: cursorOf(after, SESSION_STATES), limit };
-    return sessionsFoundAgain(await readSessionPage(sight, page, { agentId, states, words }), words, sight);
+    return searchSessions(sight, page, { agentId, states, words });
   });
 }
 
@@ -68,7 +67,7 @@ export async function getInbox(asked: Asked<never, { query: InboxQuery }>, serve
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
   const sight = seen(asked, server);
   const filter = { kinds, agentId, sessionId, words };
-  return inTurn(asked, server, async () => itemsFoundAgain(await readInbox(sight, page, filter), words, sight));
+  return inTurn(asked, server, () => searchInbox(sight, page, filter));
 }
 
 export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
@@ -110,7 +109,7 @@ export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: RunA
 export function getAgents(asked: Asked<never, { query: AgentsQuery }>, server: ServerContext) {
   const { limit, after, q: words } = asked.query;
   const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
-  return inTurn(asked, server, () => readAgents(seen(asked, server), { after: cursor, limit, words }));
+  return inTurn(asked, server, () => searchAgents(seen(asked, server), { after: cursor, limit }, words));
 }
 
 export function getAgent(asked: Asked<'agentId'>, server: ServerContext) {

@@ -5,6 +5,7 @@ import { Pace } from '@/db/next-turn';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/access/sight';
 import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
+import { sessionText } from '@/lib/protocol/list-search';
 import type { Position } from '@/lib/protocol/position';
 import { LIST_LIMIT } from '@/lib/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
@@ -12,6 +13,7 @@ import { listedScope, reachesAgent } from '@/lib/protocol/scope';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
+import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
 
 const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
@@ -48,6 +50,27 @@ export async function readSessionPage(
   );
   const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, nextAfter) };
+}
+
+/** `readSessionPage` with words. For a redacted reader in what it is shown, and the counts are of what is listed. */
+export async function searchSessions(
+  sight: Sight,
+  place: { after: ListCursor | null; limit: number },
+  filter: SessionFilter,
+): Promise<SessionList> {
+  const { words } = filter;
+  if (!sight.redacts || words.length === 0) return readSessionPage(sight, place, filter);
+  const listing = {
+    read: (after: ListCursor | null) =>
+      readSessionPage(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+    rowsOf: ({ sessions }: SessionList) => sessions,
+    textOf: sessionText,
+    cursorBehind,
+    groups: SESSION_STATES,
+  };
+  const { page, rows: sessions, next } = await searchShown<SessionList, SessionSummary>(listing, words, place);
+  const counts = countsOf(page.counts, sessions, ({ state }) => state);
+  return { position: page.position, counts, sessions, hasMore: next !== null, next };
 }
 
 /** @returns the rows of each matching state, and how many there are in all */
@@ -176,7 +199,11 @@ function pageOf(
 }
 
 function nextAfter(last: SessionSummary | undefined): string | null {
-  return last === undefined ? null : cursorText({ group: last.state, at: last.lastEventAt, id: last.id });
+  return last === undefined ? null : cursorBehind(last);
+}
+
+function cursorBehind({ state, lastEventAt, id }: SessionSummary): string {
+  return cursorText({ group: state, at: lastEventAt, id });
 }
 
 function newestFirst(sessions: SessionSummary[]): SessionSummary[] {

@@ -1,13 +1,15 @@
 import type { Row } from '@libsql/client';
-import type { Database } from '@/db/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Pace } from '@/db/next-turn';
+import type { Sight } from '@/lib/access/sight';
 import { EVERY_LINE, type LogFilter, matchesLine } from '@/lib/projections/log-filter';
 import { positionToNumber } from '@/lib/protocol/position';
 import type { LogLine } from '@/lib/protocol/read-models';
+import { redactLine } from '@/lib/redaction/redact-model';
 import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';
 import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
+import { storedFilter } from './search-shown';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
@@ -37,23 +39,28 @@ const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
 const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
+const UTF8 = new TextEncoder();
+
+/** Where a scan reads, and whether its reader is redacted. */
+type ScanSight = Pick<Sight, 'reader' | 'redacts'>;
 
 /**
  * Searches a log for matching lines from a position on, a slice at a time: chunk by chunk where lines are indexed, and
- * every line of the newest, which are not yet.
+ * every line of the newest, which are not yet. For a redacted reader, a line matches if its redacted form does: the
+ * database then judges no text.
  *
  * Ordering: by position, upwards or downwards.
  * Failure: throws what the database throws. Each slice is a separate read: lines that retention removes meanwhile are
  * not found, but its marker is.
  */
 export async function scanLog(
-  reader: Database['reader'],
+  sight: ScanSight,
   agentId: string,
   filter: LogFilter,
   range: ScanRange,
 ): Promise<LogScan> {
-  const region = isEveryLine(filter) ? null : await readChunkRegion(reader, agentId);
-  const scan = new Scan(reader, agentId, filter, range);
+  const scan = new Scan(sight, agentId, filter, range);
+  const region = scan.readsAll ? null : await readChunkRegion(sight.reader, agentId);
   const parts =
     region === null
       ? [() => scan.readSpans(0, range.newest)]
@@ -71,8 +78,10 @@ export async function scanLog(
 }
 
 class Scan {
-  readonly #reader: Database['reader'];
+  readonly #reader: Sight['reader'];
   readonly #filter: LogFilter;
+  /** What of the filter the database judges. */
+  readonly #stored: LogFilter;
   readonly #range: ScanRange;
   readonly #slice: Omit<Slice, 'edge' | 'limit'>;
   readonly #lines: LogLine[] = [];
@@ -82,13 +91,24 @@ class Scan {
   #busyMs = 0;
   #busySince = performance.now();
 
-  constructor(reader: Database['reader'], agentId: string, filter: LogFilter, range: ScanRange) {
+  constructor({ reader, redacts }: ScanSight, agentId: string, filter: LogFilter, range: ScanRange) {
     this.#reader = reader;
     this.#filter = filter;
+    this.#stored = redacts ? storedFilter(filter) : filter;
     this.#range = range;
     this.#edge = range.edge;
-    const condition = conditionOf(filter);
+    const condition = conditionOf(this.#stored);
     this.#slice = { agentId, direction: range.direction, low: 0, high: range.newest, condition };
+  }
+
+  /** Whether the database leaves no line out. */
+  get readsAll(): boolean {
+    return isEveryLine(this.#stored);
+  }
+
+  /** Whether lines are judged by their redacted form. */
+  get #isRedacted(): boolean {
+    return this.#stored !== this.#filter;
   }
 
   result(end: LogScan['end']): LogScan {
@@ -98,7 +118,7 @@ class Scan {
   /** Every line between two positions. */
   async readSpans(low: number, high: number): Promise<LogScan['end']> {
     // if every line is wanted, every line read is a find
-    let span = this.#slice.condition.sql === 'true' ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
+    let span = isEveryLine(this.#filter) ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
     for (;;) {
       const busyMs = this.#busyMs;
       const limit = this.#mostRows(span);
@@ -126,7 +146,7 @@ class Scan {
     let from: number | null = await chunkNear(this.#reader, this.#slice.agentId, region, direction, this.#edge);
     let count = FIRST_CHUNKS;
     while (from !== null) {
-      const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#filter, direction, from);
+      const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#stored, direction, from);
       await this.#giveTurn();
       for (let at = 0; at < found.length; ) {
         const busyMs = this.#busyMs;
@@ -160,9 +180,12 @@ class Scan {
     else this.#edge = Math.max(this.#edge, chunk.lastPosition);
   }
 
-  /** The database can't judge a regex: every line that passes its other conditions has to be read. */
-  #mostRows(withRegex: number): number {
-    return this.#filter.regex === null ? this.#range.limit - this.#lines.length : withRegex;
+  /**
+   * The database judges neither a regex nor redacted text: every line that passes its other conditions has to be read.
+   */
+  #mostRows(all: number): number {
+    const isJudged = this.#filter.regex === null && !this.#isRedacted;
+    return isJudged ? this.#range.limit - this.#lines.length : all;
   }
 
   /**
@@ -176,9 +199,10 @@ class Scan {
     const busyMs = this.#busyMs;
     for (const row of rows) {
       const line = logLineFromRow(row);
-      if (matchesLine(this.#filter, line)) {
+      const shown = this.#isRedacted ? redactLine(line) : line;
+      if (matchesLine(this.#filter, shown)) {
         this.#lines.push(line);
-        this.#bytes += Number(row.size);
+        this.#bytes += this.#isRedacted ? UTF8.encode(shown.message).byteLength : Number(row.size);
         if (this.#lines.length >= this.#range.limit || this.#bytes >= this.#range.bytes) {
           this.#edge = positionToNumber(line.position);
           return 'full';

@@ -408,8 +408,8 @@ export const ACCESS = [
   {
     name: 'serves an attachment of a session outside the scope',
     file: 'lib/queries/read-attachment.ts',
-    find: "AND EXISTS (SELECT 1 FROM sessions WHERE id = session_id AND ${sessionsIn(principal.scope, 'id')})",
-    replace: '',
+    find: "AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')})",
+    replace: 'AND EXISTS (SELECT 1 FROM sessions WHERE id = ?)',
     test: 'tests/unit/commands/attachments.test.ts',
   },
   {

@@ -51,7 +51,7 @@ async function index({ database }: InProcessTarget): Promise<void> {
 test('a search gives others a turn after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
-  const { end } = await scanLog(target.database.reader, AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
+  const { end } = await scanLog(wholeSight(target.database), AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
   expect(end).toBe('log');
   expect(turns()).toBeGreaterThanOrEqual(LINES);
 });
@@ -73,7 +73,7 @@ test('a slow answer of the database costs a page none of the lines that came wit
   });
   for (const filter of [EVERY_LINE, filterBy('^line')]) {
     const range = { ...RANGE, direction: 'older', edge: 1e9, limit: 3, budgetMs: 100 } as const;
-    const { lines, end } = await scanLog(slow, AGENT, filter, range);
+    const { lines, end } = await scanLog({ reader: slow, redacts: false }, AGENT, filter, range);
     expect([lines.map(({ message }) => message), end]).toEqual([['line 9', 'line 8', 'line 7'], 'full']);
   }
 });
@@ -96,7 +96,7 @@ describe('a log of which half is indexed', () => {
       const found: string[] = [];
       for (let scans = 0; scans < 3 * MANY; scans += 1) {
         const range = { ...RANGE, direction, edge, budgetMs: 200 };
-        const { lines, end, searchedTo } = await scanLog(indexed.database.reader, AGENT, filter, range);
+        const { lines, end, searchedTo } = await scanLog(wholeSight(indexed.database), AGENT, filter, range);
         expect(lines.length).toBeLessThanOrEqual(1);
         found.push(...lines.map(({ position }) => position));
         if (end === 'log') break;
@@ -112,7 +112,7 @@ describe('a log of which half is indexed', () => {
     vi.spyOn(performance, 'now').mockReturnValue(0);
     const reads = vi.spyOn(indexed.database.reader, 'execute');
     const filter = filterBy('^a');
-    const { lines } = await scanLog(indexed.database.reader, AGENT, filter, { ...RANGE, budgetMs: Infinity });
+    const { lines } = await scanLog(wholeSight(indexed.database), AGENT, filter, { ...RANGE, budgetMs: Infinity });
     expect(lines).toHaveLength(MANY);
     const slices = (await Promise.all(reads.mock.results.map(({ value }) => value))).map(({ rows }) => rows.length);
     expect(slices.reduce((most, rows) => Math.max(most, rows), 0)).toBe(SLICE_BYTES / MAX_LOG_MESSAGE_BYTES);

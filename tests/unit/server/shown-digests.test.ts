@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { MAX_UNNAMED_ATTACHMENTS } from '@/lib/protocol/limits';
 import type { RequestDetail } from '@/lib/protocol/read-models';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers } from '@/tests/support/access-stage';
@@ -213,7 +214,7 @@ describe('the hash of an attachment', () => {
       body: FILE,
       headers: { 'content-type': 'text/plain' },
     });
-    expect([sent.name, sent.hash]).toEqual(['guess.txt', keyed[0]]);
+    expect([sent.name, keyed.includes(sent.hash)]).toEqual(['guess.txt', false]);
     const message = (hash: string, clientId: string) =>
       stage.status('/sessions/s1/messages', {
         method: 'POST',
@@ -222,5 +223,55 @@ describe('the hash of an attachment', () => {
       });
     expect(await message(FILE_HASH, 'c2')).toBe(400);
     expect(await message(sent.hash, 'c3')).toBe(202);
+    // asked again, as by a page that heard no answer
+    expect(await message(sent.hash, 'c3')).toBe(202);
+  });
+
+  test('confirms no guess to a redacted sender, with room for more or without', async () => {
+    const other = await stage.token({ role: 'operator' });
+    const send = async (as: Headers, body: Uint8Array<ArrayBuffer>) => {
+      const path = '/api/v1/sessions/s1/attachments?name=guess.txt';
+      const answer = await stage.send(path, { method: 'POST', as, body, headers: { 'content-type': 'text/plain' } });
+      const { hash } = (await answer.json()) as { hash?: string };
+      return { status: answer.status, hash };
+    };
+    const [mine, again] = [await send(other, FILE), await send(other, FILE)];
+    expect([mine.status, again.hash]).toEqual([201, mine.hash]);
+    // all but one of what a sender may keep
+    await stage.parts.database.writes.run((transaction) =>
+      transaction.execute({
+        sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at)
+          SELECT session_id, printf('%064d', value), name, media_type, 0, sent_at
+          FROM attachments, json_each(?) WHERE hash = ? AND session_id <> 's1'`,
+        args: [JSON.stringify(Array.from({ length: MAX_UNNAMED_ATTACHMENTS - 2 }, (_, at) => at)), FILE_HASH],
+      }),
+    );
+    const theirs = await send(operator, FILE);
+    expect([theirs.status, theirs.hash === mine.hash]).toEqual([201, false]);
+    // takes as much room as a wrong guess does, though the session has these bytes
+    expect((await send(other, PNG)).status).toBe(201);
+    expect((await send(other, bytesOf('one too many'))).status).toBe(409);
+    expect((await send(operator, bytesOf('of somebody else'))).status).toBe(201);
+  });
+
+  test('opens an image for the redacted sender alone until a message names it', async () => {
+    const image = new Uint8Array([...PNG, 0]);
+    const { hash } = await stage.ask<{ hash: string }>('/sessions/s1/attachments?name=own.png', {
+      method: 'POST',
+      as: operator,
+      body: image,
+      headers: { 'content-type': 'image/png' },
+    });
+    const path = `/api/v1/attachments/${hash}?session=s1`;
+    const status = async (as: Headers) => (await stage.send(path, { as })).status;
+    expect([await status(operator), await status(await stage.token({ role: 'operator' }))]).toEqual([200, 404]);
+    const attachments = [
+      { hash, name: 'one.png' },
+      { hash, name: 'two.png' },
+    ];
+    const body = { text: 'see', clientId: 'own', attachments };
+    await stage.ask('/sessions/s1/messages', { method: 'POST', as: operator, body });
+    const named = await stage.send(`/api/v1/attachments/${hashOf(image)}?session=s1`, { as: admin });
+    expect(new Uint8Array(await named.arrayBuffer())).toEqual(image);
   });
 });
