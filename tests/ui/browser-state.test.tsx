@@ -63,7 +63,7 @@ describe('what a browser stores', () => {
     expect(readOutgoing(browserStorage(), 's')).toHaveLength(1);
   });
 
-  it('names no one twice: an id that looks like a key of somebody else is not', () => {
+  it('keeps ids that contain a colon apart', () => {
     openAs('ada');
     writeStored('draft:s', 'private');
     openAs('ada:draft');
@@ -153,7 +153,7 @@ describe('a page whose browser has passed on', () => {
     expect(reload).toHaveBeenCalledOnce();
   });
 
-  it('stores and sends nothing any more', async () => {
+  it('sends nothing after another person signs in', async () => {
     show('ada');
     const fetched = vi.fn();
     vi.stubGlobal('fetch', fetched);

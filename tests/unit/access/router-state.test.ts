@@ -51,7 +51,7 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
     .map(([one, children, more]) => [one, children, ...more]),
 }));
 
-test('a state of the router that Next can’t read is known before, and none that it can', () => {
+test('accepts exactly what Next accepts', () => {
   let [taken, refused] = [0, 0];
   fc.assert(
     fc.property(
