@@ -44,7 +44,7 @@ type Mode =
  *
  * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
  */
-export class SecretBlocks {
+class SecretBlocks {
   #mode: Mode = { kind: 'none' };
   /** True if the lines come from decoded strings of JSON. */
   readonly #isDecoded: boolean;
