@@ -18,8 +18,13 @@ import { browserStorage, forgetAllPeople, keysOf, person, storeAs } from '@/comp
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
 const MESSAGE = {
-  ...{ clientId: 'c1', text: 'Drop the table', replyTo: null, at: 1 },
-  ...{ state: 'retrying' as const, messageId: null, reason: null },
+  clientId: 'c1',
+  text: 'Drop the table',
+  replyTo: null,
+  at: 1,
+  state: 'retrying' as const,
+  messageId: null,
+  reason: null,
 };
 
 /** A new page of the browser, rendered for somebody. */

@@ -4,7 +4,7 @@ import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import type { Sent } from '../../support/access-stage';
 import { askLive } from '../../support/ask-live';
-import { CONSOLE } from '../../support/ask-route';
+import { CONSOLE, CRON_SECRET, METRICS_TOKEN } from '../../support/ask-route';
 import { busyAgent } from '../../support/busy-agent';
 import { Bystander } from '../../support/bystander';
 import { endWithUs } from '../../support/end-with-us.mjs';
@@ -26,9 +26,6 @@ const SEED = Number(process.env.INTERLUDE_TEST_SEED ?? (scale === 'quick' ? 1 : 
 const OTHERS_WAIT_MS = 100;
 const MOST_GROWTH_MIB = 500;
 const PROGRESS_EVERY = 50_000;
-
-const CRON_SECRET = 'the-timer-of-this-test-0123456789';
-const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
 
 let server: LiveServer;
 beforeAll(async () => {

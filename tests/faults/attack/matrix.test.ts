@@ -4,7 +4,7 @@ import type { NewEmbed } from '@/lib/protocol/access';
 import { MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
-import { asked, CONSOLE, filled } from '../../support/ask-route';
+import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';
 import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
 import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
@@ -25,9 +25,6 @@ interface Asker {
   reach: Reach;
   redacts?: boolean;
 }
-
-const CRON_SECRET = 'the-timer-of-this-test-0123456789';
-const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
 
 let stage: AccessStage;
 let own: BusyAgent;
