@@ -22,7 +22,15 @@ export const MAY_IMPORT = {
   'lib/adapters': ['lib/protocol'],
   'lib/projections': ['lib/protocol', 're2js'],
   db: ['lib/protocol', ...LIBSQL, '@libsql/hrana-client', 'libsql', 'drizzle-kit', '#open-file'],
-  'lib/access': ['lib/access/oidc', 'lib/telemetry/telemetry', 'lib/protocol', 'db', ...LIBSQL, '@noble/hashes'],
+  'lib/access': [
+    'lib/access/oidc',
+    'lib/telemetry/telemetry',
+    'lib/redaction',
+    'lib/protocol',
+    'db',
+    ...LIBSQL,
+    '@noble/hashes',
+  ],
   // The one place that speaks with identity providers.
   'lib/access/oidc': ['lib/access', 'lib/protocol', 'jose', 'openid-client'],
   'lib/event-log': ['lib/protocol', 'db', ...LIBSQL],

@@ -13,9 +13,10 @@ Starts the dashboard: installs and builds what is missing, brings the database u
   --port N    default: PORT, else 4319; 0 for any that is free
   --host H    default: HOST, else 127.0.0.1
 
-Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters; default:
-made at the first start), INTERLUDE_DATABASE_URL and INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso,
-INTERLUDE_BASE_PATH for a path of the host to be beneath, such as /interlude.`;
+Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters, such as the
+output of openssl rand -base64 32; default: made at the first start), INTERLUDE_DATABASE_URL and
+INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH for a path of the host to be beneath,
+such as /interlude.`;
 
 /**
  * @param {string[]} argv

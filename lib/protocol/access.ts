@@ -9,11 +9,16 @@ export const MAX_EMBED_SECONDS = 15 * 60;
 const MAX_NAME = 100;
 
 export interface Me {
+  /**
+   * The person or program: a member's id in all their sign-ins, `local` in every sign-in with this machine's link or
+   * token, `owner` for the installation's token, else the id of the program's credential.
+   */
   id: string;
   name: string;
   kind: 'human' | 'runner' | 'embed';
   role: Role;
   scope: Scope;
+  /** The sign-in or token of this request; several may have one `id`. */
   credentialId: string;
   expiresAt: number | null;
   /** Of an embed: the one origin whose pages may show it. */

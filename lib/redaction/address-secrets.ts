@@ -1,3 +1,4 @@
+import { openEnded } from './open-ended';
 import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
 import { isStandIn, isWord } from './secret-values';
 
@@ -22,7 +23,7 @@ const DSN_BEGUN = /(["'`=][\w.-]{1,64}:)([^\s:/"'`(){}=]{1,128})(?:@(?:t|tc|tcp|
 /** `code=…` and `key=…` count in addresses only. */
 const QUERY =
   /([?&](?:[\w-]{0,40}(?:sig|signature|key|auth|pass|pw|code|ticket|jwt|apikey|appid|sas|hash|hmac|otp)|x-amz-(?:signature|credential|security-token)|x-goog-signature)=)([^&\s"'`<>#\\]{8,4096})/gi;
-const QUERY_BEGUN = new RegExp(`${QUERY.source.replace('{8,4096})', '{1,4096})')}$`, 'i');
+const QUERY_BEGUN = openEnded(QUERY);
 
 /** Secrets in addresses: URLs, their queries, and what drivers and `.pgpass` have in their place. */
 export function addressSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {

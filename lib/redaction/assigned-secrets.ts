@@ -1,9 +1,18 @@
-import { type NamedSecret, secretName } from './secret-names';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
-import { isSecretValue, isStandIn, isWord, mayBecome, type ValuePlace } from './secret-values';
+import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
+import { fallbackSecrets } from './fallback-secrets';
+import { type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
+import { BEGUN, type SecretSpan } from './secret-span';
+import {
+  isSecretValue,
+  isStandIn,
+  isUnfinished,
+  isWord,
+  mayBecome,
+  QUOTED,
+  run,
+  type ValuePlace,
+} from './secret-values';
 
-/** Most characters of a name. */
-const LONGEST_NAME = 96;
 const LONGEST_VALUE = 8_192;
 /** A label and its value: `name: DB_PASS` and, at most so much further on, `value: …`. */
 const PAIR_REACH = 240;
@@ -23,11 +32,6 @@ const BARE: Readonly<Record<string, RegExp>> = {
   text: /[^<\r\n]{1,8192}/y,
   cell: /[^\s|"']{1,8192}/y,
 };
-const QUOTED: Readonly<Record<string, RegExp>> = {
-  '"': /(?:[^"\\\r\n]|\\.){1,8192}/y,
-  "'": /(?:[^'\\\r\n]|\\.){1,8192}/y,
-  '`': /(?:[^`\\\r\n]|\\.){1,8192}/y,
-};
 const ESCAPED: Readonly<Record<string, RegExp>> = {
   '"': /[^"\\\r\n]{1,8192}/y,
   "'": /[^'\\\r\n]{1,8192}/y,
@@ -35,11 +39,6 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 };
 /** A type between a name and its value: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
-/** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
-const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
-const FALLBACK_SIGN = /(?:\|\||\?\?|\bor|\belse|\?:)\s{0,3}\(?["'`]/;
-/** `${DB_PASS:-hunter2}`: a shell's default. */
-const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
 /** An anchor or a type of YAML before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 /** The name of what is redacted already. */
@@ -47,47 +46,14 @@ const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
 /** The name that a label is given. */
 const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
-const LABELS = new Set(
-  'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname secretname_ optionname'.split(
-    ' ',
-  ),
-);
-const VALUES = new Set(
-  'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue'.split(
-    ' ',
-  ),
-);
-
 /** The block or tag around a value: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
-
-/** The part of a name in a pair of two fields: `name: DB_PASS`, `value: …`. */
-type Role = 'label' | 'value' | null;
-/** A cache: a log repeats its names. */
-const ROLES = new Map<string, Role>();
-const MOST_ROLES = 2_000;
-
-function roleOf(name: string): Role {
-  const known = ROLES.get(name);
-  if (known !== undefined) return known;
-  const short = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
-  const role = LABELS.has(short) ? 'label' : VALUES.has(short) ? 'value' : null;
-  if (ROLES.size >= MOST_ROLES) ROLES.clear();
-  ROLES.set(name, role);
-  return role;
-}
 
 interface Found {
   start: number;
   value: string;
   isQuoted: boolean;
   next: string;
-}
-
-interface Name {
-  name: string;
-  closing: string;
-  start: number;
 }
 
 interface Label {
@@ -109,7 +75,7 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
     scan.sign(match.index, match[0]);
   }
   scan.end();
-  fallbacks(text, spans, isOpen);
+  fallbackSecrets(text, spans, isOpen);
 }
 
 /** A value whose name may follow. */
@@ -140,7 +106,7 @@ class AssignmentScan {
     const { name, closing, start } = nameBefore(text, at, sign);
     if (name === '') return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
-    const role = roleOf(name);
+    const role = pairRole(name);
     if (sign === '>') this.#tag(name, role, at, start);
     else if (sign === '(') this.#setter(name, at, start);
     else if (sign === '|') this.#cell(name, closing, at, start);
@@ -149,7 +115,7 @@ class AssignmentScan {
     else this.#assigned({ name, closing, start }, role, at, sign);
   }
 
-  #assigned({ name, closing, start }: Name, role: Role, at: number, sign: string): void {
+  #assigned({ name, closing, start }: AssignedName, role: PairRole | null, at: number, sign: string): void {
     const text = this.#text;
     if (role === 'label') this.#labelled(at + sign.length, start);
     // the type of what a function returns, or its body
@@ -234,7 +200,7 @@ class AssignmentScan {
   }
 
   /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
-  #tag(name: string, role: Role, at: number, start: number): void {
+  #tag(name: string, role: PairRole | null, at: number, start: number): void {
     const text = this.#text;
     if (text.charAt(at - 1) === '/' || text.charAt(start - 1) === '/' || text.charAt(at + 1) === '') return;
     const isTag =
@@ -376,95 +342,4 @@ class AssignmentScan {
       ? null
       : { start, value, isQuoted: false, next: '' };
   }
-}
-
-/** A table of ASCII characters. Faster than a pattern, for each sign of each line. */
-function tableOf(characters: RegExp): Uint8Array {
-  return Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0));
-}
-const BLANK = tableOf(/[ \t]/);
-const CLOSING = tableOf(/["'`\])\\?!*]/);
-const IN_NAME = tableOf(/[\w.$-]/);
-const QUOTE = tableOf(/["'`]/);
-
-function isOf(table: Uint8Array, text: string, at: number): boolean {
-  return table[text.charCodeAt(at)] === 1;
-}
-
-/** True if the characters beside a sign allow an assignment. */
-function mayAssign(text: string, at: number, sign: string): boolean {
-  if (sign === '|') return (isOf(BLANK, text, at - 1) && isOf(BLANK, text, at + 1)) || isOf(IN_NAME, text, at - 1);
-  if (sign === '(') return isOf(IN_NAME, text, at - 1) && /[\s"'`\\@a-zA-Z[]/.test(text.charAt(at + 1));
-  if (sign !== ',') return true;
-  let end = at;
-  while (end > 0 && at - end < 8 && isOf(BLANK, text, end - 1)) end -= 1;
-  return isOf(QUOTE, text, end - 1);
-}
-
-/** The name before a sign, and what closes it: a quote, brackets. */
-function nameBefore(text: string, at: number, sign: string): Name {
-  let end = at;
-  const least = Math.max(0, at - 40);
-  if (sign !== '(' && sign !== '>') while (end > least && isOf(BLANK, text, end - 1)) end -= 1;
-  let nameEnd = end;
-  if (sign !== '(') {
-    while (nameEnd > 0 && end - nameEnd < 8 && isOf(CLOSING, text, nameEnd - 1)) nameEnd -= 1;
-    if (text.charAt(nameEnd - 1) === '[') nameEnd -= 1;
-  }
-  let start = nameEnd;
-  const first = Math.max(0, nameEnd - LONGEST_NAME);
-  while (start > first && isOf(IN_NAME, text, start - 1)) start -= 1;
-  return { name: text.slice(start, nameEnd), closing: text.slice(nameEnd, end), start };
-}
-
-/** Words that end a name of several words. */
-const SECOND_WORD = /^(?:keys?|codes?|phrase|word|string|id)$/i;
-
-/** A name of one word, or of several: `Secret access key: …`. */
-function nameOf(text: string, name: string, closing: string, start: number): NamedSecret | null {
-  const isAuth = text.charAt(start - 1) === ':' && name.endsWith('_auth');
-  const own = secretName(isAuth ? `:${name}` : name);
-  if (own !== null && own.strength === 'strong') return own;
-  if (closing !== '' || text.charAt(start - 1) !== ' ' || !SECOND_WORD.test(name)) return own;
-  const words = /((?:[A-Za-z][\w-]{0,24} ){1,3})$/.exec(text.slice(Math.max(0, start - 80), start))?.[1];
-  if (words === undefined) return own;
-  const several = secretName(`${words}${name}`);
-  return several?.strength === 'strong' ? several : own;
-}
-
-function run(text: string, at: number, pattern: RegExp): string | null {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0] ?? null;
-}
-
-/** True if its line has only a prompt, an indent or `export` before it. */
-function lineBegins(text: string, at: number): boolean {
-  const before = text.slice(Math.max(0, at - 48), at);
-  return /(?:^|\n)[\s>+$#-]{0,24}(?:(?:export|set|setx|declare|local|readonly|typeset|env|ENV|ARG|Environment=)(?: -\w{1,3})? )?(?:[\w.-]*\.)?$/.test(
-    before,
-  );
-}
-
-function fallbacks(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
-    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !FALLBACK_SIGN.test(text)) continue;
-    for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
-      const named = secretName(name);
-      if (named === null || named.strength === 'weak') continue;
-      const isShell = pattern === SHELL_DEFAULT;
-      const start = index + whole.length - (isShell ? second.length : 0);
-      const value = isShell ? second : run(text, start, QUOTED[second] as RegExp);
-      if (value === null || value === '') continue;
-      const place = { isQuoted: true, isProse: false, next: '' };
-      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
-        spans.push({ start, end: start + value.length, kind: named.kind });
-      else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
-        spans.push({ start, end: text.length, kind: BEGUN });
-    }
-  }
-}
-
-/** True if a value reaches the end of the text and is not the last word of a sentence. */
-export function isUnfinished(text: string, start: number, value: string): boolean {
-  return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
 }

@@ -1,3 +1,4 @@
+import { openEnded } from './open-ended';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import { argumentAt, isStandIn, isWord } from './secret-values';
@@ -79,6 +80,7 @@ const ARGUMENT =
 const OPENSSL = /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
 /** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
 const SLASH = /(\s\/(?:p|pass|password|pw|rp|pwd):["']?)([^\s"']{3,256})/gi;
+const [OPENSSL_BEGUN, SLASH_BEGUN] = [openEnded(OPENSSL), openEnded(SLASH)];
 /** Into a password prompt: `echo hunter2 | sudo -S`. */
 const PIPED =
   /(?:echo|printf|<<<)\s{1,3}(?:-n\s{1,3}|-e\s{1,3}|'%s(?:\\n)?'\s{1,3}|"%s(?:\\n)?"\s{1,3})?["']?([^\s"'|$`<>]{3,512})["']?\s{0,3}\|\s{0,3}(?:sudo\s{1,3}(?:-\w{1,6}\s{1,3}){0,3}(?:-S|--stdin|chpasswd)|chpasswd|passwd|smbpasswd|kinit|su\b|gpg\b.{0,80}--passphrase-fd|cryptsetup|faillock|docker\s|podman\s|helm\s|gh\s|glab\s|crane\s|oras\s|az\s|vault\s)/g;
@@ -100,8 +102,8 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
       match[1] as string,
     );
   }
-  if (lower.includes('openssl')) each(text, OPENSSL, spans, isOpen);
-  if (text.includes(' /')) each(text, SLASH, spans, isOpen);
+  if (lower.includes('openssl')) each(text, [OPENSSL, OPENSSL_BEGUN], spans, isOpen);
+  if (text.includes(' /')) each(text, [SLASH, SLASH_BEGUN], spans, isOpen);
   if (text.includes('|') && /echo|printf|<<</.test(text)) {
     for (const { 0: whole, 1: value = '', index } of text.matchAll(PIPED)) {
       if (isStandIn(value) || isWord(value)) continue;
@@ -112,15 +114,13 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
   }
 }
 
-function each(text: string, pattern: RegExp, spans: SecretSpan[], isOpen: boolean): void {
+function each(text: string, [pattern, begun]: readonly [RegExp, RegExp], spans: SecretSpan[], isOpen: boolean): void {
   for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
     if (!isStandIn(value))
       spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
   }
   if (!isOpen) return;
-  const begun = new RegExp(`${pattern.source.replace(/\{3,(\d+)\}\)$/, '{1,$1})')}$`, pattern.flags.replace('g', ''));
-  const from = Math.max(0, text.length - 600);
-  const found = begun.exec(text.slice(from));
+  const found = begun.exec(text.slice(-600));
   if (found !== null) spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
 }
 

@@ -1,6 +1,6 @@
-import { isUnfinished } from './assigned-secrets';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
-import { isWord } from './secret-values';
+import { openEnded } from './open-ended';
+import { BEGUN, isPlaceholder, type SecretSpan, spanOf } from './secret-span';
+import { isUnfinished, isWord } from './secret-values';
 
 const QUOTE = String.raw`\\{0,4}["'\`]`;
 const AUTHORIZATION = new RegExp(
@@ -17,6 +17,7 @@ const MANY_VALUES: Readonly<Record<string, RegExp>> = {
   'aws4-hmac-sha256': /[^\r\n"'`]{1,8192}/y,
 };
 const BEARER = /(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{6,})/gi;
+const BEARER_BEGUN = openEnded(BEARER);
 const COOKIE = new RegExp(
   String.raw`(cookie(?:${QUOTE})?\s{0,3}[:,]\s{0,3}(?:${QUOTE})?)([^\r\n"'\`\\]{1,8192})`,
   'gi',
@@ -45,40 +46,25 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       const value = values.exec(text);
       if (value === null || isPlaceholder(value[0]) || /^[A-Za-z_]+(?:\.[A-Za-z_]+)+\(?$/.test(value[0])) continue;
       if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
-        if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(span(value.index, value[0], BEGUN));
+        if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(spanOf(value.index, value[0], BEGUN));
         continue;
       }
       upTo = value.index + value[0].length;
-      spans.push(span(value.index, value[0], name === 'bearer' ? 'bearer-token' : 'authorization'));
+      spans.push(spanOf(value.index, value[0], name === 'bearer' ? 'bearer-token' : 'authorization'));
     }
   }
   if (lower.includes('bearer')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(BEARER)) {
-      if (!isWord(value) && !/^[a-z_]+=$/.test(value)) spans.push(span(index + before.length, value, 'bearer-token'));
+      if (!isWord(value) && !/^[a-z_]+=$/.test(value)) spans.push(spanOf(index + before.length, value, 'bearer-token'));
     }
-    if (isOpen) addBegun(text, BEARER_BEGUN, spans);
+    const value = (isOpen ? BEARER_BEGUN.exec(text.slice(-8_300))?.[2] : null) ?? '';
+    const start = text.length - value.length;
+    if (value !== '' && !isPlaceholder(value) && isUnfinished(text, start, value))
+      spans.push(spanOf(start, value, BEGUN));
   }
   if (lower.includes('cookie')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(COOKIE)) {
-      if (value.includes('=')) spans.push(span(index + before.length, value, 'cookie'));
+      if (value.includes('=')) spans.push(spanOf(index + before.length, value, 'cookie'));
     }
   }
-}
-
-/** The same at the end of a text, however little there is of it. */
-const BEARER_BEGUN = /(\bbearer\s{1,3})([A-Za-z0-9._~+/=-]{1,8192})$/i;
-/** How far back it can begin. */
-const BEGUN_WITHIN = 8_300;
-
-function addBegun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
-  const from = Math.max(0, text.length - BEGUN_WITHIN);
-  const found = pattern.exec(text.slice(from));
-  if (found === null) return;
-  const { 1: before = '', 2: value = '', index } = found;
-  const start = from + index + before.length;
-  if (!isPlaceholder(value) && isUnfinished(text, start, value)) spans.push(span(start, value, BEGUN));
-}
-
-function span(start: number, value: string, kind: string): SecretSpan {
-  return { start, end: start + value.length, kind };
 }

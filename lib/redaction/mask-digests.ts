@@ -2,7 +2,7 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { FREE } from './redact-value';
 
 /** What a reader is shown in place of a digest over content; null for nothing. */
-export interface DigestMask {
+interface DigestMask {
   request(digest: string): string | null;
   attachment(hash: string): string;
 }

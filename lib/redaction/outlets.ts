@@ -28,12 +28,3 @@ export async function clearedJson<To extends Outlet>(
 ): Promise<ClearedText<To>> {
   return JSON.stringify(await redactModel(value, rest, true)) as ClearedText<To>;
 }
-
-/** Posts to another service. The only `fetch` of the server rooms that carries what agents and people wrote. */
-export function postCleared(
-  url: string,
-  body: ClearedText<'webhook' | 'traces'>,
-  init: { headers: Record<string, string>; signal: AbortSignal; redirect?: 'manual' },
-): Promise<Response> {
-  return fetch(url, { method: 'POST', body, ...init });
-}

@@ -1,4 +1,4 @@
-import { isUnfinished } from './assigned-secrets';
+import { openEnded } from './open-ended';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
@@ -7,6 +7,7 @@ import {
   isReference,
   isSecretValue,
   isStandIn,
+  isUnfinished,
   isWord,
   looksDrawn,
   looksRandom,
@@ -27,7 +28,7 @@ const Q = String.raw`(?:[Nn]?\\{0,4}["'\`])`;
 const NOT_QUOTE = String.raw`[^"'\`\\\r\n]`;
 const BARE = String.raw`[^\s"'\`;,]`;
 
-const PHRASES: readonly Phrase[] = [
+const CLOSED: readonly Phrase[] = [
   // SQL
   {
     kind: 'password',
@@ -183,6 +184,8 @@ const PHRASES: readonly Phrase[] = [
   { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
 ];
 
+const PHRASES = CLOSED.map((phrase) => ({ ...phrase, begun: openEnded(phrase.pattern) }));
+
 /** A text without any of these has no phrase. */
 const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
 
@@ -192,7 +195,7 @@ const LED =
 /** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
 const BESIDE =
   /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
-const BESIDE_BEGUN = new RegExp(`${BESIDE.source.replace('{8,512})', '{1,512})')}$`, 'i');
+const BESIDE_BEGUN = openEnded(BESIDE);
 /** The columns of an INSERT, and its values. */
 const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
 const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,500}))\s{0,4}(,?)/y;
@@ -200,7 +203,7 @@ const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,50
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
-  for (const { kind, hints, pattern, noWords = false } of mayHave ? PHRASES : []) {
+  for (const { kind, hints, pattern, begun, noWords = false } of mayHave ? PHRASES : []) {
     if (!hints.some((hint) => lower.includes(hint))) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
@@ -213,7 +216,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
       else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
         spans.push({ start, end: text.length, kind: BEGUN });
     }
-    if (isOpen) begun(text, pattern, spans);
+    if (isOpen) addBegun(text, begun, spans);
   }
   if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
   if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) besideNames(text, spans, isOpen);
@@ -286,18 +289,8 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
   }
 }
 
-const BEGUN_OF = new Map<RegExp, RegExp>();
-
 /** The same at the end of a text, however little there is of the value. */
-function begun(text: string, pattern: RegExp, spans: SecretSpan[]): void {
-  let open = BEGUN_OF.get(pattern);
-  if (open === undefined) {
-    const source = pattern.source
-      .replace(/\(\?[=!](?:[^()[\]\\]|\\.|\[(?:\\.|[^\]])*\]|\([^()]*\))*\)$/, '')
-      .replace(/\{\d+(?:,(\d+))?\}\)$/, (_, most) => `{1,${most ?? 64}})`);
-    open = new RegExp(`${source}$`, pattern.flags.replace('g', ''));
-    BEGUN_OF.set(pattern, open);
-  }
+function addBegun(text: string, open: RegExp, spans: SecretSpan[]): void {
   const found = open.exec(text.slice(-1_024));
   const value = found?.[2] ?? '';
   if (value !== '' && !isStandIn(value) && isUnfinished(text, text.length - value.length, value))

@@ -1,7 +1,7 @@
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { secretName } from './secret-names';
+import { pairRole, secretName } from './secret-names';
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
 import { isSecretValue } from './secret-values';
@@ -64,18 +64,19 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
 }
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
-const LABEL = /^(?:name|key|k|variable|param|parameter|parameter_?name|parameter_?key|field|option|env)$/i;
-const VALUE = /^(?:value|val|v|string|default|content|parameter_?value|secret_?value|default_?value)$/i;
 
 /** Fields of an object that another of its fields names a secret: `{ name: 'DB_PASSWORD', value: … }`. */
 function secretFields(value: object): ReadonlyMap<string, string> {
   const entries = Object.entries(value);
-  const label = entries.find(([key, field]) => LABEL.test(key) && typeof field === 'string')?.[1] as string | undefined;
-  const named = label === undefined ? null : secretName(label);
-  if (label === undefined || named === null) return NO_FIELDS;
+  const labels = entries.flatMap(([key, field]) =>
+    pairRole(key) === 'label' && typeof field === 'string' ? [field] : [],
+  );
+  const label = labels.find((name) => secretName(name) !== null) ?? '';
+  const named = secretName(label);
+  if (named === null) return NO_FIELDS;
   const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
   return new Map(
-    entries.filter(([key, field]) => VALUE.test(key) && isSecret(field)).map(([key]) => [key, named.kind]),
+    entries.filter(([key, field]) => pairRole(key) === 'value' && isSecret(field)).map(([key]) => [key, named.kind]),
   );
 }
 

@@ -1,5 +1,6 @@
 import { decodedReadings, mapped } from './readings';
 import { secretName } from './secret-names';
+import { PRIVATE_PEM64 } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
 
@@ -15,9 +16,7 @@ const SCALAR =
   /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
-/** Base64 of `-----BEGIN `, of a certificate or a public key apart. */
-const PEM64 =
-  /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENFU|BYNTA5|BORVcgQ0VSV|BTU0gyIFBVQ)[A-Za-z0-9+/_-]{20,}={0,2}\s*["']?\s*$/;
+const PEM64 = new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/_-]{20,}={0,2}\\s*["']?\\s*$`);
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
 /** Between a field's name and its string, and behind the string. */
@@ -45,7 +44,7 @@ type Mode =
  *
  * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
  */
-export class SecretBlocks {
+class SecretBlocks {
   #mode: Mode = { kind: 'none' };
   /** True if the lines come from decoded strings of JSON. */
   readonly #isDecoded: boolean;

@@ -29,7 +29,7 @@ const SECRET_KEYS = new Set(
     'access account admin aes api app application auth authentication cipher client consumer cookie crypto data decryption ' +
     'deploy encrypt encryption enc hmac ingest ingestion instrumentation integration jwt kms license licence login logged ' +
     'in master nonce pre preshared private rsa sas secret secure security sending service session shared sign signing ' +
-    'sign storage subscription system token vault wallet webhook wif write org organization team user account project server'
+    'storage subscription system token vault wallet webhook wif write org organization team user account project server'
   ).split(' '),
 );
 /** Qualifiers of other keys, too: `session_key` is a weak name. */
@@ -91,6 +91,33 @@ export function secretName(name: string): NamedSecret | null {
   if (KNOWN.size >= MOST_KNOWN) KNOWN.clear();
   KNOWN.set(name, named);
   return named;
+}
+
+/** The part of a name in a pair of two fields: `name: DB_PASS`, `value: …`. */
+export type PairRole = 'label' | 'value';
+
+const PAIR_ROLES: Readonly<Record<string, string>> = {
+  ...kinds(
+    'label',
+    'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname optionname',
+  ),
+  ...kinds(
+    'value',
+    'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
+  ),
+};
+
+/** A cache: a log repeats its names. */
+const PAIRS_KNOWN = new Map<string, PairRole | null>();
+
+export function pairRole(name: string): PairRole | null {
+  const known = PAIRS_KNOWN.get(name);
+  if (known !== undefined) return known;
+  const word = name.replaceAll(/[^A-Za-z]/g, '').toLowerCase();
+  const role = Object.hasOwn(PAIR_ROLES, word) ? (PAIR_ROLES[word] as PairRole) : null;
+  if (PAIRS_KNOWN.size >= MOST_KNOWN) PAIRS_KNOWN.clear();
+  PAIRS_KNOWN.set(name, role);
+  return role;
 }
 
 /** `dbPassword2`, `DB_PASSWORD_2`, `db.password` → `db`, `password`. */

@@ -61,6 +61,18 @@ const wordLike = (kind: string, hints: string | readonly string[], pattern: RegE
   isWordLike: true,
 });
 
+const PEM64_BEGIN = 'LS0tLS1CRUdJTi';
+/** First lines of PEM texts that hold no secret, and of encrypted ones. */
+const OPEN_PEMS = [
+  ...['CERTIFICATE', 'NEW CERTIFICATE', 'TRUSTED CERTIFICATE', 'X509', 'PUBLIC KEY', 'SSH2 PUBLIC KEY'],
+  ...['PGP PUBLIC KEY', 'PGP MESSAGE', 'PGP SIGNATURE'],
+].map((label) => `-----BEGIN ${label}`);
+/** A pattern for the beginning of a private key's PEM text in base64. */
+export const PRIVATE_PEM64 = `${PEM64_BEGIN}(?!${OPEN_PEMS.map((line) =>
+  // without the last character where the next byte decides it
+  btoa(line).slice(PEM64_BEGIN.length, Math.floor((line.length * 8) / 6)),
+).join('|')})`;
+
 /** The more particular first: where two find the same, the first names it. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('interlude-token', 'il', /il[tsec]_[A-Za-z0-9_-]{32,}/),
@@ -194,12 +206,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   ),
   shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
   apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
-  // base64 of a PEM's first line, of certificates and public keys apart
-  shape(
-    'private-key',
-    'LS0tLS1CRUdJTi',
-    /LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR|BQVUJMSUMg|BUUlVTVEVEIENF|BYNTA5|BORVcgQ0VSV|BQR1AgUFVCTElD|BQR1AgTUVTU0FHR|BQR1AgU0lHTkFU)[A-Za-z0-9+/=_-]{20,}/,
-  ),
+  shape('private-key', PEM64_BEGIN, new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/=_-]{20,}`)),
   // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
   shape(
     'jwt',

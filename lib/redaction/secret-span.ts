@@ -12,5 +12,10 @@ export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER.test(value);
 }
 
+/** The span of a value in its text. */
+export function spanOf(start: number, value: string, kind: string): SecretSpan {
+  return { start, end: start + value.length, kind };
+}
+
 /** The kind of what reaches the end of a text and may become a secret if the text goes on. */
 export const BEGUN = 'begun';

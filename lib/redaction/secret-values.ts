@@ -147,3 +147,21 @@ function isCode(value: string, { isProse, next }: ValuePlace): boolean {
   // an argument of a call: connect(password=password)
   return (next === ')' || next === ',') && (secretName(value) !== null || isWord(value));
 }
+
+/** True if a value reaches the end of the text and is not the last word of a sentence. */
+export function isUnfinished(text: string, start: number, value: string): boolean {
+  return start + value.length === text.length && !/^[A-Za-z]?[a-z]*[.!?)]{1,3}$/.test(value);
+}
+
+/** The inside of a string, by its quote. */
+export const QUOTED: Readonly<Record<string, RegExp>> = {
+  '"': /(?:[^"\\\r\n]|\\.){1,8192}/y,
+  "'": /(?:[^'\\\r\n]|\\.){1,8192}/y,
+  '`': /(?:[^`\\\r\n]|\\.){1,8192}/y,
+};
+
+/** The match of a sticky pattern at a place. */
+export function run(text: string, at: number, pattern: RegExp): string | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? null;
+}

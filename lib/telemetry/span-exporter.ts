@@ -1,6 +1,7 @@
 import { Pace } from '@/db/next-turn';
+import { postCleared } from '@/lib/access/post-cleared';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { type ClearedText, clearedJson, postCleared } from '@/lib/redaction/outlets';
+import { type ClearedText, clearedJson } from '@/lib/redaction/outlets';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 

@@ -1,7 +1,8 @@
+import { postCleared } from '@/lib/access/post-cleared';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { WEBHOOK_CALL_MS } from '@/lib/protocol/limits';
 import type { WebhookBody, WebhookTest } from '@/lib/protocol/webhook';
-import { clearedJson, postCleared } from '@/lib/redaction/outlets';
+import { clearedJson } from '@/lib/redaction/outlets';
 import { webhookHeaders } from './sign-webhook';
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */

@@ -102,6 +102,7 @@ test('a sign-out empties the browser, and takes every tab off the screen', async
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
   expect(await (await answered).headerValue('clear-site-data')).toBe('"storage"');
   await Promise.all([page.waitForURL('**/signed-out?reason=ended'), other.waitForURL('**/signed-out?next=*')]);
+  expect(new URL(other.url()).searchParams.get('next')).toBe(`/sessions/${SESSION}`);
   await expect.poll(() => keys(page)).toEqual([]);
   expect(await keys(other)).toEqual([]);
   // The way back leads to nothing of hers.

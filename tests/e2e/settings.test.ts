@@ -124,24 +124,6 @@ test('the API pages lead from a route’s line to its description, its curl comm
   await it.leave(page);
 });
 
-test('a sign-out takes the browser’s other tabs off the screen, and they lead back to where they were', async () => {
-  const context = await ownBrowser();
-  await signIn(context);
-  const [other, page] = [await context.newPage(), await context.newPage()];
-  await other.goto(`${it.server.url}/sessions/settings-work?x=1`);
-  await page.goto(`${it.server.url}/settings`);
-  await Promise.all([live(other), live(page)]);
-  await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
-  await page.waitForURL('**/signed-out?reason=ended');
-  await page.getByText('You are signed out.').waitFor();
-  await other.waitForURL('**/signed-out?*');
-  expect(new URL(other.url()).searchParams.get('next')).toBe('/sessions/settings-work?x=1');
-  await other.getByLabel('Token').fill(it.server.token);
-  await button(other, 'Sign in').click();
-  await other.waitForURL('**/sessions/settings-work?x=1');
-  await live(other);
-});
-
 test('keys alone lead from the start page through the settings, and out', async () => {
   const context = await ownBrowser();
   await signIn(context);

@@ -68,7 +68,9 @@ describe('what was composed by one person', () => {
     const sender = access === 'speak' ? stage.owner : await stage.browser();
     const body = method === 'GET' ? {} : { body: {} };
     const response = await stage.send(pattern === '/metrics' ? pattern : `/api/v1${path}`, {
-      ...{ method, as: sender, ...body },
+      method,
+      as: sender,
+      ...body,
       ...composedBy('somebody-else'),
     });
     expect([response.status, (await response.json()).error.code]).toEqual([409, 'other_principal']);

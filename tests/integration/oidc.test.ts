@@ -134,7 +134,7 @@ describe('a sign-in', () => {
     expect(await interlude.refresh('ada', 'made-up')).toBe(null);
   });
 
-  test('is not asked about by an answer about somebody else', async () => {
+  test('refuses a refresh for another subject', async () => {
     const { refreshToken } = await signIn('vera');
     await expect(interlude.refresh('ada', refreshToken ?? '')).rejects.toSatisfy(
       refusal('unavailable', /does not answer as it should/),

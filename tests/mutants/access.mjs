@@ -294,6 +294,13 @@ export const ACCESS = [
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
+    name: 'ends a stream whose sign-in is used at another server',
+    file: 'lib/access/credential-book.ts',
+    find: 'const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);',
+    replace: 'const now = entry;',
+    test: 'tests/integration/revocation.test.ts',
+  },
+  {
     name: 'keeps what began while its revocation was read',
     file: 'lib/access/credential-book.ts',
     find: 'this.#version = isWhole ? version : null;',

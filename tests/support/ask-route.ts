@@ -4,6 +4,9 @@ import type { BusyAgent } from './busy-agent';
 
 /** Whose pages may show embeds of the servers that are asked. */
 export const CONSOLE = 'https://console.example.com';
+/** Secrets of the clock and of the monitor of those servers. */
+export const CRON_SECRET = 'the-timer-of-this-test-0123456789';
+export const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
 
 /** What must be sent with a request so that it is not refused for what it says. */
 export function asked(method: Method, pattern: string, ids: BusyAgent): { query: string; body?: unknown } {

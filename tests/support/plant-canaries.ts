@@ -32,7 +32,10 @@ export async function plantCanaries(
       custom('task:output', { task_id: taskId, offset: 100, text: mark('output') }),
       custom('task:started', { task_id: `second-${letter}`, description: mark('task') }),
       custom('request:opened', {
-        ...{ request_id: `asks-${letter}`, kind: 'permission', tool_name: 'Bash', input: { command: mark('input') } },
+        request_id: `asks-${letter}`,
+        kind: 'permission',
+        tool_name: 'Bash',
+        input: { command: mark('input') },
       }),
     ].map((event) => ({ kind: 'event', sessionId, event })),
     { kind: 'log', log: { level: 'error', component: `canary-component-${letter}`, message: mark('line') } },

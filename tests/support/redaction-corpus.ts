@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { randomFrom } from './random';
 
 /** A text as people print it, with the secrets in it. */
 export interface Form {
@@ -19,14 +20,13 @@ export function secretForms(seed: number): Form[] {
   return entriesOf('forms.txt').map(({ group, text: template }) => {
     const secrets: string[] = [];
     const isShape = group === 'shapes';
-    const filled = template
-      .replaceAll(/«([^»]+)»/g, (_, spec: string) => {
-        const value = fill(spec, draw);
-        // base64 of a key begins as that of any other does
-        if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
-        return value;
-      })
-      .replaceAll('ESC', '\u001b');
+    // before the secrets, which may spell it
+    const filled = template.replaceAll('ESC', '\u001b').replaceAll(/«([^»]+)»/g, (_, spec: string) => {
+      const value = fill(spec, draw);
+      // base64 of a key begins as that of any other does
+      if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
+      return value;
+    });
     return { group, template, text: isShape ? filled.replaceAll(/(?<=\w)\+(?=[-\w~.])/g, '') : filled, secrets };
   });
 }
@@ -64,15 +64,10 @@ const WORDS = ['hunter', 'letmein', 'dragon', 'sunshine', 'winter', 'monkey'];
 
 type Draw = (alphabet: string, length: number) => string;
 
-/** A generator with a seed: a failure shows the same secrets again. */
+/** A failure shows the same secrets again. */
 function drawer(seed: number): Draw {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-  return (alphabet, length) =>
-    Array.from({ length }, () => alphabet.charAt(Math.floor(next() * alphabet.length))).join('');
+  const random = randomFrom(seed);
+  return (alphabet, length) => Array.from({ length }, () => random.pick([...alphabet])).join('');
 }
 
 function fill(spec: string, draw: Draw): string {

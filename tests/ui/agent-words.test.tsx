@@ -48,7 +48,9 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
     <Around>
       {renderRequest(
         aRequest({
-          ...{ title: lie, toolName: lie, input: null },
+          title: lie,
+          toolName: lie,
+          input: null,
           options: [
             { id: '1', label: lie, kind: 'allow' },
             { id: '2', label: lie, kind: 'deny' },
@@ -66,7 +68,9 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
         <InboxPage
           initial={{
             items: [anInboxItem({ id: 'i', kind: 'permission', title: lie, from: null })],
-            ...{ position: '1', next: null, counts: { ...noItems(), permission: 1 } },
+            position: '1',
+            next: null,
+            counts: { ...noItems(), permission: 1 },
           }}
           requestCode={new CodeOnDemand(async () => () => null)}
         />

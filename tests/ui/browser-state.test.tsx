@@ -18,8 +18,13 @@ import { beginPage, browserStorage, forgetAllPeople, keysOf, storeAs } from '@/c
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
 const MESSAGE = {
-  ...{ clientId: 'c1', text: 'Drop the table', replyTo: null, at: 1 },
-  ...{ state: 'retrying' as const, messageId: null, reason: null },
+  clientId: 'c1',
+  text: 'Drop the table',
+  replyTo: null,
+  at: 1,
+  state: 'retrying' as const,
+  messageId: null,
+  reason: null,
 };
 
 /** A new page of the browser, rendered for somebody. */
@@ -62,7 +67,7 @@ describe('what a browser stores', () => {
     expect(readOutgoing(browserStorage(), 's')).toHaveLength(1);
   });
 
-  it('names no one twice: an id that looks like a key of somebody else is not', () => {
+  it('keeps ids that contain a colon apart', () => {
     openAs('ada');
     writeStored('draft:s', 'private');
     openAs('ada:draft');
@@ -152,7 +157,7 @@ describe('a page whose browser has passed on', () => {
     expect(reload).toHaveBeenCalledOnce();
   });
 
-  it('stores and sends nothing any more', async () => {
+  it('sends nothing after another person signs in', async () => {
     show('ada');
     const fetched = vi.fn();
     vi.stubGlobal('fetch', fetched);

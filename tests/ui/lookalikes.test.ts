@@ -105,7 +105,7 @@ it('names the script of the letters, or that they are a style of others', () => 
   ]);
 });
 
-it('stands behind the letters in names and lines, and not in words that are read', () => {
+it('marks names and lines, not prose', () => {
   expect(nameText('pаypal')).toBe('pа⟨Cyrillic⟩ypal');
   const kinds = (layout: 'lines' | 'name' | 'words') =>
     verbatimPieces('pаypal', layout).map((piece) => ('label' in piece ? `(${piece.label})` : piece.text));

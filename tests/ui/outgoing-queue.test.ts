@@ -108,7 +108,7 @@ describe('what a person sends', () => {
     expect(storage.length).toBe(0);
   });
 
-  it('waits for its writer when their sign-in has ended, and is tried again only when there is reason to', async () => {
+  it('pauses when the sign-in ends, resumes on wake', async () => {
     let answer: SendOutcome = { kind: 'signed-out', reason: 'signed out' };
     const outgoing = queue(() => answer);
     outgoing.post('one', null);

@@ -4,7 +4,13 @@ import { describe, expect, test } from 'vitest';
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 const page = read('docs/security.md');
-const rows = [...page.matchAll(/^\| (\d[^|]*) \| ([^|]+) \| ([^|]*) \| ([^|]*) \|$/gm)];
+const rows = [...page.matchAll(/^\| (\d[^|]*) \| ([^|]+) \| ([^|]*) \|([^|]*)\|$/gm)];
+
+/** What documents or a dependency fulfil: there is no behaviour of ours to test. */
+const UNTESTED = [
+  ...['3.7.1', '6.1.1, 6.1.3', '6.4.2', '7.1.1–7.1.3', '11.1.1, 11.1.2', '11.2.1, 11.2.3', '12.3.2, 12.3.4'],
+  ...['14.1.1, 14.1.2', '15.1.1', '16.1.1, 16.2.3'],
+];
 
 describe('docs/security.md', () => {
   test('names code and tests that exist', () => {
@@ -31,10 +37,10 @@ describe('docs/security.md', () => {
     expect(numbers.length).toBeGreaterThan(200);
   });
 
-  test('gives a test to most of what is met', () => {
+  test('gives a test to all that is met, except for what only documents say', () => {
     const untested = rows.filter(([, , , , tests]) => tests?.trim() === '').map(([, number]) => number);
-    expect(rows.length).toBeGreaterThan(90);
-    expect(untested.length).toBeLessThan(rows.length / 8);
+    expect(rows.length).toBeGreaterThan(110);
+    expect(untested).toEqual(UNTESTED);
   });
 
   test('and SECURITY.md lead to pages and headings that exist', () => {

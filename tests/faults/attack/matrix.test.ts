@@ -4,7 +4,7 @@ import type { NewEmbed } from '@/lib/protocol/access';
 import { MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
-import { asked, CONSOLE, filled } from '../../support/ask-route';
+import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';
 import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
 import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
@@ -25,9 +25,6 @@ interface Asker {
   reach: Reach;
   redacts?: boolean;
 }
-
-const CRON_SECRET = 'the-timer-of-this-test-0123456789';
-const METRICS_TOKEN = 'the-monitor-of-this-test-0123456789';
 
 let stage: AccessStage;
 let own: BusyAgent;
@@ -67,7 +64,10 @@ beforeAll(async () => {
   const made = async (role: Role, scope: Scope, redacts = false) =>
     bearer((await stage.credential({ role, scope, redacts })).secret);
   const everything = async (role: Role, redacts = false): Promise<Asker> => ({
-    ...{ headers: await made(role, { kind: 'everything' }, redacts), role, reach: 'everything', redacts },
+    headers: await made(role, { kind: 'everything' }, redacts),
+    role,
+    reach: 'everything',
+    redacts,
   });
   const issuer = await made('issuer', agents);
   const embed = async (reach: Reach, role: Role, body: object): Promise<Asker> => {
@@ -263,12 +263,13 @@ test('open routes set no session cookie, never fail and leak no canary', async (
   }
 });
 
-test('whoever may come in is told of another method which one to use, whatever they may', async () => {
+test('answers 405 with Allow', async () => {
+  const some = ['the owner', 'a redacted viewer', 'the runner of A', 'an embed of the log of A'];
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     const allow = METHODS.filter((method) => methodsOf(pattern).includes(method)).join(', ');
     for (const method of METHODS.filter((one) => !methodsOf(pattern).includes(one))) {
-      for (const [name, { headers }] of Object.entries(askers)) {
-        const { status, head } = await answer(method, pattern, foreign, headers);
+      for (const name of some) {
+        const { status, head } = await answer(method, pattern, foreign, (askers[name] as Asker).headers);
         const about = [name, method, pattern];
         expect([...about, status, new Headers(head).get('allow')]).toEqual([...about, 405, allow]);
       }

@@ -6,6 +6,7 @@ import type { NewEmbed, NewToken } from '@/lib/protocol/access';
 import type { Scope } from '@/lib/protocol/scope';
 import { root } from '../../../lib/launch/root.mjs';
 import { bearer, type Headers, type Sent } from '../../support/access-stage';
+import { askLive } from '../../support/ask-live';
 import { CONSOLE } from '../../support/ask-route';
 import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
@@ -36,17 +37,7 @@ const none = nobody();
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
 const strangers: Record<string, Headers> = {};
 
-async function ask<Model>(path: string, { method = 'GET', body, headers = {} }: Sent = {}): Promise<Model> {
-  const isRaw = body === undefined || body instanceof Uint8Array;
-  const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };
-  const response = await fetch(`${server.url}/api/v1${path}`, {
-    method,
-    headers: { ...bearer(server.token), ...type, ...headers },
-    body: isRaw ? (body as Uint8Array<ArrayBuffer> | undefined) : JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as Model;
-}
+const ask = <Model>(path: string, sent?: Sent) => askLive<Model>(server, path, sent);
 
 const inCookie = (secret: string): Headers => ({ cookie: `interlude=${secret}`, 'sec-fetch-site': 'none' });
 

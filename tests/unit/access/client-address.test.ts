@@ -40,7 +40,7 @@ test('is the same for all addresses of a /64, with a port, a zone or in any spel
   expect(keyOf('203.0.113.5:4319')).toBe(keyOf('::ffff:203.0.113.5'));
 });
 
-test('is what Vercel says there', () => {
+test('reads x-vercel-forwarded-for on Vercel', () => {
   const headers = new Headers({ 'x-forwarded-for': '198.51.100.9', 'x-vercel-forwarded-for': '203.0.113.5' });
   expect(clientAddress(headers, proxyTrust({ VERCEL: '1' }))).toBe(keyOf('203.0.113.5'));
   expect(clientAddress(headers, proxyTrust({}))).toBe(keyOf('198.51.100.9'));

@@ -21,7 +21,7 @@ function matches(rule: { has?: { type: string; key?: string; value?: string }[] 
   });
 }
 
-test('Next’s rule says it of the same requests as the front door', async () => {
+test('sets HSTS on the same requests as the front door', async () => {
   const rules = ((await config.headers?.()) ?? []).filter(({ headers }) =>
     headers.some(({ key }) => key === 'strict-transport-security'),
   );

@@ -37,7 +37,7 @@ const sessionsOf = async (agent: string) =>
   (await stage.ask<SessionList>(`/sessions?agent=${agent}`)).sessions.map(({ id }) => id);
 
 describe('two runners that use the same id for a session', () => {
-  test('are both taken, alike, and neither learns of the other', async () => {
+  test('accepts both and reveals neither', async () => {
     const mine = await send(first, 'first', 's1', starts('r1'), says('m1', 'of the first'));
     const theirs = await send(second, 'second', 's1', starts('r1'), says('m1', 'of the second'));
     expect([mine, theirs].map(({ accepted, rejected }) => [accepted, rejected])).toEqual([

@@ -1,46 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { findSecrets } from '@/lib/redaction/find-secrets';
 import { redactValue } from '@/lib/redaction/redact-value';
-import { RedactedText, redactedText } from '@/lib/redaction/redacted-text';
+import { redactedText } from '@/lib/redaction/redacted-text';
 import { harmlessTexts, secretForms } from '../../support/redaction-corpus';
+import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
 
 const SEED = 20_261_128;
 const FORMS = secretForms(SEED);
+const IN_TIME = FORMS.filter(isKnownInTime);
+/** corpus.all.test.ts streams all of them. */
+const SAMPLE = IN_TIME.filter((_, at) => at % 4 === 0);
 const HARMLESS = harmlessTexts(SEED);
-/** So many characters in a row of a secret are a leak. */
-const LEAK = 6;
-
-function hasLeak(shown: string, secrets: readonly string[]): boolean {
-  return secrets.some((secret) => {
-    const length = Math.min(LEAK, secret.length);
-    return Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)).some((part) =>
-      shown.includes(part),
-    );
-  });
-}
-
-/** Each state that a reader sees who gets the text in pieces. */
-function* shownAfterEach(pieces: Iterable<string>): Generator<string> {
-  const text = new RedactedText();
-  let shown = '';
-  for (const piece of pieces) {
-    const more = text.more(piece);
-    shown = more === null ? text.shown().text : shown + more;
-    yield shown;
-  }
-}
-
-/** Forms that leak: of one in a hundred at most is accepted in pieces, because what follows names the secret. */
-function leaking(shows: (text: string) => Iterable<string>, inJson = false): string[] {
-  return FORMS.filter(({ text, secrets }) => {
-    const hidden = inJson ? secrets.map((secret) => JSON.stringify(secret).slice(1, -1)) : secrets;
-    for (const shown of shows(text)) if (hasLeak(shown, hidden)) return true;
-    return false;
-  }).map(({ template }) => template);
-}
-
-const toolInput = (text: string) => JSON.stringify({ command: text, timeout: 1 });
-
 describe('the corpus of secrets', () => {
   it('has two hundred forms of each sort', () => {
     expect([FORMS.length >= 200, HARMLESS.length >= 200]).toEqual([true, true]);
@@ -48,7 +18,7 @@ describe('the corpus of secrets', () => {
   });
 
   it('is hidden in a whole text', () => {
-    expect(leaking((text) => [redactedText(text).text])).toEqual([]);
+    expect(leaking(FORMS, (text) => [redactedText(text).text])).toEqual([]);
   });
 
   it('is hidden in a log line', () => {
@@ -57,36 +27,28 @@ describe('the corpus of secrets', () => {
       for (const { start, end } of findSecrets(text)) [shown, at] = [`${shown}${text.slice(at, start)}`, end];
       return shown + text.slice(at);
     };
-    expect(leaking((text) => [cut(text)])).toEqual([]);
+    expect(leaking(FORMS, (text) => [cut(text)])).toEqual([]);
   });
 
   it('is hidden in the input of a tool', () => {
-    expect(leaking((command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true)).toEqual([]);
-    expect(leaking((text) => [redactedText(toolInput(text)).text], true)).toEqual([]);
-    expect(leaking((text) => [redactedText(JSON.stringify({ input: toolInput(text) })).text])).toEqual([]);
+    expect(
+      leaking(FORMS, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
+    ).toEqual([]);
+    expect(leaking(FORMS, (text) => [redactedText(toolInput(text)).text], true)).toEqual([]);
+    expect(leaking(FORMS, (text) => [redactedText(JSON.stringify({ input: toolInput(text) })).text])).toEqual([]);
   });
 
-  /** The program that a secret is piped into comes after it, and so does `-us12`. */
-  const KNOWN_TOO_LATE = /^echo .*\||-us12$/;
-
   it('is hidden while it streams character by character', () => {
-    const late = (templates: string[]) => templates.filter((template) => !KNOWN_TOO_LATE.test(template));
-    expect(late(leaking((text) => shownAfterEach(`${text}\n`)))).toEqual([]);
-    expect(late(leaking((text) => shownAfterEach(toolInput(text)), true))).toEqual([]);
-    expect(FORMS.filter(({ template }) => KNOWN_TOO_LATE.test(template)).length).toBeLessThanOrEqual(
-      FORMS.length * 0.03,
-    );
+    expect(leaking(SAMPLE, shownByCharacter)).toEqual([]);
+    expect(leaking(SAMPLE, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
   });
 
   it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
-    const sample = FORMS.filter(({ template }, at) => at % 4 === 0 && !KNOWN_TOO_LATE.test(template));
-    for (const { text, secrets } of sample) {
-      for (let cut = 1; cut < text.length; cut += 1) {
-        const [first = '', last = ''] = shownAfterEach([text.slice(0, cut), text.slice(cut)]);
-        expect([text.slice(0, cut), hasLeak(first, secrets)]).toEqual([text.slice(0, cut), false]);
-        expect(last).toBe(redactedText(text).text);
-      }
-    }
+    expect(leakingCuts(SAMPLE)).toEqual([]);
+  });
+
+  it('has few forms whose secret shows only by what follows it', () => {
+    expect(FORMS.length - IN_TIME.length).toBeLessThanOrEqual(FORMS.length * 0.03);
   });
 });
 
@@ -100,6 +62,6 @@ describe('the corpus of look-alikes', () => {
 
   it('stays as it is in the input of a tool, and in pieces', () => {
     expect(changed((text) => redactedText(`${toolInput(text)}\n`).text !== `${toolInput(text)}\n`)).toEqual([]);
-    expect(changed((text) => [...shownAfterEach(`${text}\n`)].at(-1) !== `${text}\n`)).toEqual([]);
+    expect(changed((text) => [...shownByCharacter(text)].at(-1) !== `${text}\n`)).toEqual([]);
   });
 });

@@ -22,6 +22,7 @@ describe('redactValue', () => {
 
   it.each([
     ['a pair', { name: 'DB_PASSWORD', value: SECRET }],
+    ['a pair with an id before its name', { id: 'row-1', name: 'DB_PASSWORD', value: SECRET }],
     ['a pair whose value comes first', { Value: SECRET, Name: 'ApiKey' }],
     ['a parameter', { ParameterKey: 'DbPassword', ParameterValue: SECRET }],
     [

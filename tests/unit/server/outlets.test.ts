@@ -162,7 +162,7 @@ it('nothing else in the server posts to other services', () => {
   const fetching = FILES.filter(({ text }) => /(?<![.\w])fetch\(/.test(text)).map(({ path }) => path);
   // the runner posts to the server; the launcher and the pages ask the server itself; the database is the server's own
   const own = /^(?:lib\/(?:runner|launch)|components|db)\//;
-  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/redaction/outlets.ts']);
+  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/access/post-cleared.ts']);
 });
 
 it('the pages load the rules when they are needed, not with their bundle', () => {
