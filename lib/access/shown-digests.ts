@@ -5,7 +5,7 @@ import { serverKey } from '@/db/server-keys';
 import { isHash } from '@/lib/protocol/attachments';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { may, type Principal } from './principal';
-import { keyedDigest } from './secret';
+import { keyedDigest, secretHash } from './secret';
 
 /**
  * How a reader sees digests over content. A plain SHA-256 beside a redacted input confirms guesses of what was redacted,
@@ -95,7 +95,7 @@ export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 's
 
 /** The hash that an upload is answered with, before it is keyed: each redacted sender has one of its own for it. */
 export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
-  return sender === null ? hash : bytesToHex(sha256(utf8ToBytes(`${sender}\n${hash}`)));
+  return sender === null ? hash : secretHash(`${sender}\n${hash}`);
 }
 
 function same(digest: string): string {
