@@ -105,7 +105,7 @@ describe('a failure that nobody has seen', () => {
   it('is the same in the inbox when its runner is back: no news, and whose it was', async () => {
     await fails('r1');
     const [failure] = await inbox();
-    const by = { id: 'operator', name: 'Operator' };
+    const by = { id: 'local', name: 'Local admin' };
     await postMarks(
       {
         ids: {},
