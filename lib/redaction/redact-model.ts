@@ -1,5 +1,5 @@
 import { isObject } from '@/lib/protocol/fields';
-import { counted, FREE, redactValue, type Tally } from './redact-value';
+import { counted, FREE, growingField, redactValue, type Tally } from './redact-value';
 import { prepareTexts, type Rest } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
@@ -42,11 +42,14 @@ async function walk(value: object, tally: Tally, rest: Rest, isFree = false): Pr
     return entries;
   }
   const fields: [string, unknown][] = [];
+  const growing = isFree ? null : growingField(value);
   for (const [name, field] of Object.entries(value)) {
     const isLog = !isFree && name === 'lines' && Array.isArray(field);
     const next = isLog
       ? await linesOf(field, tally, rest)
-      : await told(name, field, tally, rest, isFree || FREE.has(name));
+      : name === growing
+        ? counted(field as string, tally, true)
+        : await told(name, field, tally, rest, isFree || FREE.has(name));
     fields.push([isFree ? counted(name, tally) : name, next]);
   }
   return Object.fromEntries(fields);

@@ -48,19 +48,28 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   const secrets = isFree ? secretFields(value) : NO_FIELDS;
   const isManifest = isFree && isSecretManifest(value);
   let hasChanged = false;
+  const growing = isFree ? null : growingField(value);
   const fields = Object.entries(value).map(([key, field]) => {
     const kind = typeof field === 'string' ? secrets.get(key) : undefined;
     const next =
       isManifest && /^(?:data|stringData)$/.test(key)
         ? withoutValues(field, tally)
         : kind === undefined
-          ? redactValue(field, tally, isFree || FREE.has(key), key)
+          ? key === growing
+            ? counted(field as string, tally, true)
+            : redactValue(field, tally, isFree || FREE.has(key), key)
           : marked(kind, tally);
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
   });
   return hasChanged ? Object.fromEntries(fields) : value;
+}
+
+/** The field of a row that grows while an agent writes: the preview of a session in a turn. */
+export function growingField(row: object): string | null {
+  const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
+  return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
 }
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
@@ -139,7 +148,7 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
   return shown + text.slice(at);
 }
 
-export function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
+function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
   if (!isFree && isAddress(name, text)) return text;
   const kind = isFree ? namedKind(name, text) : null;
   if (kind === null) return counted(text, tally);
@@ -147,9 +156,9 @@ export function redactField(name: string, text: string, tally: Tally, isFree: bo
   return `[redacted: ${kind}]`;
 }
 
-/** A text without its secrets, which are counted. */
-export function counted(text: string, tally: Tally): string {
-  const { text: shown, redacted } = redactedText(text);
+/** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */
+export function counted(text: string, tally: Tally, mayGoOn?: boolean): string {
+  const { text: shown, redacted } = redactedText(text, mayGoOn);
   tally.redacted += redacted;
   return shown;
 }

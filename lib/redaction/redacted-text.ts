@@ -1,3 +1,13 @@
+import {
+  MAX_CAPTION,
+  MAX_INSIGHT_DETAIL,
+  MAX_ITEM_TEXT,
+  MAX_LATE_TITLE,
+  MAX_OBLIGATION_TEXT,
+  MAX_PREVIEW,
+  MAX_REPORT_SUMMARY,
+  MAX_TITLE,
+} from '@/lib/protocol/limits';
 import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
 import { seenText, spansIn } from './redact-output';
@@ -26,9 +36,24 @@ export interface Redacted {
 
 const SHORTEST = 3;
 
-/** A text without its secrets, and without what at its end may be the beginning of one. */
-export function redactedText(text: string): Redacted {
-  return text.length < SHORTEST ? { text, redacted: 0 } : wholeText(text).shown();
+/**
+ * A text without its secrets.
+ *
+ * @param mayGoOn whether more of the text may exist: then what may be the beginning of a secret at its end is hidden, too
+ */
+export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacted {
+  return text.length < SHORTEST ? { text, redacted: 0 } : wholeText(text).shown(mayGoOn);
+}
+
+/** Lengths that texts are truncated to, which may be in the middle of a secret. */
+const CUT_LENGTHS: ReadonlySet<number> = new Set([
+  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_INSIGHT_DETAIL, MAX_CAPTION, MAX_OBLIGATION_TEXT],
+  ...[200, 300, 500, 1_000, 8 * 1_024, 64 * 1_024, 512 * 1_024, MAX_ITEM_TEXT],
+]);
+
+/** True if a text is as long as a truncated one: `cutText` leaves out half a surrogate pair. */
+function isTruncated({ length }: string): boolean {
+  return CUT_LENGTHS.has(length) || CUT_LENGTHS.has(length + 1);
 }
 
 /** What was looked at in turns, for whoever asks for it next. */
@@ -115,16 +140,17 @@ export class RedactedText {
     return after.startsWith(before) ? after.slice(before.length) : null;
   }
 
-  shown(): Redacted {
-    const { text, redacted } = this.#undecidedText();
+  /** @param mayGoOn false once nothing follows: then everything is decided */
+  shown(mayGoOn = true): Redacted {
+    const { text, redacted } = this.#undecidedText(mayGoOn);
     return { text: this.#done + text, redacted: this.#redacted + redacted };
   }
 
-  #undecidedText(): Redacted {
+  #undecidedText(mayGoOn = true): Redacted {
     if (this.#tail === '') return { text: '', redacted: 0 };
     const key = this.#key === null ? -1 : this.#key.at;
     const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
-    const { text, redacted } = this.#without(open, key < 0, open.length);
+    const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);
     const marker = key < 0 ? '' : '[redacted: private-key]';
     return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
   }

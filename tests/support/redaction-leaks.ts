@@ -1,4 +1,4 @@
-import { RedactedText, redactedText } from '@/lib/redaction/redacted-text';
+import { RedactedText, wholeText } from '@/lib/redaction/redacted-text';
 import type { Form } from './redaction-corpus';
 
 /** So many characters in a row of a secret are a leak. */
@@ -49,7 +49,7 @@ export function leaking(forms: readonly Form[], shows: (text: string) => Iterabl
 /** The beginnings after which a cut leaks a secret, or makes the whole text read differently. */
 export function leakingCuts(forms: readonly Form[]): string[] {
   return forms.flatMap(({ text, secrets }) => {
-    const whole = redactedText(text).text;
+    const whole = wholeText(text).shown().text;
     return Array.from({ length: text.length - 1 }, (_, at) => text.slice(0, at + 1)).filter((beginning) => {
       const [first = '', last = ''] = shownAfterEach([beginning, text.slice(beginning.length)]);
       return hasLeak(first, secrets) || last !== whole;
