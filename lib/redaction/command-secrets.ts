@@ -1,7 +1,7 @@
 import { openEnded } from './open-ended';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { argumentAt, isStandIn, isWord } from './secret-values';
+import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
 
 /** The part of an argument that is secret: all of it, or the text behind the first such character. */
 type Part = '' | ':' | '/' | '%' | ',' | '=';
@@ -138,7 +138,8 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const start = index + whole.length;
     const isList = between.includes(',');
     const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
-    if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    // the next one may be another parameter: add_argument("--password", help="…")
+    if (value === '' || value.startsWith('-') || isStandIn(value) || /^[A-Za-z_]+=$/.test(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
     const isSecret =
@@ -272,7 +273,7 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   if (part === '/') secret = secret.replace(/@[^@]*$/, '');
   const start = at + cut + 1;
   const isEnd = isOpen && at + value.length >= text.length - 1;
-  if (secret === '' || isStandIn(secret)) return;
+  if (secret === '' || isStandIn(secret) || (part === '' && isFileName(secret))) return;
   spans.push({ start, end: start + secret.length, kind: 'password' });
   if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

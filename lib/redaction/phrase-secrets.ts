@@ -3,6 +3,8 @@ import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
   argumentAt,
+  isCaption,
+  isExpression,
   isFileName,
   isReference,
   isSecretValue,
@@ -195,6 +197,9 @@ const LED =
 /** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
 const BESIDE =
   /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
+/** `password manager: …` is about something else. */
+const OTHER_THING =
+  /\b(?:managers?|polic(?:y|ies)|types?|names?|ids?|files?|paths?|count|limit|hash(?:es)?|version):[ \t]+/i;
 const BESIDE_BEGUN = openEnded(BESIDE);
 /** The columns of an INSERT, and its values. */
 const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
@@ -211,6 +216,8 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
         isStandIn(value) ||
         isFileName(value) ||
         isReference(value.replace(/\W+$/, '')) ||
+        isExpression(value) ||
+        isCaption(value) ||
         (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
       if (!isNone) spans.push({ start, end: start + value.length, kind });
       else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
@@ -226,7 +233,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
 /** Random values behind a name, with at most a word between. */
 function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
-    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
+    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value) || OTHER_THING.test(between)) continue;
     const start = index + name.length + between.length;
     spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
   }

@@ -77,6 +77,52 @@ const WEAK: Readonly<Record<string, string>> = {
   ...kinds('private-key', 'd dp dq qi'),
 };
 
+/** The word for a password in other languages, in lower case. */
+const PASSWORD_LABELS: ReadonlySet<string> = new Set([
+  ...[
+    'passwort',
+    'kennwort',
+    'contraseña',
+    'contrasena',
+    'senha',
+    'palavra-passe',
+    'mot de passe',
+    'wachtwoord',
+    'hasło',
+  ],
+  ...[
+    'parola',
+    'lösenord',
+    'passord',
+    'adgangskode',
+    'salasana',
+    'heslo',
+    'jelszó',
+    'şifre',
+    'parolă',
+    'zaporka',
+    'lozinka',
+  ],
+  ...[
+    'пароль',
+    'парола',
+    'лозинка',
+    'κωδικός',
+    'パスワード',
+    '密码',
+    '密碼',
+    '비밀번호',
+    '암호',
+    'mật khẩu',
+    'kata sandi',
+  ],
+  ...['รหัสผ่าน', 'סיסמה', 'كلمة المرور', 'كلمة السر', 'पासवर्ड', 'পাসওয়ার্ড'],
+]);
+
+export function isPasswordLabel(text: string): boolean {
+  return PASSWORD_LABELS.has(text.toLowerCase());
+}
+
 /** A cache: a log repeats its names. */
 const KNOWN = new Map<string, NamedSecret | null>();
 const MOST_KNOWN = 2_000;
