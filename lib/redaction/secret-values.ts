@@ -15,9 +15,9 @@ const NOTHING =
   /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
-/** A parameter of a statement, the beginning of a pattern, the rules of a validator. */
+/** A parameter of a statement, an escaped line break, the beginning of a pattern, the rules of a validator. */
 const SYNTAX =
-  /^(?::[A-Za-z_]+$|\.[*+]|\[\^|\\[sSwWdD]|\(\?|\([\\[.]|(?:[a-z_]+(?::[\w,]+)?\|)*(?:required|nullable|sometimes|confirmed|string|(?:min|max):\d+)(?:\|[a-z_]+(?::[\w,]+)?)*$)/;
+  /^(?::[A-Za-z_]+$|\\{1,4}[nrt]|\.[*+]|\[\^|\\[sSwWdD]|\(\?|\([\\[.]|(?:[a-z_]+(?::[\w,]+)?\|)*(?:required|nullable|sometimes|confirmed|string|(?:min|max):\d+)(?:\|[a-z_]+(?::[\w,]+)?)*$)/;
 /** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
 const ELSEWHERE =
   /^(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
@@ -114,6 +114,7 @@ export function isSecretValue(
   if (!place.isQuoted && isCode(value, place)) return false;
   if (isCaption(value, name) || isPasswordLabel(value)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
+  if (kind === 'authorization') return value.length >= 8 && /[\d=]/.test(value) && !/^\w+ [<${]/.test(value);
   if (kind === 'password') {
     const isCount = /^(?:pass|passes|pw|pwd)$/i.test(name) && /^\d{1,4}$/.test(value) && !place.isQuoted;
     if (/pwd$/i.test(name) && /^[/\\]/.test(value)) return false;
@@ -136,6 +137,7 @@ function isWeakSecret(value: string, name: string, kind: string): boolean {
   if (UUID.test(value) && !/key|token|auth|secret/i.test(name)) return false;
   if (kind === 'private-key')
     return /^(?:dp?|dq|qi)$/i.test(name) && /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
+  if (/(?:^|[^a-z])auth$|[a-z]Auth$/i.test(name) && /^[\w.@+-]{1,64}:(?!\/)(?=\D*\d)\S{4,}$/.test(value)) return true;
   if (/^auth$/i.test(name)) return looksRandom(value) || isBasicPair(value);
   if (/otp$/i.test(name)) return /^\d{4,8}$/.test(value) || looksRandom(value);
   if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value))

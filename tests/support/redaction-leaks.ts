@@ -30,9 +30,9 @@ export function shownByCharacter(text: string): Generator<string> {
 
 export const toolInput = (text: string) => JSON.stringify({ command: text, timeout: 1 });
 
-/** False where the program that a secret is piped into follows it, and for `-us12`: pieces before that show the secret. */
+/** False where only what follows a secret tells it, such as the program that it is piped into: pieces show it before that. */
 export function isKnownInTime({ template }: Form): boolean {
-  return !/^echo .*\||-us12$/.test(template);
+  return !/^(?:echo|printf) .*[|>]|^Use |-us12$/.test(template);
 }
 
 /** The forms of which a shown state leaks a secret. */
