@@ -29,7 +29,7 @@ const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
 const SAYS = String.raw`(?:,? which)? (?:is|was|will be|(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated) (?:to|from)|to|from)(?: now)?:?|(?:[ .]{2,40})?:| [—–→-]| =>| (?=\()`;
 /** From the end of a label's line to the next line that is not blank, which may be in a fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
-const LINE_VALUE = String.raw`([^\s"'\x60]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}[,}\]])`;
+const LINE_VALUE = String.raw`([^\s"'\x60]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
 /** A word that makes several of them a sentence. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
 /** A field for a secret, as programs that drive a browser find it. */
