@@ -39,10 +39,15 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   rules(text, spans, isOpen);
   const readings = decodedReadings(text);
   const unmarked = unmarkedReading(text, readings.at(-1));
-  for (const reading of unmarked === null ? readings : [...readings, unmarked]) {
+  for (const reading of readings) {
     const found: SecretSpan[] = [];
     rules(reading.text, found, isOpen);
     for (const span of found) spans.push(mapped(span, reading, text));
+  }
+  if (unmarked !== null) {
+    const own: SecretSpan[] = [];
+    for (const rule of LABELLED) rule(unmarked.text, unmarked.text.toLowerCase(), own, isOpen);
+    for (const span of own) spans.push(mapped(span, unmarked, text));
   }
   if (!isOpen) return spans;
   return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];
@@ -59,6 +64,8 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 
 /** Rules for secrets that are known by what stands before them. */
 const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
+/** Those of them that know a secret by a label, which markup may divide from it. */
+const LABELLED = [credentialHeaders, assignedSecrets, phraseSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;

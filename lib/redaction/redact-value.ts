@@ -43,28 +43,15 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   if (typeof value === 'string') return redactField(name, value, tally, isFree);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    const given = isFree ? redactTable(redactArguments(value, tally, name), tally) : value;
+    const given = isFree ? redactList(value, tally, name) : value;
     const entries = given.map((entry) => redactValue(entry, tally, isFree, name));
     return entries.some((entry, at) => entry !== value[at]) ? entries : value;
   }
-  const secrets = isFree ? secretFields(value, name) : NO_FIELDS;
-  const isManifest = isFree && isSecretManifest(value);
+  const marks = new FieldMarks(value, name, isFree);
   let hasChanged = false;
-  const columns = isFree ? columnsOf(value) : null;
-  const growing = isFree ? null : growingField(value);
   const fields = Object.entries(value).map(([key, field]) => {
-    const kind = secrets.get(key);
-    const isNested = kind !== undefined && typeof field === 'object';
-    const next =
-      isNested || (isManifest && /^(?:data|stringData)$/.test(key))
-        ? withoutValues(field, tally)
-        : columns !== null && Array.isArray(field) && field.every(Array.isArray)
-          ? redactValue(redactRows(field, columns, tally), tally, true, key)
-          : kind === undefined
-            ? key === growing
-              ? counted(field as string, tally, true)
-              : redactValue(field, tally, isFree || FREE.has(key), key)
-            : marked(kind, tally);
+    const own = marks.redact(key, field, tally);
+    const next = own.isDone ? own.field : redactValue(own.field, tally, isFree || FREE.has(key), key);
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
@@ -72,8 +59,39 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   return hasChanged ? Object.fromEntries(fields) : value;
 }
 
+/** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
+export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
+  return redactTable(redactArguments(list, tally, name), tally);
+}
+
+/** Redacts the fields of an object that its other fields, or its name, mark as secrets. */
+export class FieldMarks {
+  readonly #secrets: ReadonlyMap<string, string>;
+  readonly #columns: ReturnType<typeof secretColumns>;
+  readonly #isManifest: boolean;
+  readonly #growing: string | null;
+
+  constructor(value: object, name: string, isFree: boolean) {
+    this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
+    this.#columns = isFree ? columnsOf(value) : null;
+    this.#isManifest = isFree && isSecretManifest(value);
+    this.#growing = isFree ? null : growingField(value);
+  }
+
+  /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
+  redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
+    const kind = this.#secrets.get(key);
+    if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
+      return { field: withoutValues(field, tally), isDone: true };
+    if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
+    return { field: isTable ? redactRows(field, this.#columns, tally) : field, isDone: false };
+  }
+}
+
 /** The field of a row that grows while an agent writes: the preview of a session in a turn. */
-export function growingField(row: object): string | null {
+function growingField(row: object): string | null {
   const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
   return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
 }
@@ -126,6 +144,8 @@ function marked(kind: string, tally: Tally): string {
 
 /** Longer lists are no commands. */
 const MOST_ARGUMENTS = 200;
+/** Of a longer argument, its beginning says whether it is a secret. */
+const LONGEST_ARGUMENT = 128;
 
 /** Rows of values below a row of names. */
 function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[] {
@@ -159,25 +179,30 @@ function columnsOf(table: object): ReturnType<typeof secretColumns> {
 function redactArguments(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
   if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
   const texts = list as readonly string[];
-  if (texts.some((text) => text.length > 4_096)) return list;
-  const quoted = texts.map((text) =>
+  const heads = texts.map((text) => text.slice(0, LONGEST_ARGUMENT));
+  const quoted = heads.map((text) =>
     /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
   );
   const spans = findSecrets(quoted.join(' '));
   let at = 0;
   return texts.map((text, index) => {
     const start = at + 1;
-    at += (quoted[index] as string).length + 1;
+    const head = heads[index] as string;
+    const { length } = head;
+    at += length + 3;
     const paired = index === 0 ? null : pairedKind(texts, index, name);
     if (paired !== null) return marked(paired, tally);
-    const own = spans.filter((span) => span.start < start + text.length && span.end > start);
+    const own = spans.filter((span) => span.start < start + length && span.end > start);
     if (own.length === 0) return text;
-    const within = own.map((span) => ({
-      start: Math.max(0, span.start - start),
-      end: Math.min(text.length, span.end - start),
-      kind: span.kind,
+    const within = own.map(({ start: from, end, kind }) => ({
+      start: Math.max(0, from - start),
+      end: end - start,
+      kind,
     }));
-    return withoutSpans(text, mergeSpans([...within, ...findSecrets(text)]), tally);
+    const found = mergeSpans([...within, ...findSecrets(head)]);
+    // what reaches the end of the head goes on behind it
+    const whole = found.map((span) => (span.end >= length ? { ...span, end: text.length } : span));
+    return withoutSpans(text, whole, tally);
   });
 }
 

@@ -245,14 +245,14 @@ export const REDACTION = [
   {
     name: 'misses statements that set a password',
     file: 'lib/redaction/phrase-secrets.ts',
-    find: 'if (!isNone) spans.push({ start, end: start + value.length, kind });',
-    replace: 'if (!isNone && noWords) spans.push({ start, end: start + value.length, kind });',
+    find: 'if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });',
+    replace: 'if (!isNone(value, unless) && unless) spans.push({ start, end: start + value.length, kind });',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'misses a secret among the arguments of a list',
     file: 'lib/redaction/redact-value.ts',
-    find: 'const given = isFree ? redactArguments(value, tally) : value;',
+    find: 'const given = isFree ? redactList(value, tally, name) : value;',
     replace: 'const given: readonly unknown[] = value;',
     test: 'tests/unit/redaction/redact-value.test.ts',
   },
