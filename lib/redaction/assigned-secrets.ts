@@ -7,6 +7,7 @@ import {
   isStandIn,
   isUnfinished,
   isWord,
+  looksDrawn,
   mayBecome,
   QUOTED,
   run,
@@ -39,6 +40,8 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 };
 /** A type between a name and its value: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
+/** Before the name in a cell: the edge of the cell and other words of the name. */
+const CELL_WORDS = /(?:^|[|¦\n"'])[ \t`*]{0,3}((?:[A-Za-z]{1,16} ){0,3})$/;
 /** Around a string that becomes the value: `String::from("…")`, `Some("…")`, `[]byte("…")`. */
 const WRAPPED =
   /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
@@ -300,12 +303,20 @@ class AssignmentScan {
     if (named === null || named.strength === 'weak') return;
     let from = at + 1;
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
-    const before = this.#text.slice(Math.max(0, start - 4), start);
-    if (!isOf(BLANK, this.#text, at - 1) && !/[|¦]$/.test(before)) return;
-    if (!/(?:^|[|¦\n"'])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
+    const words = CELL_WORDS.exec(this.#text.slice(Math.max(0, start - 48), start));
+    if (words === null && closing !== '`') return;
+    const isAlone = (words?.[1] ?? '') === '';
+    if (isAlone && !isOf(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
+      return;
     if (this.#text.charAt(from) === '`') from += 1;
     const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
-    if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
+    if (
+      value === undefined ||
+      isWord(value) ||
+      value.length < 6 ||
+      /^[:-]+$/.test(value) ||
+      (!isAlone && !looksDrawn(value))
+    ) {
       if (this.#isOpen && value !== undefined && from + value.length === this.#text.length)
         this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
       return;

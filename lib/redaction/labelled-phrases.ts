@@ -29,13 +29,13 @@ const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
 const SAYS = String.raw`(?:,? which)? (?:is|was|will be|(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated) (?:to|from)|to|from)(?: now)?:?|(?:[ .]{2,40})?:| [—–→-]| =>| (?=\()`;
 /** From the end of a label's line to the next line that is not blank, which may be in a fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
-const LINE_VALUE = String.raw`([^\s"'\x60]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
+const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
 /** A word that makes several of them a sentence. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
 /** A field for a secret, as programs that drive a browser find it. */
 const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
-const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)\b:?| [—–→-])\s{0,2}${Q}?`;
+const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|は|是|为|為|[는은]\s| [—–→-])\s{0,2}${Q}?`;
 const anyOf = (labels: Iterable<string>) => [...labels].join('|');
 
 /** Labels as people and programs write them: in sentences, above a value, beside a field. */
@@ -71,10 +71,10 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'password',
     hints: ['log', 'sign', 'cred', 'account'],
     pattern: new RegExp(
-      `(\\b(?:log[- ]?[io]n|sign[- ]?in|credentials?|creds|account)(?: (?:with|as|is|are|details))?:? {0,2}${Q}?[\\w.@+-]{1,64}${Q}?(?: {1,2}/ {1,2}| (?:with|and|using) )${Q}?)(${BARE}{4,256})`,
+      `(\\b(?:log[- ]?[io]n|sign[- ]?in|credentials?|creds|account)(?: (?:with|as|is|are|details))?:? {0,2}${Q}?[\\w.@+-]{1,64}(?:${Q} {0,2}[:/|] {0,2}${Q}|${Q}?(?: {1,2}/ {1,2}| (?:with|and|using) )${Q}?))(${BARE}{4,256})`,
       'gi',
     ),
-    unless: 'undrawn',
+    unless: 'unmixed',
   },
   {
     kind: 'secret',
@@ -105,6 +105,32 @@ export const LABELLED: readonly Phrase[] = [
       unless: 'unmixed',
     }),
   ),
+  {
+    kind: 'secret',
+    hints: [...TOKEN_HINTS, ...PASSWORD_HINTS],
+    pattern: new RegExp(
+      `((?:^|\\n)[^\\n]{0,60}?(?:key|token|secret|password)(?: [\\w' ]{1,40})?:${NEXT_LINE})${LINE_VALUE}`,
+      'gi',
+    ),
+    unless: 'undrawn',
+  },
+  {
+    kind: 'token',
+    hints: TOKEN_HINTS,
+    pattern: new RegExp(`(\\bset ${Q}?[\\w.-]{0,40}?${TOKEN}${Q}? to ${Q}?)(${BARE}{8,512})`, 'gi'),
+    unless: 'word',
+  },
+  // a secret before its label
+  {
+    kind: 'secret',
+    hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    pattern: new RegExp(
+      `(\\b(?:use|using|enter(?:ed)?|with|set|typed?|fill(?:ed)?|put|paste) ${Q})(${NOT_QUOTE}{4,128})(?=${Q} (?:as|for|in|into) (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+      'gi',
+    ),
+    begun: null,
+    unless: 'unmixed',
+  },
   {
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
@@ -139,7 +165,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'password',
     hints: FIELD_HINTS,
     pattern: new RegExp(
-      `(${FIELD}[^\\n;]{0,80}?\\.(?:(?:fill|type|send_?keys|set_?value|press_?sequentially|insert_?text|add_?value|input_?text|val)\\(|value\\s{0,2}=(?!=))\\s{0,2}${Q})(${NOT_QUOTE}{3,256})`,
+      `(${FIELD}(?:(?!find|getby|locator|queryselector|\\$\\()[^\\n]){0,80}?\\.(?:(?:fill|type|send_?keys|set_?value|press_?sequentially|insert_?text|add_?value|input_?text|val)\\(|value\\s{0,2}=(?!=))\\s{0,2}${Q})(${NOT_QUOTE}{3,256})(?!${Q}?\\s{0,2},\\s{0,2}["'\\w])`,
       'gi',
     ),
     unless: 'word',
@@ -175,13 +201,19 @@ export const LABELLED: readonly Phrase[] = [
   {
     kind: 'password',
     hints: [...PASSWORD_LABELS],
-    pattern: new RegExp(`((?<!\\p{L})(?:${anyOf(PASSWORD_LABELS)})${IS})(${BARE}{4,256})`, 'giu'),
+    pattern: new RegExp(`((?:${anyOf(PASSWORD_LABELS)})${IS})(${BARE}{4,256})`, 'giu'),
     unless: 'word',
+  },
+  {
+    kind: 'password',
+    hints: [...PASSWORD_LABELS],
+    pattern: new RegExp(`((?:${anyOf(PASSWORD_LABELS)})(?: \\p{L}{1,16}){1,3}${IS})(${BARE}{4,256})`, 'giu'),
+    unless: 'unmixed',
   },
   {
     kind: 'token',
     hints: [...TOKEN_LABELS],
-    pattern: new RegExp(`((?<!\\p{L})(?:${anyOf(TOKEN_LABELS)})${IS})(${BARE}{8,512})`, 'giu'),
+    pattern: new RegExp(`((?:${anyOf(TOKEN_LABELS)})${IS})(${BARE}{8,512})`, 'giu'),
     unless: 'unmixed',
   },
 ];

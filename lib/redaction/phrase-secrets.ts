@@ -154,6 +154,14 @@ const CLOSED: readonly Phrase[] = [
     pattern:
       /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
   },
+  {
+    kind: 'password',
+    hints: ['plainauth'],
+    pattern: new RegExp(
+      `(PlainAuth\\(\\s{0,4}${Q}${NOT_QUOTE}{0,64}${Q},\\s{0,4}(?:${Q}${NOT_QUOTE}{1,128}${Q}|[\\w.]{1,64}),\\s{0,4}${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
   // Impacket's tools
   {
     kind: 'password',
@@ -209,7 +217,8 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
 function isNone(value: string, unless: Phrase['unless']): boolean {
   const said = value.replace(/[.,:;!?)\]*\\]+$/, '');
   if (isStandIn(value) || isFileName(said) || isReference(said) || isExpression(value) || isCaption(value)) return true;
-  if (isPasswordLabel(said)) return true;
+  // a word of another language, a dotfile
+  if (isPasswordLabel(said) || /^\.[a-z]/.test(said)) return true;
   if (unless === 'unmixed') return !/\d/.test(said) || !/[A-Za-z]/.test(said) || isOrdinary(said);
   if (unless === 'undrawn') return !looksDrawn(said);
   return unless === 'word' && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value));

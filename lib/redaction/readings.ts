@@ -46,7 +46,7 @@ const MARKUP = new RegExp(
   [
     String.raw`(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])`,
     String.raw`(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)`,
-    String.raw`</t[dh]>\s{0,40}${TAG('t[dh]')}|</dt>\s{0,40}${TAG('dd')}`,
+    String.raw`</t[dh]>\s{0,40}${TAG('t[dh]')}|</dt>\s{0,40}${TAG('dd')}|(?<!:)</(?:span|div|b|strong|label)>\s{0,40}${TAG('(?:span|div|code)')}`,
     TAG('/?(?:t[dhr]|d[dlt]|b|strong|i|em|u|code|kbd|samp|tt|span|mark|small|font|a|label|p|div|li|pre|h[1-6]|br/?)'),
   ].join('|'),
   'gi',
@@ -64,7 +64,7 @@ export function unmarkedReading(text: string, decoded?: Reading): Reading | null
 
 function divider(sequence: string): string {
   if (!sequence.startsWith('<')) return '';
-  if (/<(?:td|dd|dt)\b[^<]*$/i.test(sequence)) return '|';
+  if (/<(?:td|dd|dt)\b[^<]*$|>\s*<(?:span|div|code)/i.test(sequence)) return '|';
   if (/<th\b[^<]*$/i.test(sequence)) return '¦';
   return /^<\/?(?:tr|dl|p|div|li|pre|h\d|br)\b/i.test(sequence) ? '\n' : '';
 }

@@ -169,7 +169,8 @@ function redactRows(rows: readonly unknown[], columns: ReturnType<typeof secretC
 /** The secret columns of `{ columns: […], rows: [[…], …] }`. */
 function columnsOf(table: object): ReturnType<typeof secretColumns> {
   const header = Object.entries(table).find(
-    ([key, field]) => /^(?:columns?|cols|headers?|fields|names)$/i.test(key) && Array.isArray(field),
+    ([key, field]) =>
+      /^(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)$/i.test(key) && Array.isArray(field),
   )?.[1] as unknown[] | undefined;
   if (header === undefined) return null;
   return secretColumns(header.map((name) => textOf(isObject(name) ? (name.name ?? name.label) : name) ?? ''));

@@ -170,7 +170,7 @@ const PAIR_ROLES: Readonly<Record<string, string>> = {
   ...kinds('type', 'type inputtype'),
   ...kinds(
     'value',
-    'value val v s string stringvalue default content text characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
+    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
   ),
 };
 
@@ -191,11 +191,19 @@ export function pairRole(name: string): PairRole | null {
 const SECRET_FIELD =
   /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
 
+/** Other parts of a page about a secret. */
+const BESIDE_FIELD = /meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset/i;
+
+function isSecretField(label: string): boolean {
+  if (BESIDE_FIELD.test(label)) return false;
+  return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
+}
+
 /** The secret that a label announces; null if it announces none. */
 export function labelledSecret(role: PairRole, label: string): NamedSecret | null {
   if (role === 'value') return null;
   if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
-  if (role === 'field') return SECRET_FIELD.test(label) ? PASSWORD_FIELD : null;
+  if (role === 'field') return isSecretField(label) ? PASSWORD_FIELD : null;
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 

@@ -70,7 +70,7 @@ export function looksRandom(value: string): boolean {
 
 /** As `looksRandom`, and what a generator of passwords makes: digits and symbols among letters. */
 export function looksDrawn(value: string): boolean {
-  if (looksRandom(value)) return true;
+  if (looksRandom(value) || (/^[0-9a-f]{16,}$/.test(value) && /\d/.test(value) && /[a-f]/.test(value))) return true;
   if (value.length < 8 || isStandIn(value) || /^[\w.+-]+@[\w-]+\.[\w.-]+$/.test(value)) return false;
   const isMixed = (part: string) => part.length >= 6 && /\d/.test(part) && /[a-z]/.test(part) && /[A-Z]/.test(part);
   if (!/^[A-Za-z0-9!@#$%^&*~+=._-]+$/.test(value)) return false;

@@ -10,6 +10,8 @@ export interface Table {
   columns: ReadonlyMap<number, NamedColumn>;
   /** False until a line of dashes follows the header: without it, the header may be any line. */
   isSure: boolean;
+  /** Its lines come from tags: lines without any may stand between. */
+  isMarkup: boolean;
 }
 
 interface NamedColumn {
@@ -48,7 +50,8 @@ export function tableHeader(line: string): Table | null {
   const isList = cells.length > 1 && (separator === '¦' || (/[,;\t]/.test(separator) && /^\S/.test(line)));
   const isSure = isList || (separator === '  ' && cells.length > 1 && !/[a-z]/.test(line));
   if (!isSure && /[,;]/.test(separator)) return null;
-  return { separator: separator === '¦' ? '|' : separator, count: cells.length, columns, isSure };
+  const isMarkup = separator === '¦';
+  return { separator: isMarkup ? '|' : separator, count: cells.length, columns, isSure, isMarkup };
 }
 
 function separatorOf(line: string): string {
@@ -69,7 +72,7 @@ export function isRule(line: string): boolean {
  */
 export function rowSecrets(line: string, table: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
   if (DASHES.test(line)) return [];
-  if (line.trim() === '') return isWhole ? null : [];
+  if (line.trim() === '') return isWhole && !table.isMarkup ? null : [];
   const cells = cellsOf(line, table.separator);
   if (isWhole && cells.length !== table.count) return null;
   return [...table.columns].flatMap(([index, column]) => {
@@ -119,7 +122,7 @@ function trimmed(text: string, at: number): Cell {
 
 /** `"columns": […]` with `"rows": [[…], …]`, or a list of lists of which the first has names. */
 const JSON_HEADER =
-  /"(?:columns?|cols|headers?|fields|names)"\s{0,8}:\s{0,8}\[([^[\]]{1,2000})\][^[\]]{0,200}"(?:rows|values|data|records|results)"\s{0,8}:\s{0,8}\[\s{0,40}(?=\[)|\[\s{0,40}\[((?:\s{0,40}"[\w .-]{1,40}"\s{0,40},?){2,64})\]\s{0,8},\s{0,40}(?=\[)/g;
+  /"(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)"\s{0,8}:\s{0,8}\[([^[\]]{1,2000})\][^[\]]{0,200}"(?:rows|values|data|records|results)"\s{0,8}:\s{0,8}\[\s{0,40}(?=\[)|\[\s{0,40}\[((?:\s{0,40}"[\w .-]{1,40}"\s{0,40},?){2,64})\]\s{0,8},\s{0,40}(?=\[)/gi;
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]]{0,64})\s{0,40}(,|\]|$)/y;
 

@@ -32,7 +32,7 @@ export const toolInput = (text: string) => JSON.stringify({ command: text, timeo
 
 /** False where only what follows a secret tells it, such as the program that it is piped into: pieces show it before that. */
 export function isKnownInTime({ template }: Form): boolean {
-  return !/^(?:echo|printf) .*[|>]|^Use |-us12$/.test(template);
+  return !/^(?:echo|printf) .*[|>]|^Use |^Type |-us12$/.test(template);
 }
 
 /** The forms of which a shown state leaks a secret. */
