@@ -175,10 +175,11 @@ class AssignmentScan {
 
   /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
   #labelled(from: number, start: number, role: PairRole): void {
-    const pattern = role === 'field' ? FIELD_VALUE : LABEL_VALUE;
+    const isSelector = role === 'field' || /^\s{0,8}\\{0,4}["'`][#.[]/.test(this.#text.slice(from, from + 16));
+    const pattern = isSelector ? FIELD_VALUE : LABEL_VALUE;
     pattern.lastIndex = from;
     const found = pattern.exec(this.#text);
-    const name = (role === 'field' ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
+    const name = (isSelector ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
     const named = labelledSecret(role, name);
     const isField = role !== 'label';
     if (!isField && !(named === null && this.#isInField(start))) this.#label = null;

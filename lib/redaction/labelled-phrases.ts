@@ -35,7 +35,7 @@ const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|
 /** A field for a secret, as programs that drive a browser find it. */
 const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
-const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|は|是|为|為|[는은]\s| [—–→-])\s{0,2}${Q}?`;
+const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|[はを是为為]|[는은을를]\s| [—–→-])\s{0,2}${Q}?`;
 const anyOf = (labels: Iterable<string>) => [...labels].join('|');
 
 /** Labels as people and programs write them: in sentences, above a value, beside a field. */
@@ -71,7 +71,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'password',
     hints: ['log', 'sign', 'cred', 'account'],
     pattern: new RegExp(
-      `(\\b(?:log[- ]?[io]n|sign[- ]?in|credentials?|creds|account)(?: (?:with|as|is|are|details))?:? {0,2}${Q}?[\\w.@+-]{1,64}(?:${Q} {0,2}[:/|] {0,2}${Q}|${Q}?(?: {1,2}/ {1,2}| (?:with|and|using) )${Q}?))(${BARE}{4,256})`,
+      `(\\b(?:log[- ]?[io]n|sign[- ]?in|credentials?|creds|account)(?:[^\\n]{0,60}?${Q}[\\w.@+-]{1,64}${Q} {0,2}[:/|] {0,2}${Q}|(?: (?:with|as|is|are|details))?:? {0,2}${Q}?[\\w.@+-]{1,64}${Q}?(?: {1,2}/ {1,2}| (?:with|and|using) )${Q}?))(${BARE}{4,256})`,
       'gi',
     ),
     unless: 'unmixed',
@@ -125,6 +125,16 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
     pattern: new RegExp(
+      `(\\b(?:uses?|using|enter|with|set|has) ${Q}?)(${BARE}{6,128})(?=${Q}? as (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+      'gi',
+    ),
+    begun: null,
+    unless: 'unmixed',
+  },
+  {
+    kind: 'secret',
+    hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    pattern: new RegExp(
       `(\\b(?:use|using|enter(?:ed)?|with|set|typed?|fill(?:ed)?|put|paste) ${Q})(${NOT_QUOTE}{4,128})(?=${Q} (?:as|for|in|into) (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
       'gi',
     ),
@@ -135,7 +145,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
     pattern: new RegExp(
-      `(\\b(?:use|using|enter|with|set) ${Q}?)(${BARE}{6,128})(?=${Q}? (?:as|for) (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+      `(\\b(?:use|using|enter|with|set) ${Q}?)(${BARE}{6,128})(?=${Q}? for (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
       'gi',
     ),
     begun: null,
@@ -165,7 +175,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'password',
     hints: FIELD_HINTS,
     pattern: new RegExp(
-      `(${FIELD}(?:(?!find|getby|locator|queryselector|\\$\\()[^\\n]){0,80}?\\.(?:(?:fill|type|send_?keys|set_?value|press_?sequentially|insert_?text|add_?value|input_?text|val)\\(|value\\s{0,2}=(?!=))\\s{0,2}${Q})(${NOT_QUOTE}{3,256})(?!${Q}?\\s{0,2},\\s{0,2}["'\\w])`,
+      `(${FIELD}(?:(?!find|getby|locator|queryselector|\\$\\()[^\\n]){0,80}?\\.(?:(?:fill|type|type_?text|send_?keys|set_?value|press_?sequentially|insert_?text|add_?value|input_?text|val)\\(|value\\s{0,2}=(?!=))\\s{0,2}${Q})(${NOT_QUOTE}{3,256})(?!${Q}?\\s{0,2},\\s{0,2}["'\\w])`,
       'gi',
     ),
     unless: 'word',
@@ -175,6 +185,15 @@ export const LABELLED: readonly Phrase[] = [
     hints: FIELD_HINTS,
     pattern: new RegExp(
       `(\\b(?:fill|type|fill_?in|input_?text|set_?value|send_?keys|enter_?text)\\s?[( ][^\\n;]{0,80}?${FIELD}[^\\n,;]{0,40},\\s{0,3}(?:with:\\s{0,2})?${Q})(${NOT_QUOTE}{3,256})`,
+      'gi',
+    ),
+    unless: 'word',
+  },
+  {
+    kind: 'password',
+    hints: ['change'],
+    pattern: new RegExp(
+      `(\\bchange\\([^\\n]{0,80}?${FIELD}[^\\n]{0,40}?\\bvalue:\\s{0,2}${Q})(${NOT_QUOTE}{3,256})`,
       'gi',
     ),
     unless: 'word',

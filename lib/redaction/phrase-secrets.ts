@@ -221,7 +221,7 @@ function isNone(value: string, unless: Phrase['unless']): boolean {
   if (isPasswordLabel(said) || /^\.[a-z]/.test(said)) return true;
   if (unless === 'unmixed') return !/\d/.test(said) || !/[A-Za-z]/.test(said) || isOrdinary(said);
   if (unless === 'undrawn') return !looksDrawn(said);
-  return unless === 'word' && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
+  return unless === 'word' && (isWord(said) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
 }
 
 /** Words with numbers: `sha256-rsa`, `12-character`. */

@@ -108,8 +108,12 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
   if (values.length === 0) return NO_FIELDS;
   const labels = entries.flatMap(([key, field]) => {
     const role = pairRole(key);
-    const named = role === null || typeof field !== 'string' ? null : labelledSecret(role, field);
-    return named === null ? [] : [{ label: field as string, named }];
+    // a locator may be an object: { locator: { label: 'Password' }, value: … }
+    const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
+    return texts.flatMap((label) => {
+      const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
+      return named === null ? [] : [{ label: label as string, named }];
+    });
   });
   const own = secretName(name);
   const { label, named } = labels[0] ?? { label: name, named: own?.strength === 'strong' ? own : null };

@@ -10,7 +10,7 @@ const HINT =
   /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
 /** A line of names, one of which is that of a secret. */
 const TABLE_HINT =
-  /(?:pass(?:word|wd|code|phrase)?|pwd|secret|token|key|credentials?)["'`* ]{0,4}(?:[|¦,;\t]|[ ]{2}|\r?\n|$)|[|¦,;\t]["'`* ]{0,4}[\w -]{0,20}(?:pass|pwd|secret|token|key)/i;
+  /(?:pass(?:word|wd|code|phrase)?|pwd|secret|token|key|credentials?)["'`* ]{0,4}(?:[|¦│,;\t]|[ ]{2}|\r?\n|$)|[|¦│,;\t]["'`* ]{0,4}[\w -]{0,20}(?:pass|pwd|secret|token|key)/i;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
 /** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;

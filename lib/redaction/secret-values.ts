@@ -12,7 +12,7 @@ export interface ValuePlace {
 }
 
 const NOTHING =
-  /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
+  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
 /** A parameter of a statement, an escaped line break, the beginning of a pattern, the rules of a validator. */
@@ -27,7 +27,7 @@ const FILE_NAME =
 const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
 /** A call behind a path, a call of a plain name, and a type with its arguments: `z.string().min(8)`, `Option<String>`. */
 const EXPRESSION =
-  /^[@&*!]{0,2}(?:[A-Za-z_$]+\d{0,3}[A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]+\d{0,3}[A-Za-z_]*)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)[;,.)}]{0,3}|\)?)$|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
+  /^[@&*!]{0,2}(?:[A-Za-z_$]+\d{0,3}[A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]+\d{0,3}[A-Za-z_]*)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
 /** A caption or a message: several words of which the first is capitalized, or which are a sentence. */
 const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["'(]?[\p{L}'’-]+[,.:;)"']?)+[?!.:…]*$/u;
 const SENTENCE =

@@ -25,7 +25,7 @@ interface Cell {
 }
 
 const HEADER_CELL = /^["'`*]{0,3}(?:[A-Za-z][\w .-]{0,40}|#|№)["'`*]{0,3}$/;
-const DASHES = /^[\s|+:=-]*-{2,}[\s|+:=-]*$/;
+const DASHES = /^[\s|+:=-]*-{2,}[\s|+:=-]*$|^\s*[├╞╠┝┌╔][─═━┬┼┴╪╬┿╦]+[┤╡╣┥┐╗]\s*$/;
 /** Most cells of a row. */
 const MOST_CELLS = 64;
 
@@ -47,7 +47,9 @@ export function tableHeader(line: string): Table | null {
   if (!cells.every(({ text }) => HEADER_CELL.test(text))) return null;
   const columns = secretColumns(cells.map(({ text }) => text));
   if (columns === null) return null;
-  const isList = cells.length > 1 && (separator === '¦' || (/[,;\t]/.test(separator) && /^\S/.test(line)));
+  const isList =
+    cells.length > 1 &&
+    (separator === '¦' || (/[,;\t]/.test(separator) && /^\S/.test(line)) || /^[\w-]+(?:\|[\w-]+)+$/.test(line));
   const isSure = isList || (separator === '  ' && cells.length > 1 && !/[a-z]/.test(line));
   if (!isSure && /[,;]/.test(separator)) return null;
   const isMarkup = separator === '¦';
@@ -55,9 +57,9 @@ export function tableHeader(line: string): Table | null {
 }
 
 function separatorOf(line: string): string {
-  const found = ['¦', '|', '\t', ';'].find((character) => line.includes(character));
+  const found = ['¦', '│', '|', '\t', ';'].find((character) => line.includes(character));
   if (found !== undefined) return found;
-  return /,(?! )/.test(line) ? ',' : '  ';
+  return /,(?! )/.test(line) || /^[a-z_]+(?:, [a-z_]+)+$/.test(line) ? ',' : '  ';
 }
 
 /** True for a line of dashes between a header and its rows. */
