@@ -10,7 +10,7 @@ import {
 } from '@/lib/protocol/event-fields';
 import { fieldsOf } from '@/lib/protocol/fields';
 import { interludeOf } from '@/lib/protocol/interlude-metadata';
-import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
+import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '@/lib/protocol/limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { hasEnded, isAtWork } from '@/lib/protocol/session-standing';
 import { differs } from './differs';
@@ -20,9 +20,6 @@ import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
 import { resolveState, stateAt } from './resolve-state';
 import type { StatusTold } from './status-told';
-
-const TITLE_LENGTH = 120;
-const PREVIEW_LENGTH = 240;
 
 /** A session's summary, and what its fold remembers between batches. */
 export interface SessionFold {
@@ -175,7 +172,7 @@ export class SessionLedger {
     if (after.status === 'failed' && before?.status !== 'failed') {
       const { id, description, exitCode, position } = after;
       const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
-      this.#next.summary.failedTask = { id, description: cutText(description, TITLE_LENGTH), exitCode, position, at };
+      this.#next.summary.failedTask = { id, description: cutText(description, MAX_TITLE), exitCode, position, at };
     }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
@@ -304,17 +301,17 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
   } else if (role === 'assistant') {
     const same = fold.textMessageId === entityId && !whole;
     const text = same ? (summary.lastText ?? '') : '';
-    if (!same || text.length < PREVIEW_LENGTH) summary.lastText = cutText(text + delta, PREVIEW_LENGTH);
+    if (!same || text.length < MAX_PREVIEW) summary.lastText = cutText(text + delta, MAX_PREVIEW);
     fold.textMessageId = entityId;
   }
 }
 
 function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
   const told = text.trimStart();
-  const line = told.slice(0, TITLE_LENGTH + 1).split('\n', 1)[0] ?? '';
-  fold.summary.title = cutText(line, TITLE_LENGTH) || null;
+  const line = told.slice(0, MAX_TITLE + 1).split('\n', 1)[0] ?? '';
+  fold.summary.title = cutText(line, MAX_TITLE) || null;
   // The first line is complete once a second one begins, or once it is longer than what is shown.
-  fold.titleMessageId = told.length > TITLE_LENGTH || told.includes('\n') ? null : messageId;
+  fold.titleMessageId = told.length > MAX_TITLE || told.includes('\n') ? null : messageId;
 }
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {

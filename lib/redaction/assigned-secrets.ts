@@ -1,12 +1,13 @@
 import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
 import { fallbackSecrets } from './fallback-secrets';
-import { type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
+import { labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
   isSecretValue,
   isStandIn,
   isUnfinished,
   isWord,
+  looksDrawn,
   mayBecome,
   QUOTED,
   run,
@@ -39,15 +40,22 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 };
 /** A type between a name and its value: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
+/** Before the name in a cell: the edge of the cell and other words of the name. */
+const CELL_WORDS = /(?:^|[|¦\n"'])[ \t`*]{0,3}((?:[A-Za-z]{1,16} ){0,3})$/;
+/** Around a string that becomes the value: `String::from("…")`, `Some("…")`, `[]byte("…")`. */
+const WRAPPED =
+  /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
 /** An anchor or a type of YAML before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
 /** The name that a label is given. */
+const FIELD_VALUE = /\s{0,8}(\\{0,4})(["'`])((?:(?!\1\2)[^\r\n]){2,160})\1\2/y;
 const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
-/** The block or tag around a value: `variable "db_password" { default = …`, `<Password value=…`. */
-const ENCLOSING = /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*)$/;
+/** The block, tag or object around a value: `variable "db_password" { default = …`, `<Password value=…`. */
+const ENCLOSING =
+  /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*|([\w.-]{2,64})\\{0,4}["']?\s{0,3}:\s{0,3}\{[^{}]*)$/;
 
 interface Found {
   start: number;
@@ -60,6 +68,8 @@ interface Label {
   named: NamedSecret;
   name: string;
   at: number;
+  /** It describes a field: only a value in the same object or tag is the field's. */
+  isField: boolean;
 }
 
 /**
@@ -78,11 +88,16 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
   fallbackSecrets(text, spans, isOpen);
 }
 
+/** True for a type between a name and its value: `var password string = …`. */
+function isTypeOf(text: string, name: string, closing: string, start: number): boolean {
+  return closing === '' && name === 'string' && nameOf(text, name, closing, start)?.strength === 'strong';
+}
+
 /** A value whose name may follow. */
-const EARLY = /value|content|default/;
+const EARLY = /value|content|default|text/;
 /** A text without one of these names no secret. */
 const HINT =
-  /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|pat\b|"?d[pq]?"\s*:|<d>/;
+  /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|cookie|pat\b|"?d[pq]?"\s*:|<d>/;
 
 class AssignmentScan {
   readonly #text: string;
@@ -111,13 +126,13 @@ class AssignmentScan {
     else if (sign === '(') this.#setter(name, at, start);
     else if (sign === '|') this.#cell(name, closing, at, start);
     else if (sign === ',' && !/["'`]/.test(closing)) return;
-    else if (role === 'value') this.#valueOf(at + sign.length, sign, start);
+    else if (role === 'value' && !isTypeOf(text, name, closing, start)) this.#valueOf(at + sign.length, sign, start);
     else this.#assigned({ name, closing, start }, role, at, sign);
   }
 
   #assigned({ name, closing, start }: AssignedName, role: PairRole | null, at: number, sign: string): void {
     const text = this.#text;
-    if (role === 'label') this.#labelled(at + sign.length, start);
+    if (role !== null && role !== 'value') this.#labelled(at + sign.length, start, role);
     // the type of what a function returns, or its body
     if (closing.includes(')') && sign !== '=') return;
     const named = nameOf(text, name, closing, start);
@@ -159,12 +174,15 @@ class AssignmentScan {
   }
 
   /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
-  #labelled(from: number, start: number): void {
-    LABEL_VALUE.lastIndex = from;
-    const found = LABEL_VALUE.exec(this.#text);
-    const name = found?.[1] ?? found?.[2] ?? '';
-    const named = secretName(name);
-    this.#label = null;
+  #labelled(from: number, start: number, role: PairRole): void {
+    const isSelector = role === 'field' || /^\s{0,8}\\{0,4}["'`][#.[]/.test(this.#text.slice(from, from + 16));
+    const pattern = isSelector ? FIELD_VALUE : LABEL_VALUE;
+    pattern.lastIndex = from;
+    const found = pattern.exec(this.#text);
+    const name = (isSelector ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
+    const named = labelledSecret(role, name);
+    const isField = role !== 'label';
+    if (!isField && !(named === null && this.#isInField(start))) this.#label = null;
     if (named === null) return;
     const early = this.#early;
     if (
@@ -179,24 +197,34 @@ class AssignmentScan {
       this.#early = null;
       return;
     }
-    this.#label = { named, name, at: start };
+    this.#label = { named, name, at: start, isField };
+  }
+
+  /** True if the last label describes a field whose object or tag goes on at a place. */
+  #isInField(at: number): boolean {
+    return this.#label?.isField === true && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
   }
 
   #valueOf(from: number, sign: string, start: number): void {
     const found = this.#value(from, sign, '', start, 'value');
-    const label = this.#label;
+    const label = this.#label?.isField === true && !this.#isInField(start) ? null : this.#label;
+    // the value may be an object: { key: …, value: { stringValue: … } }
+    if (found === null && /^\s{0,8}\{/.test(this.#text.slice(from, from + 10))) return;
     this.#label = null;
     if (found === null) return;
     if (label === null || start - label.at > PAIR_REACH) {
       const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
-      const name = around?.[1] ?? around?.[2] ?? '';
+      const name = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
       const named = secretName(name);
       if (found.value.length > 256) this.#upTo = found.start + found.value.length;
       if (named === null) this.#early = found;
       else this.#judge(found, named, name, '=', '"', from);
       return;
     }
-    this.#judge({ ...found, isQuoted: true }, label.named, label.name, '=', '"', from);
+    // a scheme and its credentials
+    const isBare = label.named.kind === 'authorization' && !found.isQuoted;
+    const value = isBare ? (run(this.#text, found.start, BARE.text as RegExp) ?? found.value) : found.value;
+    this.#judge({ ...found, value, isQuoted: true }, label.named, label.name, '=', '"', from);
   }
 
   /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
@@ -207,14 +235,14 @@ class AssignmentScan {
       text.charAt(start - 1) === '<' ||
       (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
     const label = this.#label;
-    const isNear = label !== null && at - label.at < PAIR_REACH;
+    const isNear = label !== null && !label.isField && at - label.at < PAIR_REACH;
     let from = at + 1;
     if (text.startsWith('<![CDATA[', from)) from += 9;
     if (text.charAt(from) === '<') return;
     if (isTag && role === 'label') {
       const inner = run(text, from, BARE.text as RegExp);
       const named = inner === null ? null : secretName(inner.trim());
-      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start };
+      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start, isField: false };
       return;
     }
     const isValue = (isTag && role === 'value') || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
@@ -251,7 +279,7 @@ class AssignmentScan {
     OPEN_QUOTE.lastIndex = at + 1;
     if (OPEN_QUOTE.exec(this.#text) === null) return;
     const isSetter =
-      /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])/.test(name) ||
+      /^(?:.*\.)?(?:set|with|add|use)(?=[A-Z_])|^Secret(?:Str|String|Bytes)?$/.test(name) ||
       this.#text.charAt(start - 1) === '.' ||
       name.includes('.');
     const named = isSetter ? secretName(name) : null;
@@ -264,7 +292,10 @@ class AssignmentScan {
     )
       return;
     const found = this.#value(at + 1, ',', '"', start, name);
-    if (found !== null && !isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
+    if (found === null) return;
+    if (!isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
+    else if (this.#isOpen && isUnfinished(this.#text, found.start, found.value))
+      this.#spans.push({ start: found.start, end: this.#text.length, kind: BEGUN });
   }
 
   /** `| DB_PASSWORD | … |` */
@@ -273,12 +304,20 @@ class AssignmentScan {
     if (named === null || named.strength === 'weak') return;
     let from = at + 1;
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
-    const before = this.#text.slice(Math.max(0, start - 4), start);
-    if (!isOf(BLANK, this.#text, at - 1) && !before.endsWith('|')) return;
-    if (!/(?:^|[|\n"'])[ \t`*]{0,3}$/.test(before) && closing !== '`') return;
+    const words = CELL_WORDS.exec(this.#text.slice(Math.max(0, start - 48), start));
+    if (words === null && closing !== '`') return;
+    const isAlone = (words?.[1] ?? '') === '';
+    if (isAlone && !isOf(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
+      return;
     if (this.#text.charAt(from) === '`') from += 1;
     const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
-    if (value === undefined || isWord(value) || value.length < 6 || /^[:-]+$/.test(value)) {
+    if (
+      value === undefined ||
+      isWord(value) ||
+      value.length < 6 ||
+      /^[:-]+$/.test(value) ||
+      (!isAlone && !looksDrawn(value))
+    ) {
       if (this.#isOpen && value !== undefined && from + value.length === this.#text.length)
         this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
       return;
@@ -299,6 +338,7 @@ class AssignmentScan {
     let start = from + (BLANKS.exec(text)?.[0].length ?? 0);
     if (start - from > 48) return null;
     if (sign === ':') start += run(text, start, YAML_TAG)?.length ?? 0;
+    start += run(text, start, WRAPPED)?.length ?? 0;
     OPEN_QUOTE.lastIndex = start;
     const quote = OPEN_QUOTE.exec(text);
     if (quote !== null) {
@@ -309,7 +349,11 @@ class AssignmentScan {
       if (value === null || value.length >= LONGEST_VALUE)
         return value === null ? null : { start: at, value, isQuoted: true, next: '' };
       // a list of names
-      if (opening.startsWith('[') && isWord(value)) return null;
+      if (opening.startsWith('[') && isWord(value)) {
+        if (this.#isOpen && at + value.length === text.length && secretName(name)?.strength === 'strong')
+          this.#spans.push({ start: at, end: text.length, kind: BEGUN });
+        return null;
+      }
       return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
     }
     if (sign === ',') return null;

@@ -1,7 +1,7 @@
 import { openEnded } from './open-ended';
 import { secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { argumentAt, isStandIn, isWord } from './secret-values';
+import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
 
 /** The part of an argument that is secret: all of it, or the text behind the first such character. */
 type Part = '' | ':' | '/' | '%' | ',' | '=';
@@ -18,6 +18,8 @@ interface CommandRule {
   skips?: readonly string[];
   /** Words that come first: `add_user` of `rabbitmqctl`. */
   after?: readonly string[];
+  /** The argument before it has to be the name of a secret: `put db/password …`. */
+  isNamed?: boolean;
   /** The argument without a dash that is the secret, counted from 0 behind `after`. -1 is the last of several. */
   position?: number;
 }
@@ -59,6 +61,16 @@ const TABLE: readonly (readonly [commands: string, ...rules: CommandRule[]])[] =
   ['ngrok', { after: ['authtoken', 'add-authtoken'], position: 0 }],
   ['wpa_passphrase', { position: 1 }],
   ['ansible-vault', { after: ['encrypt_string'], position: 0 }],
+  ['usermod useradd', { options: ['-p'] }],
+  ['security', { options: ['-w'], when: 'add-generic-password' }, { options: ['-w'], when: 'add-internet-password' }],
+  ['security', { options: ['-p'], when: 'unlock-keychain' }],
+  ['poetry', { after: ['pypi-token.*'], position: 0 }, { after: ['http-basic.*'], position: 1 }],
+  ['bundle', { after: ['config'], part: ':', position: 1 }, { after: ['config'], part: ':', position: 2 }],
+  ['consul etcdctl', { after: ['put', 'set'], position: 1, isNamed: true }],
+  ['kubectl oc', { options: ['--from-literal'], part: '=', when: 'secret' }],
+  ['aws', { options: ['--value'], when: 'SecureString' }],
+  ['az', { options: ['--value'], when: 'secret' }],
+  ['mkpasswd', { skips: ['-m', '-S', '-R'], position: 0 }],
   ['gh glab', { options: ['--body', '-b', '--value', '-v'], when: 'secret' }],
 ];
 const COMMANDS = new Map<string, readonly CommandRule[]>();
@@ -77,9 +89,10 @@ const LONGEST_COMMAND = 2_048;
 const ARGUMENT =
   /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
 /** `-passin pass:hunter2`, `-k hunter2`. */
-const OPENSSL = /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?)([^\s"'`]{3,512})/g;
-/** `/p:hunter2`, `/pass:hunter2`, of Windows' tools. */
-const SLASH = /(\s\/(?:p|pass|password|pw|rp|pwd):["']?)([^\s"']{3,256})/gi;
+const OPENSSL =
+  /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?|openssl\spasswd(?:\s{1,3}-(?:salt\s{1,3}\S{1,32}|\w{1,8})){0,3}\s{1,3}["'`]?(?!-))([^\s"'`]{3,512})/g;
+/** `/p:hunter2`, `-p:hunter2`, of Windows' tools; `/p:Name=value` is a property of a build. */
+const SLASH = /(\s[/-](?:p|pass|password|pw|rp|pwd):["']?)(?![\w.]{1,64}=)([^\s"']{3,256})/gi;
 const [OPENSSL_BEGUN, SLASH_BEGUN] = [openEnded(OPENSSL), openEnded(SLASH)];
 /** Into a password prompt: `echo hunter2 | sudo -S`. */
 const PIPED =
@@ -103,7 +116,7 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
     );
   }
   if (lower.includes('openssl')) each(text, [OPENSSL, OPENSSL_BEGUN], spans, isOpen);
-  if (text.includes(' /')) each(text, [SLASH, SLASH_BEGUN], spans, isOpen);
+  if (/\s[/-]\w{1,8}:/.test(text)) each(text, [SLASH, SLASH_BEGUN], spans, isOpen);
   if (text.includes('|') && /echo|printf|<<</.test(text)) {
     for (const { 0: whole, 1: value = '', index } of text.matchAll(PIPED)) {
       if (isStandIn(value) || isWord(value)) continue;
@@ -138,7 +151,8 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const start = index + whole.length;
     const isList = between.includes(',');
     const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
-    if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    // the next one may be another parameter: add_argument("--password", help="…")
+    if (value === '' || value.startsWith('-') || isStandIn(value) || /^[A-Za-z_]+=$/.test(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
     const isSecret =
@@ -260,9 +274,16 @@ function isPublished(command: string, found: readonly { value: string }[], value
 
 function isPositional(value: string, rule: CommandRule, command: string, found: readonly { value: string }[]): boolean {
   if (command === 'htpasswd') return found.some(({ value }) => /^-\w*b/.test(value));
+  if (rule.isNamed) return isNamedBefore(value, found);
+  if (rule.part === ':') return /^[\w.@+-]+:[^\s/:][^\s:]{2,}$/.test(value);
   if (command === 'net') return !/^(?:\*|\/|\\|[A-Za-z]:)/.test(value);
   if (rule.part === '/') return /^[\w$#.-]{1,64}\/[^\s/@]{2,}/.test(value);
   return rule.part === undefined ? !isWord(value) || value.length > 5 : true;
+}
+
+function isNamedBefore(value: string, found: readonly { value: string }[]): boolean {
+  const before = found[found.findIndex((argument) => argument.value === value) - 1]?.value ?? '';
+  return secretName(before.replace(/^.*\//, ''))?.strength === 'strong';
 }
 
 function add(text: string, at: number, value: string, part: Part, spans: SecretSpan[], isOpen: boolean): void {
@@ -272,7 +293,7 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   if (part === '/') secret = secret.replace(/@[^@]*$/, '');
   const start = at + cut + 1;
   const isEnd = isOpen && at + value.length >= text.length - 1;
-  if (secret === '' || isStandIn(secret)) return;
+  if (secret === '' || isStandIn(secret) || (part === '' && isFileName(secret))) return;
   spans.push({ start, end: start + secret.length, kind: 'password' });
   if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

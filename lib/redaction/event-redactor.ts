@@ -2,7 +2,7 @@ import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
 import { fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
 import { OutputDraft, type TaskOutput } from '@/lib/protocol/task-output';
 import { withInterlude } from '@/lib/protocol/with-interlude';
-import { redactField, redactValue, type Tally } from './redact-value';
+import { counted, redactValue, type Tally } from './redact-value';
 import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
 
 /** Most texts that are followed at a time; what is evicted is read again. */
@@ -194,8 +194,10 @@ export class EventRedactor {
 export async function redactTaskOutput(output: TaskOutput, tally: Tally, rest: Rest): Promise<TaskOutput> {
   await prepareTexts(output.parts, rest);
   const own: Tally = { redacted: 0 };
-  const parts = output.parts.map((part) => ({ ...part, text: redactField('text', part.text, own, false) }));
-  const error = output.error === null ? null : redactField('error', output.error, own, false);
+  // a part that another one follows breaks off
+  const last = output.hasEnded && output.error === null ? output.parts.at(-1) : undefined;
+  const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));
+  const error = output.error === null ? null : counted(output.error, own);
   tally.redacted += own.redacted;
   return { ...output, parts, error, redacted: output.redacted + own.redacted };
 }

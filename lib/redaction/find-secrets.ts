@@ -4,10 +4,11 @@ import { begunShapes } from './begun-shapes';
 import { commandSecrets } from './command-secrets';
 import { credentialHeaders } from './credential-headers';
 import { phraseSecrets } from './phrase-secrets';
-import { decodedReadings, mapped } from './readings';
+import { decodedReadings, mapped, unmarkedReading } from './readings';
 import { BlockScan } from './secret-blocks';
 import { shapedSecrets } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
+import { jsonTables } from './table-secrets';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.
@@ -28,7 +29,7 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 }
 
 /**
- * Applies the rules to the text as written and with its escapes decoded.
+ * Applies the rules to the text as written, with its escapes decoded, and without markup.
  *
  * @param isOpen whether the text may go on: then text at its end that may become a secret is a `BEGUN` span. Secrets come
  *   first in the result, so that they name a span that both find.
@@ -36,10 +37,17 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const spans: SecretSpan[] = [];
   rules(text, spans, isOpen);
-  for (const reading of decodedReadings(text)) {
+  const readings = decodedReadings(text);
+  const unmarked = unmarkedReading(text, readings.at(-1));
+  for (const reading of readings) {
     const found: SecretSpan[] = [];
     rules(reading.text, found, isOpen);
     for (const span of found) spans.push(mapped(span, reading, text));
+  }
+  if (unmarked !== null) {
+    const own: SecretSpan[] = [];
+    for (const rule of LABELLED) rule(unmarked.text, unmarked.text.toLowerCase(), own, isOpen);
+    for (const span of own) spans.push(mapped(span, unmarked, text));
   }
   if (!isOpen) return spans;
   return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];
@@ -55,7 +63,9 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 }
 
 /** Rules for secrets that are known by what stands before them. */
-const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets];
+const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
+/** Those of them that know a secret by a label, which markup may divide from it. */
+const LABELLED = [credentialHeaders, assignedSecrets, phraseSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;

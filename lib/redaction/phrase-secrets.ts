@@ -1,8 +1,11 @@
+import { BARE, LABELLED, NOT_QUOTE, type Phrase, Q } from './labelled-phrases';
 import { openEnded } from './open-ended';
-import { secretName } from './secret-names';
+import { isPasswordLabel, secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
   argumentAt,
+  isCaption,
+  isExpression,
   isFileName,
   isReference,
   isSecretValue,
@@ -12,21 +15,6 @@ import {
   looksDrawn,
   looksRandom,
 } from './secret-values';
-
-/** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
-interface Phrase {
-  kind: string;
-  /** A text without one of these, in lower case, has none. */
-  hints: readonly string[];
-  /** Global; a second group is the secret. */
-  pattern: RegExp;
-  /** A plain word is no secret there. */
-  noWords?: boolean;
-}
-
-const Q = String.raw`(?:[Nn]?\\{0,4}["'\`])`;
-const NOT_QUOTE = String.raw`[^"'\`\\\r\n]`;
-const BARE = String.raw`[^\s"'\`;,]`;
 
 const CLOSED: readonly Phrase[] = [
   // SQL
@@ -47,7 +35,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['password'],
     pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'),
-    noWords: true,
+    unless: 'word',
   },
   {
     kind: 'password',
@@ -88,7 +76,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['auth '],
     pattern:
-      /((?:^|[\n"'`]|> )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
+      /((?:^|[\n"'`]|> |\bredis(?:-cli)?(?: -\w{1,4} [\w.-]{1,64}){0,4} )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
   },
   // Cisco, Juniper, FortiOS
   {
@@ -107,7 +95,6 @@ const CLOSED: readonly Phrase[] = [
     kind: 'secret',
     hints: ['community'],
     pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g,
-    noWords: false,
   },
   // a kickstart or preseed file
   {
@@ -131,6 +118,12 @@ const CLOSED: readonly Phrase[] = [
   },
   {
     kind: 'password',
+    hints: ['convertto-securestring'],
+    pattern:
+      /(\bconvertto-securestring\s{1,4}(?:-(?:asplaintext|force|string)\s{1,4}){0,3})(?![-$("'])([^\s"'`)]{3,512})/gi,
+  },
+  {
+    kind: 'password',
     hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'],
     pattern: new RegExp(
       `(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`,
@@ -141,7 +134,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['auth'],
     pattern: new RegExp(
-      `(\\bauth\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
+      `(\\bauth["']?\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
       'g',
     ),
   },
@@ -152,26 +145,7 @@ const CLOSED: readonly Phrase[] = [
       `((?:\\.getConnection|\\.connect|\\.auth|\\b(?:login|authenticate|sign_?in)|\\bsp_(?:addlogin|password|setapprole))[( ]\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
       'gi',
     ),
-    noWords: true,
-  },
-  // a sentence
-  {
-    kind: 'password',
-    hints: ['password', 'passphrase', 'passcode', 'passwd'],
-    pattern: new RegExp(
-      `(\\b(?:password|passphrase|passcode|passwd)(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?(?: (?:is|was|will be|has been set to|set to|to|reset to|changed to)(?: now)?:?|:) {1,2}${Q}?)(${BARE}{4,256})`,
-      'gi',
-    ),
-    noWords: true,
-  },
-  {
-    kind: 'token',
-    hints: ['token', 'key', 'secret'],
-    pattern: new RegExp(
-      `(\\b(?:token|api key|access key|secret|secret key|client secret|recovery code|private key) (?:is|was|for \\S{1,40} is|will be)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`,
-      'gi',
-    ),
-    noWords: true,
+    unless: 'word',
   },
   // the file that a Rails application opens its credentials with
   {
@@ -180,11 +154,29 @@ const CLOSED: readonly Phrase[] = [
     pattern:
       /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
   },
+  {
+    kind: 'password',
+    hints: ['plainauth'],
+    pattern: new RegExp(
+      `(PlainAuth\\(\\s{0,4}${Q}${NOT_QUOTE}{0,64}${Q},\\s{0,4}(?:${Q}${NOT_QUOTE}{1,128}${Q}|[\\w.]{1,64}),\\s{0,4}${Q})(${NOT_QUOTE}{1,512})`,
+      'g',
+    ),
+  },
+  // Impacket's tools
+  {
+    kind: 'password',
+    hints: ['impacket', 'psexec', 'wmiexec', 'smbexec', 'secretsdump'],
+    pattern:
+      /((?:impacket-\w{1,20}|(?:psexec|wmiexec|smbexec|secretsdump)\.py)(?: -\S{1,40}){0,4} ['"]?(?:[\w.-]{1,64}\/)?[\w.$-]{1,64}:)([^\s@'"]{1,256})/g,
+  },
   // what git, gh and npm print of their stores
   { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
 ];
 
-const PHRASES = CLOSED.map((phrase) => ({ ...phrase, begun: openEnded(phrase.pattern) }));
+const PHRASES = [...CLOSED, ...LABELLED].map((phrase) => ({
+  ...phrase,
+  begun: phrase.begun === undefined ? openEnded(phrase.pattern) : phrase.begun,
+}));
 
 /** A text without any of these has no phrase. */
 const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
@@ -195,6 +187,9 @@ const LED =
 /** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
 const BESIDE =
   /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
+/** `password manager: …` is about something else. */
+const OTHER_THING =
+  /\b(?:managers?|polic(?:y|ies)|types?|names?|ids?|files?|paths?|count|limit|hash(?:es)?|version):[ \t]+/i;
 const BESIDE_BEGUN = openEnded(BESIDE);
 /** The columns of an INSERT, and its values. */
 const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
@@ -203,30 +198,41 @@ const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,50
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
-  for (const { kind, hints, pattern, begun, noWords = false } of mayHave ? PHRASES : []) {
+  for (const { kind, hints, pattern, begun, unless } of mayHave ? PHRASES : []) {
     if (!hints.some((hint) => lower.includes(hint))) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      const isNone =
-        isStandIn(value) ||
-        isFileName(value) ||
-        isReference(value.replace(/\W+$/, '')) ||
-        (noWords && (isWord(value) || /^[A-Za-z_]+[.,:;)]*$/.test(value)));
-      if (!isNone) spans.push({ start, end: start + value.length, kind });
-      else if (isOpen && noWords && isUnfinished(text, start, value) && !isStandIn(value))
+      if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });
+      else if (isOpen && unless !== undefined && isUnfinished(text, start, value) && !isStandIn(value))
         spans.push({ start, end: text.length, kind: BEGUN });
     }
-    if (isOpen) addBegun(text, begun, spans);
+    if (isOpen && begun !== null) addBegun(text, begun, spans);
   }
   if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
   if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) besideNames(text, spans, isOpen);
   if (lower.includes('insert')) inserted(text, spans, isOpen);
 }
 
+/** True if a value that a phrase finds is no secret. */
+function isNone(value: string, unless: Phrase['unless']): boolean {
+  const said = value.replace(/[.,:;!?)\]*\\]+$/, '');
+  if (isStandIn(value) || isFileName(said) || isReference(said) || isExpression(value) || isCaption(value)) return true;
+  // a word of another language, a dotfile
+  if (isPasswordLabel(said) || /^\.[a-z]/.test(said)) return true;
+  if (unless === 'unmixed') return !/\d/.test(said) || !/[A-Za-z]/.test(said) || isOrdinary(said);
+  if (unless === 'undrawn') return !looksDrawn(said);
+  return unless === 'word' && (isWord(said) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
+}
+
+/** Words with numbers: `sha256-rsa`, `12-character`. */
+function isOrdinary(text: string): boolean {
+  return text.split(/[-_/.:]/).every((part) => /^(?:\d{1,4}|[A-Za-z]?[a-z]*|v?\d{1,3}[a-z]?|[A-Z]+)$/.test(part));
+}
+
 /** Random values behind a name, with at most a word between. */
 function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
-    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value)) continue;
+    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value) || OTHER_THING.test(between)) continue;
     const start = index + name.length + between.length;
     spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
   }

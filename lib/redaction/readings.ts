@@ -13,7 +13,7 @@ const SEQUENCE = String.raw`(?:\x1b|\\(?:u001b|u001B|x1b|x1B|033|e))\[[0-9;?]{0,
 /** Escapes of JSON and of most languages, of addresses and of HTML. */
 const ESCAPE = new RegExp(
   SEQUENCE +
-    String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3}|#x[0-9a-fA-F]{2});`,
+    String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|nbsp|#\d{2,3}|#x[0-9a-fA-F]{2});`,
   'g',
 );
 /** The beginning of one at the end of a text. */
@@ -26,14 +26,51 @@ const MOST_ROUNDS = 3;
 /** The text with its escapes decoded, once, twice and three times, as far as that changes it. */
 export function decodedReadings(text: string): Reading[] {
   const readings: Reading[] = [];
-  let last: Reading = { text, start: (at) => at, end: (at) => at + 1 };
+  let last = written(text);
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const next = decode(last);
+    const next = mayHaveEscapes(last.text) ? rewritten(last, ESCAPE, character, BEGUN_ESCAPE) : null;
     if (next === null) break;
     readings.push(next);
     last = next;
   }
   return readings;
+}
+
+function mayHaveEscapes(text: string): boolean {
+  return /[\\%&]/.test(text) || text.includes('\u001b');
+}
+
+const TAG = (names: string) => `<(?:${names})(?:\\s[^<>]{0,200})?>`;
+/** Emphasis of Markdown, and tags that divide or emphasize. */
+const MARKUP = new RegExp(
+  [
+    String.raw`(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])`,
+    String.raw`(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)`,
+    String.raw`</t[dh]>\s{0,40}${TAG('t[dh]')}|</dt>\s{0,40}${TAG('dd')}|(?<!:)</(?:span|div|b|strong|label)>\s{0,40}${TAG('(?:span|div|code)')}`,
+    TAG('/?(?:t[dhr]|d[dlt]|b|strong|i|em|u|code|kbd|samp|tt|span|mark|small|font|a|label|p|div|li|pre|h[1-6]|br/?)'),
+  ].join('|'),
+  'gi',
+);
+const MAY_HAVE_MARKUP = /[*_]|<[a-z/]/i;
+
+/**
+ * The text without emphasis and tags, so that a label and its value stand side by side. A cell begins with `|`, one of a
+ * table's header with `¦`. Null if there is no markup.
+ */
+export function unmarkedReading(text: string, decoded?: Reading): Reading | null {
+  const reading = decoded ?? written(text);
+  return MAY_HAVE_MARKUP.test(reading.text) ? rewritten(reading, MARKUP, divider) : null;
+}
+
+function divider(sequence: string): string {
+  if (!sequence.startsWith('<')) return '';
+  if (/<(?:td|dd|dt)\b[^<]*$|>\s*<(?:span|div|code)/i.test(sequence)) return '|';
+  if (/<th\b[^<]*$/i.test(sequence)) return '¦';
+  return /^<\/?(?:tr|dl|p|div|li|pre|h\d|br)\b/i.test(sequence) ? '\n' : '';
+}
+
+function written(text: string): Reading {
+  return { text, start: (at) => at, end: (at) => at + 1 };
 }
 
 /** A span of a reading in the text that it was made from. What may go on reaches to the end, a broken escape included. */
@@ -50,9 +87,18 @@ interface Piece {
   isEscape: boolean;
 }
 
-function decode(reading: Reading): Reading | null {
+/**
+ * @param characterOf the character that a sequence stands for, or nothing
+ * @param begun the beginning of a sequence at the end of the text, which is left out
+ * @returns null if the text has no such sequence
+ */
+function rewritten(
+  reading: Reading,
+  sequences: RegExp,
+  characterOf: (sequence: string) => string,
+  begun?: RegExp,
+): Reading | null {
   const { text } = reading;
-  if (!/[\\%&]/.test(text) && !text.includes('\u001b')) return null;
   const pieces: Piece[] = [];
   const parts: string[] = [];
   let from = 0;
@@ -64,17 +110,18 @@ function decode(reading: Reading): Reading | null {
     parts.push(text.slice(from, to));
     at += to - from;
   };
-  for (const { 0: sequence, index } of text.matchAll(ESCAPE)) {
+  for (const { 0: sequence, index } of text.matchAll(sequences)) {
     keep(index);
     from = index + sequence.length;
     hasEscape = true;
-    if (sequence.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(sequence)) continue;
+    const character = characterOf(sequence);
+    if (character === '') continue;
     pieces.push({ at, from: index, to: from, isEscape: true });
-    parts.push(character(sequence));
+    parts.push(character);
     at += 1;
   }
   if (!hasEscape) return null;
-  const cut = BEGUN_ESCAPE.exec(text.slice(from).slice(-8))?.[0].length ?? 0;
+  const cut = begun?.exec(text.slice(from).slice(-8))?.[0].length ?? 0;
   keep(text.length - cut);
   return {
     text: parts.join(''),
@@ -90,6 +137,7 @@ function decode(reading: Reading): Reading | null {
 }
 
 function character(sequence: string): string {
+  if (sequence.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(sequence)) return '';
   const body = sequence.slice(1);
   if (sequence.startsWith('\\')) {
     if (body.length > 1) return String.fromCharCode(Number.parseInt(body.slice(1), 16));

@@ -1,5 +1,5 @@
 import { isObject } from '@/lib/protocol/fields';
-import { counted, FREE, redactValue, type Tally } from './redact-value';
+import { counted, FieldMarks, FREE, redactList, redactValue, type Tally } from './redact-value';
 import { prepareTexts, type Rest } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
@@ -32,28 +32,33 @@ export async function redactModel<Model extends object>(model: Model, rest: Rest
 }
 
 /** As `redactValue`, in turns. */
-async function walk(value: object, tally: Tally, rest: Rest, isFree = false): Promise<unknown> {
+async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, name = ''): Promise<unknown> {
   const due = rest();
   if (due !== null) await due;
   if (REDACTED.has(value)) return value;
   if (Array.isArray(value)) {
     const entries: unknown[] = [];
-    for (const entry of value) entries.push(await told('', entry, tally, rest, isFree));
+    for (const entry of isFree ? redactList(value, tally, name) : value)
+      entries.push(await told(name, entry, tally, rest, isFree));
     return entries;
   }
+  const marks = new FieldMarks(value, name, isFree);
   const fields: [string, unknown][] = [];
-  for (const [name, field] of Object.entries(value)) {
-    const isLog = !isFree && name === 'lines' && Array.isArray(field);
+  for (const [key, field] of Object.entries(value)) {
+    const isLog = !isFree && key === 'lines' && Array.isArray(field);
+    const own = marks.redact(key, field, tally);
     const next = isLog
       ? await linesOf(field, tally, rest)
-      : await told(name, field, tally, rest, isFree || FREE.has(name));
-    fields.push([isFree ? counted(name, tally) : name, next]);
+      : own.isDone
+        ? own.field
+        : await told(key, own.field, tally, rest, isFree || FREE.has(key));
+    fields.push([isFree ? counted(key, tally) : key, next]);
   }
   return Object.fromEntries(fields);
 }
 
 async function told(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
-  if (isBranch(field)) return walk(field, tally, rest, isFree);
+  if (isBranch(field)) return walk(field, tally, rest, isFree, name);
   await prepareTexts(field, rest);
   return redactValue(field, tally, isFree, name);
 }

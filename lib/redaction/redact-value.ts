@@ -1,10 +1,12 @@
+import { isObject, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { pairRole, secretName } from './secret-names';
+import { isCredentialHeader, labelledSecret, pairRole, secretName } from './secret-names';
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
-import { isSecretValue } from './secret-values';
+import { isSecretValue, isWord } from './secret-values';
+import { isCellSecret, secretColumns } from './table-secrets';
 
 /** How many secrets were taken out. */
 export interface Tally {
@@ -41,21 +43,15 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   if (typeof value === 'string') return redactField(name, value, tally, isFree);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    const given = isFree ? redactArguments(value, tally) : value;
+    const given = isFree ? redactList(value, tally, name) : value;
     const entries = given.map((entry) => redactValue(entry, tally, isFree, name));
     return entries.some((entry, at) => entry !== value[at]) ? entries : value;
   }
-  const secrets = isFree ? secretFields(value) : NO_FIELDS;
-  const isManifest = isFree && isSecretManifest(value);
+  const marks = new FieldMarks(value, name, isFree);
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
-    const kind = typeof field === 'string' ? secrets.get(key) : undefined;
-    const next =
-      isManifest && /^(?:data|stringData)$/.test(key)
-        ? withoutValues(field, tally)
-        : kind === undefined
-          ? redactValue(field, tally, isFree || FREE.has(key), key)
-          : marked(kind, tally);
+    const own = marks.redact(key, field, tally);
+    const next = own.isDone ? own.field : redactValue(own.field, tally, isFree || FREE.has(key), key);
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
@@ -63,21 +59,70 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   return hasChanged ? Object.fromEntries(fields) : value;
 }
 
+/** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
+export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
+  return redactTable(redactArguments(list, tally, name), tally);
+}
+
+/** Redacts the fields of an object that its other fields, or its name, mark as secrets. */
+export class FieldMarks {
+  readonly #secrets: ReadonlyMap<string, string>;
+  readonly #columns: ReturnType<typeof secretColumns>;
+  readonly #isManifest: boolean;
+  readonly #growing: string | null;
+
+  constructor(value: object, name: string, isFree: boolean) {
+    this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
+    this.#columns = isFree ? columnsOf(value) : null;
+    this.#isManifest = isFree && isSecretManifest(value);
+    this.#growing = isFree ? null : growingField(value);
+  }
+
+  /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
+  redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
+    const kind = this.#secrets.get(key);
+    if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
+      return { field: withoutValues(field, tally), isDone: true };
+    if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
+    return { field: isTable ? redactRows(field, this.#columns, tally) : field, isDone: false };
+  }
+}
+
+/** The field of a row that grows while an agent writes: the preview of a session in a turn. */
+function growingField(row: object): string | null {
+  const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
+  return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
+}
+
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 
-/** Fields of an object that another of its fields names a secret: `{ name: 'DB_PASSWORD', value: … }`. */
-function secretFields(value: object): ReadonlyMap<string, string> {
+/**
+ * Fields of an object that another of its fields, or the object's own name, marks as secrets: `{ name: 'DB_PASSWORD',
+ * value: … }`, `password: { value: … }`. A value may be an object: `{ key: …, value: { stringValue: … } }`.
+ */
+function secretFields(value: object, name: string): ReadonlyMap<string, string> {
   const entries = Object.entries(value);
-  const labels = entries.flatMap(([key, field]) =>
-    pairRole(key) === 'label' && typeof field === 'string' ? [field] : [],
-  );
-  const label = labels.find((name) => secretName(name) !== null) ?? '';
-  const named = secretName(label);
+  const values = entries.filter(([key]) => pairRole(key) === 'value');
+  if (values.length === 0) return NO_FIELDS;
+  const labels = entries.flatMap(([key, field]) => {
+    const role = pairRole(key);
+    // a locator may be an object: { locator: { label: 'Password' }, value: … }
+    const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
+    return texts.flatMap((label) => {
+      const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
+      return named === null ? [] : [{ label: label as string, named }];
+    });
+  });
+  const own = secretName(name);
+  const { label, named } = labels[0] ?? { label: name, named: own?.strength === 'strong' ? own : null };
   if (named === null) return NO_FIELDS;
-  const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
-  return new Map(
-    entries.filter(([key, field]) => pairRole(key) === 'value' && isSecret(field)).map(([key]) => [key, named.kind]),
-  );
+  const isSecret = (field: unknown) =>
+    typeof field === 'string'
+      ? isSecretValue(field, named, label, ALONE)
+      : labels.length > 0 && isObject(field) && !Array.isArray(field);
+  return new Map(values.filter(([, field]) => isSecret(field)).map(([key]) => [key, named.kind]));
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };
@@ -103,30 +148,77 @@ function marked(kind: string, tally: Tally): string {
 
 /** Longer lists are no commands. */
 const MOST_ARGUMENTS = 200;
+/** Of a longer argument, its beginning says whether it is a secret. */
+const LONGEST_ARGUMENT = 128;
+
+/** Rows of values below a row of names. */
+function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[] {
+  const [header] = rows;
+  if (!Array.isArray(header) || rows.length < 2 || header.some((name) => typeof name !== 'string')) return rows;
+  return [header, ...redactRows(rows.slice(1), secretColumns(header), tally)];
+}
+
+function redactRows(rows: readonly unknown[], columns: ReturnType<typeof secretColumns>, tally: Tally): unknown[] {
+  return rows.map((row) => {
+    if (columns === null || !Array.isArray(row)) return row;
+    const cells = row.map((cell, at) => {
+      const column = columns.get(at);
+      const isSecret = column !== undefined && typeof cell === 'string' && isCellSecret(cell, column);
+      return isSecret ? marked(column.named.kind, tally) : cell;
+    });
+    return cells.some((cell, at) => cell !== row[at]) ? cells : row;
+  });
+}
+
+/** The secret columns of `{ columns: […], rows: [[…], …] }`. */
+function columnsOf(table: object): ReturnType<typeof secretColumns> {
+  const header = Object.entries(table).find(
+    ([key, field]) =>
+      /^(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)$/i.test(key) && Array.isArray(field),
+  )?.[1] as unknown[] | undefined;
+  if (header === undefined) return null;
+  return secretColumns(header.map((name) => textOf(isObject(name) ? (name.name ?? name.label) : name) ?? ''));
+}
 
 /** A command as a list of its arguments: the one before says what the next one is. */
-function redactArguments(list: readonly unknown[], tally: Tally): readonly unknown[] {
+function redactArguments(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
   if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
   const texts = list as readonly string[];
-  if (texts.some((text) => text.length > 4_096)) return list;
-  const quoted = texts.map((text) =>
+  const heads = texts.map((text) => text.slice(0, LONGEST_ARGUMENT));
+  const quoted = heads.map((text) =>
     /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
   );
   const spans = findSecrets(quoted.join(' '));
-  if (spans.length === 0) return list;
   let at = 0;
   return texts.map((text, index) => {
     const start = at + 1;
-    at += (quoted[index] as string).length + 1;
-    const own = spans.filter((span) => span.start < start + text.length && span.end > start);
+    const head = heads[index] as string;
+    const { length } = head;
+    at += length + 3;
+    const paired = index === 0 ? null : pairedKind(texts, index, name);
+    if (paired !== null) return marked(paired, tally);
+    const own = spans.filter((span) => span.start < start + length && span.end > start);
     if (own.length === 0) return text;
-    const within = own.map((span) => ({
-      start: Math.max(0, span.start - start),
-      end: Math.min(text.length, span.end - start),
-      kind: span.kind,
+    const within = own.map(({ start: from, end, kind }) => ({
+      start: Math.max(0, from - start),
+      end: end - start,
+      kind,
     }));
-    return withoutSpans(text, mergeSpans([...within, ...findSecrets(text)]), tally);
+    const found = mergeSpans([...within, ...findSecrets(head)]);
+    // what reaches the end of the head goes on behind it
+    const whole = found.map((span) => (span.end >= length ? { ...span, end: text.length } : span));
+    return withoutSpans(text, whole, tally);
   });
+}
+
+/** The kind of a secret by the text before it: of a header, of a name in a pair, of a user. */
+function pairedKind(list: readonly string[], index: number, name: string): string | null {
+  const [before = '', value = ''] = list.slice(index - 1, index + 1);
+  if (isCredentialHeader(before)) return namedKind(before, value);
+  if (list.length !== 2) return null;
+  const isUser = /auth$/i.test(name) && /^[\w.@+-]{1,64}$/.test(before) && secretName(before) === null;
+  const isNamed = /^[\w.-]+$/.test(before) && secretName(before)?.strength === 'strong' && !isWord(value);
+  return isUser && /\d/.test(value) ? 'password' : isNamed ? namedKind(before, value) : null;
 }
 
 function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally): string {
@@ -139,7 +231,7 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
   return shown + text.slice(at);
 }
 
-export function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
+function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
   if (!isFree && isAddress(name, text)) return text;
   const kind = isFree ? namedKind(name, text) : null;
   if (kind === null) return counted(text, tally);
@@ -147,17 +239,16 @@ export function redactField(name: string, text: string, tally: Tally, isFree: bo
   return `[redacted: ${kind}]`;
 }
 
-/** A text without its secrets, which are counted. */
-export function counted(text: string, tally: Tally): string {
-  const { text: shown, redacted } = redactedText(text);
+/** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */
+export function counted(text: string, tally: Tally, mayGoOn?: boolean): string {
+  const { text: shown, redacted } = redactedText(text, mayGoOn);
   tally.redacted += redacted;
   return shown;
 }
 
 /** The kind of a secret that only its name gives away; null if it is none. */
 function namedKind(name: string, value: string): string | null {
-  if (/^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name))
-    return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
+  if (isCredentialHeader(name)) return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
   const named = secretName(name);
   return named !== null && isSecretValue(value, named, name, ALONE) ? named.kind : null;
 }

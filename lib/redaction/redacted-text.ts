@@ -1,3 +1,13 @@
+import {
+  MAX_CAPTION,
+  MAX_INSIGHT_DETAIL,
+  MAX_ITEM_TEXT,
+  MAX_LATE_TITLE,
+  MAX_OBLIGATION_TEXT,
+  MAX_PREVIEW,
+  MAX_REPORT_SUMMARY,
+  MAX_TITLE,
+} from '@/lib/protocol/limits';
 import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
 import { seenText, spansIn } from './redact-output';
@@ -26,46 +36,83 @@ export interface Redacted {
 
 const SHORTEST = 3;
 
-/** A text without its secrets, and without what at its end may be the beginning of one. */
-export function redactedText(text: string): Redacted {
-  return text.length < SHORTEST ? { text, redacted: 0 } : wholeText(text).shown();
+/**
+ * A text without its secrets.
+ *
+ * @param mayGoOn whether more of the text may exist: then what may be the beginning of a secret at its end is hidden, too
+ */
+export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacted {
+  if (text.length < SHORTEST) return { text, redacted: 0 };
+  return (prepared(text) ?? wholeText(text)).shown(mayGoOn);
 }
 
-/** What was looked at in turns, for whoever asks for it next. */
+/** Lengths that texts are truncated to, which may be in the middle of a secret. */
+const CUT_LENGTHS: ReadonlySet<number> = new Set([
+  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_INSIGHT_DETAIL, MAX_CAPTION, MAX_OBLIGATION_TEXT],
+  ...[200, 300, 500, 1_000, 8 * 1_024, 64 * 1_024, 512 * 1_024, MAX_ITEM_TEXT],
+]);
+
+/** True if a text is as long as a truncated one: `cutText` leaves out half a surrogate pair. */
+function isTruncated({ length }: string): boolean {
+  return CUT_LENGTHS.has(length) || CUT_LENGTHS.has(length + 1);
+}
+
+/** Texts that were redacted in turns, the oldest first. */
 const PREPARED = new Map<string, RedactedText>();
-/** From this length on a text is looked at in turns. */
+/** From this length on a value is redacted in turns: that of a text, or of all its texts. */
 export const LONG_TEXT = 32 * 1024;
+/** Shorter texts take no turn of their own. */
+const LEAST_PREPARED = 256;
 const AT_ONCE = 8 * 1024;
-const MOST_PREPARED = 32;
+/** In UTF-16 code units, besides the newest text. */
+const MOST_PREPARED = 2 * 1024 * 1024;
+let preparedLength = 0;
+
+function prepared(text: string): RedactedText | undefined {
+  return text.length < LEAST_PREPARED ? undefined : PREPARED.get(text);
+}
+
+function forget(text: string): void {
+  if (PREPARED.delete(text)) preparedLength -= text.length;
+}
 
 /** The same as something that goes on. */
 export function wholeText(text: string): RedactedText {
-  const prepared = text.length < LONG_TEXT ? undefined : PREPARED.get(text);
-  PREPARED.delete(text);
-  if (prepared !== undefined) return prepared;
+  const known = prepared(text);
+  // whoever has it may add to it
+  forget(text);
+  if (known !== undefined) return known;
   const whole = new RedactedText();
   whole.add(text);
   return whole;
 }
 
 /**
- * Looks at the long texts in a value, so that they cost little when they are asked for next. Others get their turns
+ * Redacts the texts in a value, but for short ones, so that they cost little when they are asked for next. Others get their turns
  * meanwhile.
  */
 export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
   if (typeof value === 'object' && value !== null) {
     for (const field of Object.values(value)) await prepareTexts(field, rest);
   }
-  if (typeof value !== 'string' || value.length < LONG_TEXT) return;
+  if (typeof value !== 'string' || value.length < LEAST_PREPARED || PREPARED.has(value)) return;
   const text = new RedactedText();
-  for (let at = 0; at < value.length; at += AT_ONCE) {
-    text.add(value.slice(at, at + AT_ONCE));
+  const takeTurn = async () => {
     const due = rest();
     if (due !== null) await due;
+  };
+  for (let at = 0; at < value.length; at += AT_ONCE) {
+    text.add(value.slice(at, at + AT_ONCE));
+    await takeTurn();
+  }
+  text.shown(isTruncated(value));
+  await takeTurn();
+  for (const oldest of PREPARED.keys()) {
+    if (preparedLength <= MOST_PREPARED) break;
+    forget(oldest);
   }
   PREPARED.set(value, text);
-  const [oldest] = PREPARED.keys();
-  if (PREPARED.size > MOST_PREPARED && oldest !== undefined) PREPARED.delete(oldest);
+  preparedLength += value.length;
 }
 
 /** Gives others their turns, when it is time to. */
@@ -92,10 +139,13 @@ export class RedactedText {
   /** The last of what is decided is a secret that goes on. */
   #isInside = false;
   #key: KeyWatch | null = null;
+  /** What was shown since the last piece. */
+  #last: { mayGoOn: boolean; shown: Redacted } | null = null;
   /** The state of the blocks at the end of the decided text. */
   #blocks = new BlockScan();
 
   add(piece: string): void {
+    this.#last = null;
     this.#tail += piece;
     const decides = piece.includes('\n') || this.#tail.length >= WINDOW + KEY_SIGN || this.#key !== null;
     if (decides || piece.includes('-')) while (this.#decide());
@@ -115,16 +165,20 @@ export class RedactedText {
     return after.startsWith(before) ? after.slice(before.length) : null;
   }
 
-  shown(): Redacted {
-    const { text, redacted } = this.#undecidedText();
-    return { text: this.#done + text, redacted: this.#redacted + redacted };
+  /** @param mayGoOn false once nothing follows: then everything is decided */
+  shown(mayGoOn = true): Redacted {
+    if (this.#last?.mayGoOn !== mayGoOn) {
+      const { text, redacted } = this.#undecidedText(mayGoOn);
+      this.#last = { mayGoOn, shown: { text: this.#done + text, redacted: this.#redacted + redacted } };
+    }
+    return this.#last.shown;
   }
 
-  #undecidedText(): Redacted {
+  #undecidedText(mayGoOn = true): Redacted {
     if (this.#tail === '') return { text: '', redacted: 0 };
     const key = this.#key === null ? -1 : this.#key.at;
     const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
-    const { text, redacted } = this.#without(open, key < 0, open.length);
+    const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);
     const marker = key < 0 ? '' : '[redacted: private-key]';
     return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
   }

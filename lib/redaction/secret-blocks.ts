@@ -1,12 +1,16 @@
-import { decodedReadings, mapped } from './readings';
+import { decodedReadings, mapped, unmarkedReading } from './readings';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
+import { isRule, rowSecrets, type Table, tableHeader } from './table-secrets';
 
 /** A text without one of these begins no block. */
 const HINT =
   /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
+/** A line of names, one of which is that of a secret. */
+const TABLE_HINT =
+  /(?:pass(?:word|wd|code|phrase)?|pwd|secret|token|key|credentials?)["'`* ]{0,4}(?:[|¦│,;\t]|[ ]{2}|\r?\n|$)|[|¦│,;\t]["'`* ]{0,4}[\w -]{0,20}(?:pass|pwd|secret|token|key)/i;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
 /** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
@@ -25,6 +29,10 @@ const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
 /** The same on a line that may go on. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
+function mayBegin(text: string): boolean {
+  return HINT.test(text) || TABLE_HINT.test(text);
+}
+
 type Mode =
   | { kind: 'none' }
   /** So many lines more. */
@@ -35,6 +43,8 @@ type Mode =
   | { kind: 'indent'; indent: number }
   /** Values of keys indented further than this. */
   | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
+  /** Rows below a header. */
+  | { kind: 'table'; table: Table }
   /** Lines up to the one that has this, or is this. */
   | { kind: 'fence'; fence: string; isLine: boolean };
 
@@ -84,10 +94,10 @@ class SecretBlocks {
       const line = before + chunk.slice(at, end).replace(/\r$/, '');
       const isWhole = newline >= 0;
       const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#read(line, isWhole, isOpen);
-      if (own !== null) {
-        const start = Math.max(at, at - before.length + own.start);
-        const to = at - before.length + own.end;
-        if (to > start) spans.push({ start, end: to, kind: own.kind });
+      for (const span of own) {
+        const start = Math.max(at, at - before.length + span.start);
+        const to = at - before.length + span.end;
+        if (to > start) spans.push({ start, end: to, kind: span.kind });
       }
       this.#partial = isWhole ? '' : line.slice(0, MOST_PARTIAL);
       at = end + 1;
@@ -96,7 +106,7 @@ class SecretBlocks {
   }
 
   /** A line of a string in JSON: the string may begin or end on it. */
-  #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
+  #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
     const lead = STRING_BEGINS.exec(line)?.[0].length ?? 0;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
@@ -104,11 +114,24 @@ class SecretBlocks {
     const text = end < 0 ? rest : rest.slice(0, end);
     const own = this.#read(text, isWhole || end >= 0, isOpen);
     if (end >= 0) this.#mode = { kind: 'none' };
-    return own === null ? null : { start: own.start + lead, end: own.end + lead, kind: own.kind };
+    return own.map(({ start, end, kind }) => ({ start: start + lead, end: end + lead, kind }));
   }
 
-  #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan | null {
-    return isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
+  #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
+    if (this.#mode.kind === 'table') {
+      const own = this.#row(line, this.#mode.table, isWhole, isOpen);
+      if (own !== null) return own;
+    }
+    const own = isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
+    return own === null ? [] : [own];
+  }
+
+  /** @returns null if the line ends the table */
+  #row(line: string, table: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
+    const own = table.isSure || isRule(line) ? rowSecrets(line, table, isWhole, isOpen) : null;
+    if (isWhole && own === null) this.#mode = { kind: 'none' };
+    else if (isWhole && !table.isSure) this.#mode = { kind: 'table', table: { ...table, isSure: true } };
+    return own;
   }
 
   #openLine(line: string): SecretSpan | null {
@@ -136,6 +159,7 @@ class SecretBlocks {
     const none: Mode = { kind: 'none' };
     switch (mode.kind) {
       case 'none':
+      case 'table':
         return undefined;
       case 'lines':
         if (isWhole) this.#mode = mode.left > 1 ? { kind: 'lines', left: mode.left - 1 } : none;
@@ -209,7 +233,12 @@ class SecretBlocks {
       this.#mode = { kind: 'fence', fence: heredoc[2] as string, isLine: true };
       return;
     }
-    if (PEM64.test(line)) this.#mode = { kind: 'base64' };
+    if (PEM64.test(line)) {
+      this.#mode = { kind: 'base64' };
+      return;
+    }
+    const table = TABLE_HINT.test(line) ? tableHeader(line) : null;
+    if (table !== null) this.#mode = { kind: 'table', table };
   }
 }
 
@@ -242,35 +271,40 @@ function isEncoded(value: string): boolean {
   }
 }
 
-/** The blocks of a text as it is written, and as it reads once its escapes are decoded. */
+/** The blocks of a text as it is written, as it reads once its escapes are decoded, and without its tags. */
 export class BlockScan {
   readonly #written: SecretBlocks;
   readonly #decoded: SecretBlocks;
+  /** Tables of HTML. */
+  readonly #unmarked: SecretBlocks;
 
-  constructor(written = new SecretBlocks(), decoded = new SecretBlocks(true)) {
+  constructor(written = new SecretBlocks(), decoded = new SecretBlocks(true), unmarked = new SecretBlocks()) {
     this.#written = written;
     this.#decoded = decoded;
+    this.#unmarked = unmarked;
   }
 
   clone(): BlockScan {
-    return new BlockScan(this.#written.clone(), this.#decoded.clone());
+    return new BlockScan(this.#written.clone(), this.#decoded.clone(), this.#unmarked.clone());
   }
 
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
     const reading = decodedReadings(chunk).at(-1);
-    if (
-      this.#written.isIdle &&
-      this.#decoded.isIdle &&
-      !HINT.test(chunk) &&
-      (reading === undefined || !HINT.test(reading.text))
-    ) {
-      this.#written.skip(chunk);
-      this.#decoded.skip(reading?.text ?? chunk);
+    const unmarked = /<t[hrd]\b/i.test(chunk) ? unmarkedReading(chunk, reading) : null;
+    const scans = [
+      [this.#written, null],
+      [this.#decoded, reading ?? null],
+      [this.#unmarked, unmarked],
+    ] as const;
+    const texts = scans.map(([, reading]) => reading?.text ?? chunk);
+    if (scans.every(([blocks], at) => blocks.isIdle && !mayBegin(texts[at] as string))) {
+      for (const [at, [blocks]] of scans.entries()) blocks.skip(texts[at] as string);
       return [];
     }
-    const spans = this.#written.scan(chunk, [], isOpen);
-    const decoded = this.#decoded.scan(reading?.text ?? chunk, [], isOpen);
-    return reading === undefined ? spans : [...spans, ...decoded.map((span) => mapped(span, reading, chunk))];
+    return scans.flatMap(([blocks, reading], at) => {
+      const spans = blocks.scan(texts[at] as string, [], isOpen);
+      return reading === null ? (at === 0 ? spans : []) : spans.map((span) => mapped(span, reading, chunk));
+    });
   }
 }

@@ -77,6 +77,68 @@ const WEAK: Readonly<Record<string, string>> = {
   ...kinds('private-key', 'd dp dq qi'),
 };
 
+/** The word for a password in other languages, in lower case. */
+export const PASSWORD_LABELS: ReadonlySet<string> = new Set([
+  ...[
+    'passwort',
+    'kennwort',
+    'contraseña',
+    'contrasena',
+    'senha',
+    'palavra-passe',
+    'mot de passe',
+    'wachtwoord',
+    'hasło',
+  ],
+  ...[
+    'parola',
+    'lösenord',
+    'passord',
+    'adgangskode',
+    'salasana',
+    'heslo',
+    'jelszó',
+    'şifre',
+    'parolă',
+    'zaporka',
+    'lozinka',
+  ],
+  ...[
+    'пароль',
+    'парола',
+    'лозинка',
+    'κωδικός',
+    'パスワード',
+    '密码',
+    '密碼',
+    '비밀번호',
+    '암호',
+    'mật khẩu',
+    'kata sandi',
+  ],
+  ...['รหัสผ่าน', 'סיסמה', 'كلمة المرور', 'كلمة السر', 'पासवर्ड', 'পাসওয়ার্ড'],
+]);
+
+/** The same for API keys and tokens. */
+export const TOKEN_LABELS: ReadonlySet<string> = new Set([
+  ...[
+    'api-schlüssel',
+    'zugriffstoken',
+    'geheimschlüssel',
+    'clave api',
+    'clave de api',
+    'clave secreta',
+    'clé api',
+    'jeton',
+  ],
+  ...['clé secrète', 'chave api', 'chave de api', 'chave secreta', 'chiave api', 'токен', 'ключ api', 'секретный ключ'],
+  ...['トークン', 'apiキー', '秘密鍵', '令牌', '密钥', '密鑰', '秘钥', '토큰', 'api 키'],
+]);
+
+export function isPasswordLabel(text: string): boolean {
+  return PASSWORD_LABELS.has(text.toLowerCase());
+}
+
 /** A cache: a log repeats its names. */
 const KNOWN = new Map<string, NamedSecret | null>();
 const MOST_KNOWN = 2_000;
@@ -93,17 +155,22 @@ export function secretName(name: string): NamedSecret | null {
   return named;
 }
 
-/** The part of a name in a pair of two fields: `name: DB_PASS`, `value: …`. */
-export type PairRole = 'label' | 'value';
+/**
+ * The part of a name in a pair of two fields: `name: DB_PASS` is a label of `value: …`, and so are `element: "Password
+ * input"`, which describes a field of a page, and `type: password`.
+ */
+export type PairRole = 'label' | 'field' | 'type' | 'value';
 
 const PAIR_ROLES: Readonly<Record<string, string>> = {
   ...kinds(
     'label',
     'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname optionname',
   ),
+  ...kinds('field', 'element selector locator target placeholder css xpath arialabel labeltext fieldname inputname'),
+  ...kinds('type', 'type inputtype'),
   ...kinds(
     'value',
-    'value val v string default content text parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
+    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
   ),
 };
 
@@ -119,6 +186,34 @@ export function pairRole(name: string): PairRole | null {
   PAIRS_KNOWN.set(name, role);
   return role;
 }
+
+/** A field of a page for a secret, by what it is called or found by: `Password input`, `#login-password`, `[name=pw]`. */
+const SECRET_FIELD =
+  /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
+
+/** Other parts of a page about a secret. */
+const BESIDE_FIELD = /meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset/i;
+
+function isSecretField(label: string): boolean {
+  if (BESIDE_FIELD.test(label)) return false;
+  return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
+}
+
+/** The secret that a label announces; null if it announces none. */
+export function labelledSecret(role: PairRole, label: string): NamedSecret | null {
+  if (role === 'value') return null;
+  if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
+  if (role === 'field') return isSecretField(label) ? PASSWORD_FIELD : null;
+  return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
+}
+
+/** A header whose value is a credential. */
+export function isCredentialHeader(name: string): boolean {
+  return /^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name);
+}
+
+const PASSWORD_FIELD: NamedSecret = { kind: 'password', strength: 'strong' };
+const CREDENTIAL_HEADER: NamedSecret = { kind: 'authorization', strength: 'strong' };
 
 /** `dbPassword2`, `DB_PASSWORD_2`, `db.password` → `db`, `password`. */
 function wordsOf(name: string): string[] {

@@ -5,7 +5,8 @@ export interface SecretSpan {
   kind: string;
 }
 
-const PLACEHOLDER = /^(?:…|\$[{(A-Za-z_]|\{\{|<|%[a-z]$|\*+$|\.{2,}|\[redacted)/i;
+const PLACEHOLDER =
+  /^(?:…|\$[{(A-Za-z_]|\$\d{1,2}$|\{\{|\{[A-Za-z_.]{1,32}\}(?![\w$+/])|<|%[a-z](?![\w%])|\*+$|\.{2,}|\[redacted)/i;
 
 /** Something that stands for a secret: a variable's name, or the mark of one that is out already. */
 export function isPlaceholder(value: string): boolean {

@@ -1,5 +1,5 @@
 import type { NamedSecret } from './secret-names';
-import { secretName } from './secret-names';
+import { isPasswordLabel, secretName } from './secret-names';
 import { isPlaceholder } from './secret-span';
 
 /** The surroundings of a value in its text. */
@@ -12,16 +12,26 @@ export interface ValuePlace {
 }
 
 const NOTHING =
-  /^(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|char|varchar|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[?!.]?$/i;
+  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
+/** A parameter of a statement, an escaped line break, the beginning of a pattern, the rules of a validator. */
+const SYNTAX =
+  /^(?::[A-Za-z_]+$|\\{1,4}[nrt]|\.[*+]|\[\^|\\[sSwWdD]|\(\?|\([\\[.]|(?:[a-z_]+(?::[\w,]+)?\|)*(?:required|nullable|sometimes|confirmed|string|(?:min|max):\d+)(?:\|[a-z_]+(?::[\w,]+)?)*$)/;
 /** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
 const ELSEWHERE =
   /^(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
 const FILE_NAME =
-  /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log)$/i;
+  /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log|zip|7z|rar|tar|t?gz|bz2|xz)$/i;
 /** The path of a name in a program: `config.db.password`, `process.env.TOKEN`, `opts->secret`. */
 const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
+/** A call behind a path, a call of a plain name, and a type with its arguments: `z.string().min(8)`, `Option<String>`. */
+const EXPRESSION =
+  /^[@&*!]{0,2}(?:[A-Za-z_$]+\d{0,3}[A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]+\d{0,3}[A-Za-z_]*)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
+/** A caption or a message: several words of which the first is capitalized, or which are a sentence. */
+const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["'(]?[\p{L}'’-]+[,.:;)"']?)+[?!.:…]*$/u;
+const SENTENCE =
+  /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!.:…]*$/iu;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
 const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
@@ -60,7 +70,7 @@ export function looksRandom(value: string): boolean {
 
 /** As `looksRandom`, and what a generator of passwords makes: digits and symbols among letters. */
 export function looksDrawn(value: string): boolean {
-  if (looksRandom(value)) return true;
+  if (looksRandom(value) || (/^[0-9a-f]{16,}$/.test(value) && /\d/.test(value) && /[a-f]/.test(value))) return true;
   if (value.length < 8 || isStandIn(value) || /^[\w.+-]+@[\w-]+\.[\w.-]+$/.test(value)) return false;
   const isMixed = (part: string) => part.length >= 6 && /\d/.test(part) && /[a-z]/.test(part) && /[A-Z]/.test(part);
   if (!/^[A-Za-z0-9!@#$%^&*~+=._-]+$/.test(value)) return false;
@@ -79,7 +89,18 @@ export function isFileName(value: string): boolean {
 }
 
 export function isStandIn(value: string): boolean {
-  return isPlaceholder(value) || NOTHING.test(value) || STAND_IN.test(value) || ELSEWHERE.test(value);
+  return [NOTHING, STAND_IN, ELSEWHERE, SYNTAX].some((pattern) => pattern.test(value)) || isPlaceholder(value);
+}
+
+/** An expression or a type of a program, as far as it can be told without what follows it. */
+export function isExpression(value: string): boolean {
+  return EXPRESSION.test(value);
+}
+
+/** Words of a page or of an error message, not a passphrase. */
+export function isCaption(value: string, name = ''): boolean {
+  if (!value.includes(' ') || /phrase|mnemonic/i.test(name) || /^[A-Z][A-Z0-9_]+$/.test(name)) return false;
+  return CAPTION.test(value) || (value.split(' ').length > 2 && SENTENCE.test(value));
 }
 
 /** True if a value behind a secret's name is a secret, and no placeholder, word, reference or count. */
@@ -91,13 +112,17 @@ export function isSecretValue(
 ): boolean {
   if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
   if (!place.isQuoted && isCode(value, place)) return false;
+  if (isCaption(value, name) || isPasswordLabel(value)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
+  if (kind === 'authorization') return value.length >= 8 && /[\d=]/.test(value) && !/^\w+ [<${]/.test(value);
   if (kind === 'password') {
     const isCount = /^(?:pass|passes|pw|pwd)$/i.test(name) && /^\d{1,4}$/.test(value) && !place.isQuoted;
     if (/pwd$/i.test(name) && /^[/\\]/.test(value)) return false;
     return value.length >= 3 && !isCount && !(place.isProse && isWord(value));
   }
   if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
+  // a program's words: the types of a lexer's tokens, labels
+  if (isWord(value) && (kind !== 'secret' || /^[A-Z][a-z]+$/.test(value))) return false;
   if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
   return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
 }
@@ -112,6 +137,7 @@ function isWeakSecret(value: string, name: string, kind: string): boolean {
   if (UUID.test(value) && !/key|token|auth|secret/i.test(name)) return false;
   if (kind === 'private-key')
     return /^(?:dp?|dq|qi)$/i.test(name) && /^[A-Za-z0-9+/=_-]{40,}$/.test(value) && /\d/.test(value);
+  if (/(?:^|[^a-z])auth$|[a-z]Auth$/i.test(name) && /^[\w.@+-]{1,64}:(?!\/)(?=\D*\d)\S{4,}$/.test(value)) return true;
   if (/^auth$/i.test(name)) return looksRandom(value) || isBasicPair(value);
   if (/otp$/i.test(name)) return /^\d{4,8}$/.test(value) || looksRandom(value);
   if (/salt$|key$/i.test(name) && value.length >= 40 && /[^A-Za-z0-9\s]/.test(value) && !/^\S+:\/\//.test(value))
@@ -137,9 +163,10 @@ export function isBasicPair(value: string): boolean {
 
 /** A call, a variable or a type, not a value written out. */
 function isCode(value: string, { isProse, next }: ValuePlace): boolean {
-  if (REFERENCE.test(value)) return true;
+  if (REFERENCE.test(value) || EXPRESSION.test(value)) return true;
+  if (next === '(' && EXPRESSION.test(`${value}(`)) return true;
   if (next === '(' && IDENTIFIER.test(value.replace(/^.*(?:\.|->|::)/, ''))) return true;
-  if (next === '[' && IDENTIFIER.test(value)) return true;
+  if (/[[<]/.test(next) && IDENTIFIER.test(value)) return true;
   if (KEYWORD.test(value)) return isProse || next === ' ';
   if (!IDENTIFIER.test(value)) return false;
   if (isProse && (secretName(value) !== null || /^[a-z]+_[a-z_]+$/.test(value))) return true;

@@ -91,9 +91,23 @@ export const REDACTION = [
   {
     name: 'shows the first half of a secret that streams',
     file: 'lib/redaction/redacted-text.ts',
-    find: 'const { text, redacted } = this.#without(open, key < 0, open.length);',
+    find: 'const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);',
     replace: 'const { text, redacted } = this.#without(open, false, open.length);',
     test: 'tests/unit/redaction/redacted-text.test.ts',
+  },
+  {
+    name: 'shows the first half of a secret that a title is truncated in',
+    file: 'lib/redaction/redacted-text.ts',
+    find: 'mayGoOn = isTruncated(text)',
+    replace: 'mayGoOn = false',
+    test: 'tests/unit/redaction/redact-value.test.ts',
+  },
+  {
+    name: 'shows the first half of a secret in the preview of a message that streams',
+    file: 'lib/redaction/redact-value.ts',
+    find: "typeof openTurnId === 'string' ? 'lastText' : null",
+    replace: "typeof openTurnId === 'number' ? 'lastText' : null",
+    test: 'tests/unit/redaction/redact-value.test.ts',
   },
   {
     name: 'shows the second half of a secret whose beginning is gone',
@@ -147,7 +161,7 @@ export const REDACTION = [
   {
     name: 'shows the output of a task with its secrets',
     file: 'lib/redaction/event-redactor.ts',
-    find: "const parts = output.parts.map((part) => ({ ...part, text: redactField('text', part.text, own, false) }));",
+    find: 'const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));',
     replace: 'const { parts } = output;',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },
@@ -217,7 +231,7 @@ export const REDACTION = [
   {
     name: 'misses a value behind its name in another field',
     file: 'lib/redaction/assigned-secrets.ts',
-    find: 'this.#label = { named, name, at: start };',
+    find: 'this.#label = { named, name, at: start, isField };',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -231,14 +245,14 @@ export const REDACTION = [
   {
     name: 'misses statements that set a password',
     file: 'lib/redaction/phrase-secrets.ts',
-    find: 'if (!isNone) spans.push({ start, end: start + value.length, kind });',
-    replace: 'if (!isNone && noWords) spans.push({ start, end: start + value.length, kind });',
+    find: 'if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });',
+    replace: 'if (!isNone(value, unless) && unless) spans.push({ start, end: start + value.length, kind });',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'misses a secret among the arguments of a list',
     file: 'lib/redaction/redact-value.ts',
-    find: 'const given = isFree ? redactArguments(value, tally) : value;',
+    find: 'const given = isFree ? redactList(value, tally, name) : value;',
     replace: 'const given: readonly unknown[] = value;',
     test: 'tests/unit/redaction/redact-value.test.ts',
   },

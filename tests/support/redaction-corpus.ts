@@ -81,6 +81,11 @@ function fill(spec: string, draw: Draw): string {
       return draw(UPPER, 1) + draw(LOWER, 3) + draw(DIGITS, 2) + draw(LOWER + UPPER + DIGITS, 7);
     case 'weak':
       return word + draw(DIGITS, 2);
+    case 'words4':
+    case 'words12':
+      return Array.from({ length: Number(spec.slice(5)) }, () => draw(LOWER, 6)).join(' ');
+    case 'digit6':
+      return draw(DIGITS, 6);
     case 'pair':
       return btoa(`mara:${draw(ALPHABETS.alnum as string, 14)}`);
     case 'aws':

@@ -1,4 +1,4 @@
-import { RedactedText, redactedText } from '@/lib/redaction/redacted-text';
+import { RedactedText, wholeText } from '@/lib/redaction/redacted-text';
 import type { Form } from './redaction-corpus';
 
 /** So many characters in a row of a secret are a leak. */
@@ -30,9 +30,9 @@ export function shownByCharacter(text: string): Generator<string> {
 
 export const toolInput = (text: string) => JSON.stringify({ command: text, timeout: 1 });
 
-/** False where the program that a secret is piped into follows it, and for `-us12`: pieces before that show the secret. */
+/** False where only what follows a secret tells it, such as the program that it is piped into: pieces show it before that. */
 export function isKnownInTime({ template }: Form): boolean {
-  return !/^echo .*\||-us12$/.test(template);
+  return !/^(?:echo|printf) .*[|>]|^Use |^Type |-us12$/.test(template);
 }
 
 /** The forms of which a shown state leaks a secret. */
@@ -49,7 +49,7 @@ export function leaking(forms: readonly Form[], shows: (text: string) => Iterabl
 /** The beginnings after which a cut leaks a secret, or makes the whole text read differently. */
 export function leakingCuts(forms: readonly Form[]): string[] {
   return forms.flatMap(({ text, secrets }) => {
-    const whole = redactedText(text).text;
+    const whole = wholeText(text).shown().text;
     return Array.from({ length: text.length - 1 }, (_, at) => text.slice(0, at + 1)).filter((beginning) => {
       const [first = '', last = ''] = shownAfterEach([beginning, text.slice(beginning.length)]);
       return hasLeak(first, secrets) || last !== whole;

@@ -56,12 +56,12 @@ describe('the corpus of look-alikes', () => {
   const changed = (change: (text: string) => boolean) => HARMLESS.filter(change);
 
   it('stays as it is', () => {
-    expect(changed((text) => redactedText(`${text}\n`).text !== `${text}\n`)).toEqual([]);
+    expect(changed((text) => redactedText(text).text !== text)).toEqual([]);
     expect(changed((text) => findSecrets(text).length > 0)).toEqual([]);
   });
 
   it('stays as it is in the input of a tool, and in pieces', () => {
-    expect(changed((text) => redactedText(`${toolInput(text)}\n`).text !== `${toolInput(text)}\n`)).toEqual([]);
+    expect(changed((text) => redactedText(toolInput(text)).text !== toolInput(text))).toEqual([]);
     expect(changed((text) => [...shownByCharacter(text)].at(-1) !== `${text}\n`)).toEqual([]);
   });
 });

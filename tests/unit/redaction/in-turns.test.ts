@@ -7,6 +7,32 @@ describe('redactModel', () => {
     expect(await redactModel(model, () => null)).toEqual({ ...model, redacted: 0 });
   });
 
+  it('redacts a secret that its place in a list or an object marks, beside branches too', async () => {
+    const secret = 'Rk4vqTr7wLx2';
+    for (const input of [
+      { name: 'DB_PASSWORD', value: secret, tags: [{ a: 1 }] },
+      { args: ['--password', secret], list: [{ a: 1 }] },
+      { columns: ['user', 'password'], rows: [['mara', secret]] },
+    ]) {
+      for (const [model, isFree] of [
+        [{ input }, false],
+        [input, true],
+      ] as const) {
+        expect(JSON.stringify(await redactModel(model, () => null, isFree))).not.toContain(secret);
+      }
+    }
+  });
+
+  it('gives others turns over a list of many arguments', async () => {
+    const args = Array.from({ length: 200 }, (_, at) => `${at} ${'password=x y '.repeat(315)}`);
+    let turns = 0;
+    await redactModel({ input: { args } }, () => {
+      turns += 1;
+      return null;
+    });
+    expect(turns).toBeGreaterThan(200);
+  });
+
   it('redacts a value by its key, and a secret in a key or an id, at any depth', async () => {
     const token = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
     const list = [{ id: token, password: 'w0rds-and-numb3rs', [token]: 1, deep: [[{ token: 'abc-def-1' }]] }];

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { MAX_TITLE } from '@/lib/protocol/limits';
+import { redactModel } from '@/lib/redaction/redact-model';
 import { redactValue } from '@/lib/redaction/redact-value';
 
 const SECRET = 'Rk4vqTr7wLx2';
@@ -50,7 +52,21 @@ describe('redactValue', () => {
     [{ kind: 'ConfigMap', data: { level: 'debug' } }],
     [{ kind: 'Secret', data: { token: '$TOKEN' } }],
     [{ tokens: 1234, pass: true, secret: null }],
+    [{ title: 'secret plan', openTurnId: null, lastText: 'The token: expected' }],
   ])('returns %j as it is', (value) => {
     expect(redactValue(value, { redacted: 0 }, true)).toBe(value);
+    expect(redactValue(value, { redacted: 0 }, false)).toBe(value);
+  });
+
+  it('hides what may be a secret at the end of a preview that grows, and where a title is truncated', async () => {
+    const begun = 'psql postgres://app:Rk4vqTr7';
+    const title = `${'x'.repeat(MAX_TITLE - begun.length)}${begun}`;
+    for (const row of [
+      { title: null, lastText: begun, openTurnId: 'turn-1' },
+      { title, lastText: null, openTurnId: null },
+    ]) {
+      expect(JSON.stringify(redactValue(row, { redacted: 0 }, false))).not.toContain('Rk4v');
+      expect(JSON.stringify(await redactModel({ ...row, list: [] }, () => null))).not.toContain('Rk4v');
+    }
   });
 });

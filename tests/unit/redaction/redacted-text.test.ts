@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RedactedText, redactedText } from '@/lib/redaction/redacted-text';
+import { RedactedText, redactedText, wholeText } from '@/lib/redaction/redacted-text';
 import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
 
 const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
-const shown = (text: string) => redactedText(text).text;
+/** A text that may go on. */
+const shown = (text: string) => wholeText(text).shown().text;
 
 /** What a reader has who was told each piece as it came. */
 function told(pieces: readonly string[]): { text: string; after: string[] } {
@@ -50,6 +51,12 @@ describe('a text without secrets', () => {
     expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
     expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
     expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
+  });
+
+  it('holds nothing back of a text that has ended', () => {
+    for (const text of ['secret plan', 'the password is wrong', 'tokens: 1234', 'Secret: my-tls', 'pass = true'])
+      expect(redactedText(text)).toEqual({ text, redacted: 0 });
+    expect(redactedText(`${TOKEN} `.repeat(2).trimEnd()).redacted).toBe(2);
   });
 
   it('shows what was held back once it is known to be none', () => {
