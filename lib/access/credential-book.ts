@@ -107,7 +107,7 @@ export class CredentialBook {
   /**
    * Who has this secret. Answers at once where it is known and was looked at a moment ago.
    *
-   * @param isUse false for a request that does not prove that a person is there, such as one for a stream
+   * @param isUse false for a request that a page sent by itself
    * @returns null for one that lets nobody in
    * @throws AppError `unavailable` while the database does not answer
    */

@@ -35,6 +35,13 @@ export const ACCESS = [
     test: 'tests/contract/inbox.test.ts',
   },
   {
+    name: 'keeps a sign-in alive by what its page does by itself',
+    file: 'lib/access/authenticate.ts',
+    find: 'headers.get(PAGE_HEADER) === USED_PAGE;',
+    replace: 'headers.get(PAGE_HEADER) !== null;',
+    test: 'tests/integration/revocation.test.ts',
+  },
+  {
     name: 'lets a token outlast the token that made it',
     file: 'lib/access/credential-rows.ts',
     find: "const outlivesMaker = credentialKind === 'session' && made.kind === 'token';",
@@ -152,13 +159,6 @@ export const ACCESS = [
     find: 'return database.reads.run(principal.credentialId, read,',
     replace: "return database.reads.run(request.headers.get('user-agent') ?? '', read,",
     test: 'tests/unit/access/fair-shares.test.ts',
-  },
-  {
-    name: 'takes an open stream for use of a sign-in',
-    file: 'lib/access/authenticate.ts',
-    find: 'return new URL(url).pathname !== STREAM_PATH;',
-    replace: 'return new URL(url).pathname.length > 0;',
-    test: 'tests/integration/revocation.test.ts',
   },
   {
     name: 'lets a sign-in of a member go on without an end',
