@@ -51,8 +51,22 @@ export const ACCESS = [
   {
     name: 'leaves what a revoked token had made',
     file: 'lib/access/credential-rows.ts',
-    find: "WHERE made.kind = 'embed' OR over.kind = 'token')",
-    replace: "WHERE made.kind = 'embed')",
+    find: "(made.kind <> 'token' OR over.kind = 'token'))",
+    replace: "made.kind <> 'token')",
+    test: 'tests/unit/access/made-credentials.test.ts',
+  },
+  {
+    name: 'lets a sign-in renew itself by a link',
+    file: 'lib/access/sign-in.ts',
+    find: 'maker === undefined ? OWNER : principalOf(credentialFromRow(maker))',
+    replace: 'OWNER',
+    test: 'tests/unit/access/made-credentials.test.ts',
+  },
+  {
+    name: 'keeps a sign-in of an earlier version for ever',
+    file: 'lib/access/credential-rows.ts',
+    find: "if (kind !== 'session') return null;",
+    replace: 'if (kind.length > 0) return null;',
     test: 'tests/unit/access/made-credentials.test.ts',
   },
   {
