@@ -72,6 +72,10 @@ export async function addCredential(
       SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
     args: [now - KEPT_MS],
   });
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
+    args: [now],
+  });
   await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
   await moveVersion(transaction);
   return { secret, credential };
