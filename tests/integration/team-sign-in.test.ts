@@ -331,15 +331,15 @@ describe('the sign-in of a member', () => {
     await ask(browser, '/sign-out', 'POST');
     expect(await newest()).toMatchObject({ refresh_token: null, revoked_at: expect.any(Number) });
     await signIn('vera');
-    const { id } = (await newest()) ?? {};
+    const id = String((await newest())?.id);
     const { database } = await server.parts();
     await database.writes.run((transaction) =>
-      transaction.execute({ sql: 'UPDATE credentials SET expires_at = 1 WHERE id = ?', args: [String(id)] }),
+      transaction.execute({ sql: 'UPDATE credentials SET expires_at = 1 WHERE id = ?', args: [id] }),
     );
     await signIn('ada');
     const { rows } = await database.reader.execute({
       sql: 'SELECT refresh_token FROM credentials WHERE id = ?',
-      args: [String(id)],
+      args: [id],
     });
     expect(rows).toEqual([{ refresh_token: null }]);
   });
