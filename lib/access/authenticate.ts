@@ -46,7 +46,7 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await door.throttle.turn(address);
+    if (!isOurs) await door.throttle.turn(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;

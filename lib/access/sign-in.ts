@@ -154,7 +154,7 @@ export function wasSignedIn(headers: Headers): boolean {
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
   const { token: ours, proxies } = server.settings();
   const address = clientAddress(request.headers, proxies);
-  if (!isSecret(token)) await server.throttle.turn(address);
+  if (!isSecret(token)) await server.throttle.turn(address, request.signal);
   const isOwner = sameSecret(token, ours);
   if (!isOwner && !isSecret(token)) {
     server.throttle.failed(address);

@@ -154,6 +154,13 @@ export const ACCESS = [
     test: 'tests/unit/access/login-throttle.test.ts',
   },
   {
+    name: 'compares who came first, so that whoever sends most lets nobody else in',
+    file: 'lib/access/login-throttle.ts',
+    find: 'at: Math.random() }',
+    replace: 'at: 0 }',
+    test: 'tests/unit/access/login-throttle.test.ts',
+  },
+  {
     name: 'lets wrong tokens of one address slow down another',
     file: 'lib/access/login-throttle.ts',
     find: 'const line = this.#lines.get(address);',

@@ -35,8 +35,8 @@ export const LIVE = [
   {
     name: 'logs the query of a request whose handler fails',
     file: 'lib/launch/front-door.mjs',
-    find: '${pathOf(request)} failed:',
-    replace: '${request.url} failed:',
+    find: 'pathOf(request)} failed:',
+    replace: 'request.url} failed:',
     test: 'tests/integration/front-door.test.ts',
   },
   {
