@@ -102,7 +102,7 @@ export async function signInByForm(request: Request, server: SignInServer): Prom
   return enter(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
-/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. */
+/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. A form may name the person it is for. */
 export async function signOut(request: Request, server: SignInServer): Promise<Response> {
   const principal = await authenticate(request, server);
   if (principal.credentialKind !== 'session') {
@@ -110,6 +110,11 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
       'forbidden',
       'Only a sign-in is signed out. Revoke a token with "interlude tokens revoke <id>".',
     );
+  }
+  const composedBy = new URLSearchParams(await formText(request, 'sign-out', MAX_FORM_BYTES)).get('principal');
+  if (composedBy && composedBy !== principal.id) {
+    const text = 'Another person has signed in since that page was loaded, so nothing was done.';
+    return plainPage('You are not signed out', text, { href: placed('/'), text: 'To the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {

@@ -596,6 +596,13 @@ export const ACCESS = [
     test: 'tests/integration/access-edges.test.ts',
   },
   {
+    name: 'lets the page of one person sign out the next',
+    file: 'lib/access/sign-in.ts',
+    find: 'if (composedBy && composedBy !== principal.id)',
+    replace: 'if (composedBy === null && principal.id === null)',
+    test: 'tests/contract/access.test.ts',
+  },
+  {
     name: 'leaves what a browser stored when its person signs out',
     file: 'lib/access/sign-in.ts',
     find: "{ 'clear-site-data': '\"storage\"' }",
