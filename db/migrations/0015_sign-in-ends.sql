@@ -10,4 +10,5 @@ WITH RECURSIVE `ends` (`id`, `kind`, `expires_at`, `revoked_at`) AS (
 	FROM `credentials` AS `made` JOIN `ends` ON `made`.`parent_id` = `ends`.`id` WHERE `made`.`kind` <> 'token' OR `ends`.`kind` <> 'session'
 )
 UPDATE `credentials` SET `expires_at` = `ends`.`expires_at`, `revoked_at` = `ends`.`revoked_at` FROM `ends` WHERE `ends`.`id` = `credentials`.`id`;--> statement-breakpoint
+UPDATE `inbox` SET `claim` = NULL;--> statement-breakpoint
 UPDATE `access` SET `version` = `version` + 1;

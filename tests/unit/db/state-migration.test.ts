@@ -112,7 +112,14 @@ it('credentials from before sign-ins had an end outlast neither that end nor the
     made('left', 'token', 'revoked', { expires_at: 7 }),
     made('left-too', 'embed', 'left', { revoked_at: 2 }),
   ];
-  const database = await openDatabase({ url: await databaseAfter(15, { credentials }) });
+  const claim = '{"by":{"id":"chosen by a browser","name":"Ada"},"at":1}';
+  const item = { id: 'i', kind: 'failure', agent_id: 'a', body: '{}', words: '', claim };
+  const counts = { version: 1, since: 1, position: 1, opened_position: 1, updated_position: 1 };
+  const database = await openDatabase({
+    url: await databaseAfter(15, { credentials, inbox: [{ ...item, ...counts }] }),
+  });
+  // nobody can prove to be whom it names
+  expect((await database.reader.execute('SELECT claim FROM inbox')).rows).toEqual([{ claim: null }]);
   const { rows } = await database.reader.execute('SELECT id, expires_at, revoked_at FROM credentials ORDER BY rowid');
   const [dayMs, hourMs] = [86_400_000, 3_600_000];
   expect(rows.map((row) => [row.id, row.expires_at, row.revoked_at])).toEqual([
