@@ -16,7 +16,7 @@ function noteInput({ isTrusted }: Event): void {
   if (isTrusted) usedAt = Date.now();
 }
 
-for (const type of ['pointerdown', 'keydown', 'wheel']) {
+for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
   // a shared worker asks, too, and has no person
   globalThis.document?.addEventListener(type, noteInput, { capture: true, passive: true });
 }

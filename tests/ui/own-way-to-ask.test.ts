@@ -46,7 +46,7 @@ test('a request says for a minute that a person used the page', () => {
   const said = () => pageHeaders()['x-interlude-page'];
   const send = (type: string, isTrusted: boolean) =>
     document.dispatchEvent(Object.defineProperty(new Event(type), 'isTrusted', { value: isTrusted }));
-  for (const type of ['pointerdown', 'keydown', 'wheel']) {
+  for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
     send(type, false);
     expect(said()).toBe('1');
     send(type, true);
