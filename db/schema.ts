@@ -666,7 +666,7 @@ export const credentials = sqliteTable(
     memberId: text('member_id'),
     /** The provider's own id of that sign-in, by which it ends it. */
     providerSessionId: text('provider_session_id'),
-    /** The provider's refresh token, sealed with the server key of that name. Removed when the sign-in is revoked. */
+    /** The provider's refresh token, sealed with the server key of that name. Removed after the sign-in has ended. */
     refreshToken: text('refresh_token'),
     /** When the provider last confirmed the role. */
     roleCheckedAt: integer('role_checked_at'),

@@ -1,5 +1,5 @@
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
-import { PAGE_HEADER, PRINCIPAL_HEADER } from '@/lib/protocol/page-header';
+import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@/lib/protocol/page-header';
 import { API_ADDRESS } from '@/lib/protocol/version';
 
 /**
@@ -8,10 +8,24 @@ import { API_ADDRESS } from '@/lib/protocol/version';
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
-/** The headers of every request: the page is one of Interlude's own, and this is its person. */
+/** A person who used the page this long ago is still there. */
+const PRESENT_MS = 60_000;
+let usedAt = Number.NEGATIVE_INFINITY;
+
+function noteInput({ isTrusted }: Event): void {
+  if (isTrusted) usedAt = Date.now();
+}
+
+for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
+  // a shared worker asks, too, and has no person
+  globalThis.document?.addEventListener(type, noteInput, { capture: true, passive: true });
+}
+
+/** The headers of every request: the page is one of Interlude's own, this is its person, and they may be there. */
 export function pageHeaders(): Record<string, string> {
   const id = personId();
-  return { [PAGE_HEADER]: '1', ...(id === null ? {} : { [PRINCIPAL_HEADER]: id }) };
+  const isUsed = Date.now() - usedAt < PRESENT_MS;
+  return { [PAGE_HEADER]: isUsed ? USED_PAGE : '1', ...(id === null ? {} : { [PRINCIPAL_HEADER]: id }) };
 }
 
 /**

@@ -3,10 +3,10 @@
 import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
+import { SignOut } from '@/components/live/sign-out';
+import { personId } from '@/components/ui/browser-storage';
 import { ButtonPopover } from '@/components/ui/button-popover';
-import { stopPage } from '@/components/ui/leave-page';
 import { useLiveness } from '@/components/ui/liveness';
-import { placed } from '@/lib/protocol/base-path.mjs';
 import type { Arrange } from '@/lib/protocol/commands';
 import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
@@ -99,16 +99,12 @@ export function ArrangePopover(props: {
       </div>
       {canWake && <WakeSwitch session={session} />}
       {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
-      <form
-        method="post"
-        action={placed('/sign-out')}
-        onSubmit={stopPage}
-        className="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
-      >
-        <button type="submit" className={ACTION}>
-          Sign out of Interlude
-        </button>
-      </form>
+      <SignOut
+        principal={personId() ?? ''}
+        label="Sign out of Interlude"
+        className={ACTION}
+        formClassName="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
+      />
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}

@@ -1,5 +1,6 @@
 'use client';
 
+import { SignOut } from '@/components/live/sign-out';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
@@ -8,7 +9,6 @@ import { PressTwice } from '@/components/ui/press-twice';
 import type { CredentialSummary, Me, OwnSignIns } from '@/lib/protocol/access';
 import { ROLE_MAY, ROLE_WORD } from './role-words';
 import { Section } from './section';
-import { SignOut } from './sign-out';
 import { spanInWords } from './span-words';
 import { Until } from './until';
 import { useOwnSignIns } from './use-own-sign-ins';
@@ -32,7 +32,11 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">
-          <SignOut />
+          <SignOut
+            principal={me.id}
+            label="Sign out"
+            className="h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
+          />
         </div>
       </div>
       <Section

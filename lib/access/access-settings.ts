@@ -9,6 +9,10 @@ export const MIN_TOKEN_LENGTH = 16;
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;
 const SESSION_HOURS = 12;
+/** Lifetime of a member's sign-in, used or not, unless set: see `sessionMs`. */
+export const MEMBER_SESSION_MS = SESSION_HOURS * HOUR_MS;
+/** Lifetime of a sign-in with this machine's link or token, used or not. */
+export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;
 
 /** Who may come in, and under which names this server answers. */
 export interface AccessSettings {

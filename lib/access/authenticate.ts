@@ -1,7 +1,7 @@
 import { AppError } from '@/lib/protocol/errors';
-import { PRINCIPAL_HEADER } from '@/lib/protocol/page-header';
-import { API_BASE } from '@/lib/protocol/version';
+import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@/lib/protocol/page-header';
 import type { AccessSettings } from './access-settings';
+import { isNavigation } from './begun-by';
 import { clientAddress } from './client-address';
 import type { CredentialBook } from './credential-book';
 import { sameSecret } from './digest';
@@ -11,8 +11,6 @@ import { MONITOR, OWNER, type Principal, TIMER } from './principal';
 import { checkSameOrigin } from './same-origin';
 import { isSecret } from './secret';
 import { sessionOf } from './session-cookie';
-
-const STREAM_PATH = `${API_BASE}/stream`;
 
 /** What is asked who somebody is. */
 export interface Doorkeeper {
@@ -48,17 +46,18 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await door.throttle.turn(address);
+    if (!isOurs) await door.throttle.turn(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
-    const principal = isOurs ? await (await door.credentials()).find(token, { isUse: isUse(request) }) : null;
+    const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
     if (!isOurs) door.throttle.failed(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
-  const principal = await signedIn(request.headers, door, { isUse: isUse(request) });
+  const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
+  const principal = await signedIn(request.headers, door, { isUse });
   if (principal === null) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
   return principal;
@@ -76,16 +75,19 @@ export async function authenticateProgram(request: Request, door: Doorkeeper): P
   return authenticate(request, door);
 }
 
-/** Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing. */
-export async function signedIn(headers: Headers, door: Doorkeeper, { isUse = true } = {}): Promise<Principal | null> {
+/**
+ * Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing.
+ *
+ * @param isUse by default true for a navigation. Next's router fetches pages for links that nobody has followed, too
+ */
+export async function signedIn(
+  headers: Headers,
+  door: Doorkeeper,
+  { isUse = isNavigation(headers) } = {},
+): Promise<Principal | null> {
   const secret = sessionOf(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
   return (await door.credentials()).find(secret, { isUse });
-}
-
-/** Returns false for a stream: an open page opens it again by itself, so it does not prove that a person is there. */
-function isUse({ url }: Request): boolean {
-  return new URL(url).pathname !== STREAM_PATH;
 }
 
 /** The credential ended while the request was on its way. */

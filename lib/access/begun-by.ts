@@ -14,10 +14,19 @@ import { isLocalName } from './host';
  */
 export function begunBy(request: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
   const { headers } = request;
-  if (AHEAD.some((name) => headers.get(name)?.includes('prefetch'))) return 'ahead';
+  if (isPrefetch(headers)) return 'ahead';
   const site = headers.get('sec-fetch-site');
   if (site === null) return isLocalName(request, settings) ? 'person' : 'elsewhere';
   return site === 'none' && isForPage(headers) ? 'person' : 'elsewhere';
+}
+
+/** Returns true if a browser loads a page. A script's requests, those of Next's router included, accept no HTML. */
+export function isNavigation(headers: Headers): boolean {
+  return !isPrefetch(headers) && (headers.get('accept') ?? '').includes('text/html');
+}
+
+function isPrefetch(headers: Headers): boolean {
+  return AHEAD.some((name) => headers.get(name)?.includes('prefetch'));
 }
 
 /** Whether a browser asks for a page to show in a tab, and not for a frame, an image or the like. */

@@ -12,8 +12,8 @@ const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
 
 /** IPv4 addresses are compared in the part of IPv6 that stands for them: `::ffff:0:0/96`. */
 const MAPPED = '0'.repeat(80) + '1'.repeat(16);
-/** Providers assign at least a /64 to each subscriber, who chooses addresses within it. */
-const IPV6_CLIENT_BITS = 64;
+/** Providers assign up to a /48 to one subscriber, who chooses addresses within it. */
+const IPV6_CLIENT_BITS = 48;
 
 /**
  * Reads `INTERLUDE_TRUSTED_PROXY`: addresses and CIDR ranges, separated by commas. Vercel writes the client's address into
@@ -29,7 +29,7 @@ export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust 
 }
 
 /**
- * A key for the client of a request: its IPv4 address, or the /64 of its IPv6 address, in bits. Empty if unknown. Follows
+ * A key for the client of a request: its IPv4 address, or the /48 of its IPv6 address, in bits. Empty if unknown. Follows
  * the listed addresses from the connection outwards for as long as they belong to trusted proxies, so that a client can't
  * choose its own key.
  */
@@ -54,7 +54,7 @@ function prefixOf(range: string): string {
   }
   throw new AppError(
     'unavailable',
-    `INTERLUDE_TRUSTED_PROXY names ${JSON.stringify(range)}. Use addresses or CIDR ranges such as 10.0.0.7 or 10.0.0.0/8, separated by commas.`,
+    `INTERLUDE_TRUSTED_PROXY names ${JSON.stringify(range)}. Use addresses or CIDR ranges such as 10.0.0.7 or 172.18.0.0/16, separated by commas.`,
   );
 }
 

@@ -107,7 +107,7 @@ export class CredentialBook {
   /**
    * Who has this secret. Answers at once where it is known and was looked at a moment ago.
    *
-   * @param isUse false for a request that does not prove that a person is there, such as one for a stream
+   * @param isUse false for a request that a page sent by itself
    * @returns null for one that lets nobody in
    * @throws AppError `unavailable` while the database does not answer
    */
@@ -125,7 +125,7 @@ export class CredentialBook {
     let principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash, isUse));
     const credential = this.#entries.get(hash)?.credential;
     if (principal !== null && credential !== undefined && this.#isRoleDue(credential)) {
-      await this.#refresh(credential.id);
+      await this.#refreshSoon(credential.id);
       principal = await this.#read(hash, isUse);
     }
     if (this.#isUseNews) await this.#noteUse();
@@ -145,8 +145,7 @@ export class CredentialBook {
       return credential.idleMs === null ? null : this.#read(hash, isUse);
     }
     if (refreshes && this.#isRoleDue(credential)) {
-      const refreshing = Promise.race([this.#refresh(credential.id), pause(REFRESH_WAIT_MS)]);
-      return refreshing.then(() => this.#known(hash, isUse, false));
+      return this.#refreshSoon(credential.id).then(() => this.#known(hash, isUse, false));
     }
     if (isUse) this.#noteUseOf(credential);
     return principal;
@@ -160,6 +159,11 @@ export class CredentialBook {
 
   #isRoleDue({ roleDueAt }: Credential): boolean {
     return this.#refreshRole !== null && roleDueAt !== null && roleDueAt <= this.#now();
+  }
+
+  /** As `#refresh`, but waits no longer than REFRESH_WAIT_MS. */
+  #refreshSoon(credentialId: string): Promise<void> {
+    return Promise.race([this.#refresh(credentialId), pause(REFRESH_WAIT_MS)]);
   }
 
   /** Refreshes a role, once for all requests that wait for it, and reads the result. Never rejects. */

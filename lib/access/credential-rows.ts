@@ -4,6 +4,7 @@ import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { AppError } from '@/lib/protocol/errors';
 import type { CredentialKind, Role, Scope } from '@/lib/protocol/scope';
+import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
 import type { Principal } from './principal';
 import { makeSecret, secretHash } from './secret';
 
@@ -12,7 +13,7 @@ import { makeSecret, secretHash } from './secret';
  * remembers it looks again (see credential-book.ts).
  *
  * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
- * down. An embed ends with the sign-in that made it, too. A token that a person made while signed in outlives the
+ * down. An embed, a code and the sign-in with that code end with the sign-in that made them, too. A token that a person made while signed in outlives the
  * sign-in, because people sign out and programs go on: it ends when the person is shut out or is no admin any more (see
  * manage-members.ts).
  */
@@ -71,6 +72,10 @@ export async function addCredential(
       SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
     args: [now - KEPT_MS],
   });
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
+    args: [now],
+  });
   await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
   await moveVersion(transaction);
   return { secret, credential };
@@ -105,12 +110,14 @@ export async function addMadeCredential(
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
+ * @param keptId a credential that stays, with what it made, even if one of those made it
  * @returns the ids of those that it chose and that were live
  */
 export async function revokeCredentials(
   transaction: WriteTransaction,
   which: { sql: string; args: (string | number)[] },
   now: number,
+  keptId: string | null = null,
 ): Promise<string[]> {
   const chosen = await transaction.execute({
     sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${which.sql}`,
@@ -122,10 +129,10 @@ export async function revokeCredentials(
     sql: `WITH RECURSIVE over (id, kind) AS (
         SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
         UNION SELECT made.id, made.kind FROM credentials AS made JOIN over ON made.parent_id = over.id
-          WHERE made.kind = 'embed' OR over.kind = 'token')
+          WHERE made.id IS NOT ? AND (made.kind <> 'token' OR over.kind = 'token'))
       UPDATE credentials SET revoked_at = ?, refresh_token = NULL
         WHERE revoked_at IS NULL AND id IN (SELECT id FROM over) RETURNING id`,
-    args: [ids, now],
+    args: [ids, keptId, now],
   });
   if (rows.length > 0) await moveVersion(transaction);
   return chosen.rows.filter(({ is_live }) => Number(is_live) === 1).map(({ id }) => String(id));
@@ -138,7 +145,14 @@ export async function moveVersion(transaction: WriteTransaction): Promise<void> 
 export const CREDENTIAL_COLUMNS = ROW.columns();
 
 export function credentialFromRow(row: Row): Credential & { hash: string } {
-  return ROW.read(row);
+  const credential = ROW.read(row);
+  return { ...credential, expiresAt: credential.expiresAt ?? signInEnd(credential) };
+}
+
+/** The end of a sign-in that an earlier version made, while its instances still run beside those of this one. */
+function signInEnd({ kind, memberId, createdAt }: Credential): number | null {
+  if (kind !== 'session') return null;
+  return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
 }
 
 /** Whether it lets anybody in at that time. */

@@ -6,7 +6,11 @@ import { AppError } from '@/lib/protocol/errors';
  * @param what the form is for, in its refusal
  * @throws AppError `malformed`, `too_large`
  */
-export async function formText(request: Request, what: 'sign-in' | 'logout', maxBytes: number): Promise<string> {
+export async function formText(
+  request: Request,
+  what: 'sign-in' | 'sign-out' | 'logout',
+  maxBytes: number,
+): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;

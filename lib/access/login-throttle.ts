@@ -1,29 +1,34 @@
-import { pause } from '@/db/next-turn';
 import { AppError } from '@/lib/protocol/errors';
 
 /** Wrong secrets of one address in a minute that slow nothing down. */
 const FREE = 20;
 const WINDOW_MS = 60_000;
-/** 260 requests in flight from one address are compared within a second. */
-const SPACING_MS = 3;
-const MOST_WAITING = 300;
+/** How long the requests of an address gather. */
+const ROUND_MS = 600;
+/** Requests of one round that are compared. 260 in flight from one address are all answered within a second. */
+const MOST_COMPARED = 300;
 const MOST_LINES = 10_000;
+
+/** Lets a request go on, or refuses it. */
+type Settle = (isCompared: boolean) => void;
 
 /** The requests of one client address. */
 interface Line {
   /** When the last wrong secrets came, the oldest first. */
   failedAt: number[];
-  /** When the last request in the line has its turn. */
-  lastTurnAt: number;
+  /** The requests that wait for the end of the current round; null before the first. */
+  round: Set<Settle> | null;
 }
 
 /**
  * Slows down guessing of secrets that a person chose. After FREE wrong ones in a minute from one client address, the
- * secrets that this address sends are compared one every SPACING_MS. The right one waits too, because an answer that
- * comes sooner would reveal it. Other addresses wait for nothing.
+ * requests of this address gather in rounds of ROUND_MS. At the end, MOST_COMPARED of them go on, chosen at random, and
+ * the others are refused. The right secret waits too, because an answer that comes sooner would reveal it. It has the same
+ * chance as any other, however many come: one with n of them gets in with a chance of MOST_COMPARED in n. Other addresses
+ * wait for nothing.
  *
- * Failure: each request waits by a timer of its own, so that an abandoned request holds up no other. With more than
- * MOST_LINES addresses, the one that failed least recently is forgotten.
+ * Failure: an abandoned request leaves its round. With more than MOST_LINES addresses, the one that failed least recently
+ * is forgotten.
  */
 export class LoginThrottle {
   readonly #now: () => number;
@@ -36,27 +41,30 @@ export class LoginThrottle {
 
   /**
    * Resolves when a secret from this address may be compared.
-   * @throws AppError `too_many_requests` when too many wait already
+   *
+   * @param signal aborts when the client is gone
+   * @throws AppError `too_many_requests` if others of the same round are compared instead, or the client is gone
    */
-  async turn(address: string): Promise<void> {
+  async turn(address: string, signal?: AbortSignal): Promise<void> {
     const line = this.#lines.get(address);
     if (line === undefined) return;
     const now = this.#now();
     line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
     if (line.failedAt.length < FREE) return;
-    const turnAt = Math.max(now, line.lastTurnAt) + SPACING_MS;
-    if (turnAt - now > MOST_WAITING * SPACING_MS) {
-      throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in 10 seconds.', {
-        headers: { 'retry-after': '10' },
-      });
-    }
-    line.lastTurnAt = turnAt;
-    await pause(turnAt - now);
+    const isCompared = await new Promise<boolean>((settle) => {
+      const round = roundOf(line);
+      round.add(settle);
+      signal?.addEventListener('abort', () => round.delete(settle) && settle(false));
+    });
+    if (isCompared) return;
+    throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in a second.', {
+      headers: { 'retry-after': '1' },
+    });
   }
 
   /** Records a wrong secret from this address. */
   failed(address: string): void {
-    const line = this.#lines.get(address) ?? { failedAt: [], lastTurnAt: Number.NEGATIVE_INFINITY };
+    const line = this.#lines.get(address) ?? { failedAt: [], round: null };
     if (line.failedAt.length >= FREE) line.failedAt.shift();
     line.failedAt.push(this.#now());
     this.#lines.delete(address);
@@ -64,4 +72,18 @@ export class LoginThrottle {
     const [oldest] = this.#lines.keys();
     if (this.#lines.size > MOST_LINES && oldest !== undefined) this.#lines.delete(oldest);
   }
+}
+
+/** The round that gathers now. */
+function roundOf(line: Line): Set<Settle> {
+  if (line.round !== null) return line.round;
+  const round = new Set<Settle>();
+  line.round = round;
+  setTimeout(() => {
+    line.round = null;
+    const drawn = [...round].map((settle) => ({ settle, at: Math.random() })).sort((a, b) => a.at - b.at);
+    round.clear();
+    for (const [at, { settle }] of drawn.entries()) settle(at < MOST_COMPARED);
+  }, ROUND_MS);
+  return round;
 }

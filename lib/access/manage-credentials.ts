@@ -13,7 +13,6 @@ import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
 import type { Asked } from './asked';
 import type { CredentialBook } from './credential-book';
 import {
-  addCredential,
   addMadeCredential,
   CREDENTIAL_COLUMNS,
   type Credential,
@@ -140,8 +139,8 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
     );
   }
   const expiresAt = now() + CODE_LIFETIME_MS;
-  const { secret } = await database.writes.run((transaction) =>
-    addCredential(transaction, {
+  const { secret, credential } = await database.writes.run((transaction) =>
+    addMadeCredential(transaction, principal, {
       kind: 'code',
       name: LOCAL_ADMIN,
       role: 'admin',
@@ -150,7 +149,7 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
       expiresAt,
     }),
   );
-  return { code: secret, path: `/sign-in?token=${secret}`, expiresAt };
+  return { code: secret, path: `/sign-in?token=${secret}`, expiresAt: credential.expiresAt ?? expiresAt };
 }
 
 export function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credential }: Credential): CredentialSummary {

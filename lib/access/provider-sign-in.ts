@@ -53,7 +53,7 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
       throw notLetIn(person);
     }
     const { role } = person;
-    const columns = await roleColumns({ database }, person, now());
+    const columns = await roleColumns(database, provider, person, now());
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
       const member = await takeMember(transaction, { ...person, role }, now());

@@ -7,7 +7,7 @@ import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { noteAct } from './audit-entry';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import { setMemberRole, shutOut } from './manage-members';
-import type { OidcSignIn, RefreshedPerson } from './oidc/oidc-sign-in';
+import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
 import { open, seal } from './oidc/sealed';
 import type { Principal } from './principal';
 
@@ -27,19 +27,28 @@ interface RoleServer {
 /** Columns that schedule the role refresh. */
 interface RoleColumns {
   refreshToken: string | null;
-  roleCheckedAt: number | null;
+  roleCheckedAt: number;
   roleDueAt: number | null;
 }
 
 /** The columns of a sign-in that the provider has just confirmed. Without a refresh token it is not asked again. */
 export async function roleColumns(
-  { database }: Pick<RoleServer, 'database'>,
-  { subject, refreshToken }: { subject: string; refreshToken: string | null },
+  database: Database,
+  oidc: OidcSignIn,
+  { subject, refreshToken }: Pick<SignedInPerson, 'subject' | 'refreshToken'>,
   now: number,
 ): Promise<RoleColumns> {
   if (refreshToken === null) return { refreshToken: null, roleCheckedAt: now, roleDueAt: null };
-  const sealed = await seal({ sub: subject, refreshToken }, await serverKey(database, 'refresh-token'));
+  const sealed = await sealGrant(database, oidc, { subject, refreshToken });
   return { refreshToken: sealed, roleCheckedAt: now, roleDueAt: now + ROLE_MS };
+}
+
+async function sealGrant(
+  database: Database,
+  { grantClaims }: OidcSignIn,
+  { subject: sub, refreshToken }: { subject: string; refreshToken: string },
+): Promise<string> {
+  return seal({ ...grantClaims, sub, refreshToken }, await serverKey(database, 'refresh-token'));
 }
 
 /**
@@ -53,44 +62,60 @@ export async function roleColumns(
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;
   try {
-    const sealed = await database.writes.run((transaction) => {
+    const claimed = await database.writes.run((transaction) => {
       transaction.touch('access');
       return claim(transaction, credentialId, now());
     });
-    if (sealed === null) return;
+    if (claimed === null) return;
+    const { iss: issuer, aud: audience } = oidc.grantClaims;
+    const options = { issuer, audience, requiredClaims: ['sub', 'refreshToken'] };
     const key = await serverKey(database, 'refresh-token');
-    const options = { requiredClaims: ['sub', 'refreshToken'] };
-    const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(sealed, key, options);
-    const person = await oidc.refresh(subject, refreshToken);
-    const columns = person === null ? null : await roleColumns({ database }, { subject, ...person }, now());
+    const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(claimed.sealed, key, options);
+    const person = await oidc.refresh({ subject, email: claimed.email }, refreshToken, async (rotated) => {
+      const sealed = await sealGrant(database, oidc, { subject, refreshToken: rotated });
+      await database.writes.run((transaction) => keepGrant(transaction, credentialId, sealed));
+    });
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      if (person === null || columns === null) await endSignIn(transaction, credentialId, now());
-      else await keep(transaction, credentialId, person, columns, now());
+      if (person === null) await endSignIn(transaction, credentialId, now());
+      else await keep(transaction, credentialId, person, now());
     });
   } catch (error) {
     serverLog('warn', 'the role of a sign-in could not be refreshed and is kept for now', { error: inShort(error) });
   }
 }
 
-/** @returns the sealed grant; null if nothing is due, or another instance was faster */
-async function claim(transaction: WriteTransaction, credentialId: string, now: number): Promise<string | null> {
+/** @returns the sealed grant and the member's email; null if nothing is due, or another instance was faster */
+async function claim(
+  transaction: WriteTransaction,
+  credentialId: string,
+  now: number,
+): Promise<{ sealed: string; email: string | null } | null> {
   const { rows } = await transaction.execute({
     sql: `UPDATE credentials SET role_due_at = ?1 + min(max(?1 - role_checked_at - ?2, ?3), ?4)
-      WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1 RETURNING refresh_token`,
+      WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1
+      RETURNING refresh_token, (SELECT email FROM members WHERE id = member_id) AS email`,
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
   // so that every instance knows when the next question is due
   await moveVersion(transaction);
-  return String(rows[0].refresh_token);
+  const { refresh_token, email } = rows[0];
+  return { sealed: String(refresh_token), email: email === null ? null : String(email) };
+}
+
+async function keepGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
+  transaction.touch('access');
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = ? WHERE id = ? AND revoked_at IS NULL',
+    args: [sealed, credentialId],
+  });
 }
 
 async function keep(
   transaction: WriteTransaction,
   credentialId: string,
   { role, name, email }: RefreshedPerson,
-  { refreshToken, roleCheckedAt, roleDueAt }: RoleColumns,
   now: number,
 ): Promise<void> {
   const { rows } = await transaction.execute({
@@ -104,13 +129,14 @@ async function keep(
     return shutOut(transaction, { sql: 'id = ?', args: [memberId] }, now);
   }
   const updated = await transaction.execute({
-    sql: 'UPDATE members SET name = ?, email = ?, role = ? WHERE id = ? RETURNING ifnull(given_role, role) AS role',
-    args: [name, email, role, memberId],
+    sql: `UPDATE members SET name = ifnull(?, name), email = ifnull(?, email), role = ifnull(?, role) WHERE id = ?
+      RETURNING ifnull(given_role, role) AS role`,
+    args: [name ?? null, email ?? null, role ?? null, memberId],
   });
   await setMemberRole(transaction, { id: memberId, role: String(updated.rows[0]?.role) as Role }, now);
   await transaction.execute({
-    sql: 'UPDATE credentials SET refresh_token = ?, role_checked_at = ?, role_due_at = ? WHERE id = ?',
-    args: [refreshToken, roleCheckedAt, roleDueAt, credentialId],
+    sql: 'UPDATE credentials SET role_checked_at = ?, role_due_at = ? WHERE id = ?',
+    args: [now, now + ROLE_MS, credentialId],
   });
   await moveVersion(transaction);
 }

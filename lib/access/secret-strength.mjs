@@ -15,8 +15,12 @@ const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.4;
 /** Letters of a word on average. In random text, what looks like words is shorter. */
 const MEAN_WORD_LENGTH = 5;
-/** Neighbours on a keyboard continue each other as letters of the alphabet do. */
-const ROWS = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm'];
+/** Neighbours on a keyboard, also of two rows, continue each other as letters of the alphabet do. */
+const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*()'].flatMap((row, at) =>
+  [...row].map((key, column) => ({ key, row: at % 4, column })),
+);
+/** Signs that stand for letters. */
+const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
  * Estimates by rule, without a dictionary, if a secret can be guessed: repetitions, sequences and words count for little,
@@ -37,7 +41,8 @@ function estimatedBits(secret) {
   for (let at = 0; at < secret.length; at += 1) {
     const pair = secret.slice(Math.max(at - 1, 0), at + 1).toLowerCase();
     const step = at === 0 ? Number.NaN : secret.charCodeAt(at) - secret.charCodeAt(at - 1);
-    const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isOnRow(pair);
+    const walk = secret.slice(Math.max(at - 2, 0), at + 1).toLowerCase();
+    const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isWalk(walk);
     seen.add(pair);
     bits += isExpected ? EXPECTED_BITS : bitsEach;
   }
@@ -47,17 +52,27 @@ function estimatedBits(secret) {
 /** @param {string} secret */
 function hasWords(secret) {
   if (HEX.test(secret)) return false;
+  const plain = secret.replace(/[013457@$]/g, (sign) => LEET.get(sign) ?? sign);
+  return isWordy(secret, ALL_IN_WORDS) || isWordy(plain, LETTERS_IN_WORDS);
+}
+
+/** @param {string} secret @param {number} least the part of it that is in words */
+function isWordy(secret, least) {
   const letters = secret.replace(/[^a-z]/gi, '').length;
   const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word));
   const inWords = words.join('').length;
   const areWords = inWords > 0 && inWords >= words.length * MEAN_WORD_LENGTH;
-  return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * ALL_IN_WORDS;
+  return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * least;
 }
 
-/** @param {string} pair in lower case */
-function isOnRow(pair) {
-  const back = [...pair].reverse().join('');
-  return pair.length === 2 && ROWS.some((row) => row.includes(pair) || row.includes(back));
+/** Whether each key is beside the last one. Two of random text often are. @param {string} three in lower case */
+function isWalk(three) {
+  const keys = [...three].flatMap((sign) => KEYS.filter(({ key }) => key === sign));
+  const isBeside = keys.map(({ row, column }, at) => {
+    const last = keys[at - 1];
+    return last === undefined || (Math.abs(row - last.row) <= 1 && Math.abs(column - last.column) <= 1);
+  });
+  return keys.length === 3 && isBeside.every(Boolean);
 }
 
 /** The size of the alphabet: all characters of the kinds that occur. @param {string} secret */

@@ -2,13 +2,14 @@ import type { WriteTransaction } from '@/db/writes';
 import { BASE_PATH, placed } from '@/lib/protocol/base-path.mjs';
 import { AppError } from '@/lib/protocol/errors';
 import { EVERYTHING } from '@/lib/protocol/scope';
+import { LOCAL_SESSION_MS } from './access-settings';
 import { noteAct } from './audit-entry';
 import { actOf } from './audited';
 import { authenticate, type Doorkeeper, signedIn } from './authenticate';
 import { begunBy, isForPage } from './begun-by';
 import { clientAddress } from './client-address';
 import { type CredentialBook, principalOf } from './credential-book';
-import { addCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
+import { addMadeCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
 import { sameSecret } from './digest';
 import { formText } from './form-text';
 import { checkHost, hostOf } from './host';
@@ -38,8 +39,6 @@ export const SIGNED_OUT_PATH = '/signed-out';
 /** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
-/** Lifetime of a sign-in with this machine's link or token, used or not. */
-const LOCAL_SESSION_MS = 30 * 24 * 3_600_000;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 /** What signing in needs beside the doorkeeper. */
@@ -103,7 +102,7 @@ export async function signInByForm(request: Request, server: SignInServer): Prom
   return enter(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
-/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. */
+/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. A form may name the person it is for. */
 export async function signOut(request: Request, server: SignInServer): Promise<Response> {
   const principal = await authenticate(request, server);
   if (principal.credentialKind !== 'session') {
@@ -111,6 +110,11 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
       'forbidden',
       'Only a sign-in is signed out. Revoke a token with "interlude tokens revoke <id>".',
     );
+  }
+  const composedBy = new URLSearchParams(await formText(request, 'sign-out', MAX_FORM_BYTES)).get('principal');
+  if (composedBy && composedBy !== principal.id) {
+    const text = 'Another person has signed in since that page was loaded, so nothing was done.';
+    return plainPage('You are not signed out', text, { href: placed('/'), text: 'To the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
@@ -155,7 +159,7 @@ export function wasSignedIn(headers: Headers): boolean {
 async function enter(request: Request, server: SignInServer, token: string, next: string): Promise<Response> {
   const { token: ours, proxies } = server.settings();
   const address = clientAddress(request.headers, proxies);
-  if (!isSecret(token)) await server.throttle.turn(address);
+  if (!isSecret(token)) await server.throttle.turn(address, request.signal);
   const isOwner = sameSecret(token, ours);
   if (!isOwner && !isSecret(token)) {
     server.throttle.failed(address);
@@ -166,14 +170,14 @@ async function enter(request: Request, server: SignInServer, token: string, next
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
     transaction.touch('access');
-    const granted = isOwner ? OWNER : await spendCode(transaction, token, now());
-    if (granted === null) return null;
-    const made = await addCredential(transaction, {
+    const maker = isOwner ? OWNER : await spendCode(transaction, token, now());
+    if (maker === null) return null;
+    const made = await addMadeCredential(transaction, maker, {
       kind: 'session',
-      name: isOwner ? LOCAL_ADMIN : granted.name,
+      name: LOCAL_ADMIN,
       // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
-      role: isOwner ? 'admin' : granted.role,
-      scope: isOwner ? EVERYTHING : granted.scope,
+      role: 'admin',
+      scope: EVERYTHING,
       now: now(),
       expiresAt: now() + LOCAL_SESSION_MS,
       idleMs: sessionIdleMs,
@@ -196,9 +200,10 @@ async function isGoodCode(server: SignInServer, code: string): Promise<boolean> 
   return rows[0] !== undefined && isLive(credentialFromRow(rows[0]), now());
 }
 
+const SELECT_BY_ID = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`;
 const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`;
 
-/** @returns whose code it is; null for one that is spent, too old, or none */
+/** @returns who made the code; null for one that is spent, too old, or none */
 async function spendCode(transaction: WriteTransaction, code: string, now: number): Promise<Principal | null> {
   const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
   const [row] = rows;
@@ -206,7 +211,8 @@ async function spendCode(transaction: WriteTransaction, code: string, now: numbe
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
-  return principalOf(credential);
+  const [maker] = (await transaction.execute({ sql: SELECT_BY_ID, args: [credential.parentId] })).rows;
+  return maker === undefined ? OWNER : principalOf(credentialFromRow(maker));
 }
 
 /** @param place a path of this server, or an address */

@@ -3,6 +3,7 @@ import { prepareHeaders } from '../access/incoming-headers.mjs';
 import { pageRefusal } from '../access/page-refusal.mjs';
 import { isStrict, STRICT_TRANSPORT } from '../access/response-headers.mjs';
 import { unplacedFrom } from '../protocol/base-path.mjs';
+import { serverLog } from '../protocol/server-log.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { hasBody } from './exchange.mjs';
 
@@ -68,14 +69,16 @@ export function frontDoor(
   /** @type {WeakSet<import('node:stream').Duplex>} */
   const late = new WeakSet();
   /**
-   * The last response of each connection.
+   * The unfinished responses of each connection, in order. A client may send its next request before the last response.
    *
-   * @type {WeakMap<import('node:stream').Duplex, import('node:http').ServerResponse>}
+   * @type {WeakMap<import('node:stream').Duplex, Set<import('node:http').ServerResponse>>}
    */
-  const responses = new WeakMap();
+  const unfinished = new WeakMap();
   const server = createServer(options, async (request, response) => {
     late.delete(request.socket);
-    responses.set(request.socket, response);
+    const responses = unfinished.get(request.socket) ?? new Set();
+    unfinished.set(request.socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
     prepareHeaders(request);
     if (isStrict(request)) {
       for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
@@ -86,20 +89,19 @@ export function frontDoor(
     try {
       await handle(request, response);
     } catch (error) {
-      process.stderr.write(
-        `[interlude] ${request.method} ${request.url} failed: ${error instanceof Error ? error.stack : error}\n`,
-      );
+      // the path only: a query may hold a code to sign in
+      serverLog('error', `${request.method} ${pathOf(request)} failed:`, { error });
       answer(response, INTERNAL);
     }
   });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
-  server.on('connect', (_request, socket) => answerRaw(socket, METHOD));
+  server.on('connect', (_request, socket) => answerRaw(socket, METHOD, unfinished.get(socket)));
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
-    if (refusal !== LATE) return answerRaw(socket, refusal, responses.get(socket));
+    if (refusal !== LATE) return answerRaw(socket, refusal, unfinished.get(socket));
     // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
     late.add(socket);
-    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, responses.get(socket)));
+    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, unfinished.get(socket)));
   });
   return server;
 }
@@ -219,16 +221,17 @@ function answer(response, refusal) {
 }
 
 /**
- * For input that never became a request.
+ * For input that never became a request, or not a whole one. Hangs up if a response is still to come: the client would
+ * take this for a part of that one, or for that one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
- * @param {import('node:http').ServerResponse} [response] the last one of this connection: nothing is written into it
+ * @param {Iterable<import('node:http').ServerResponse>} [unfinished] the responses of this connection
  */
-function answerRaw(socket, refusal, response) {
+function answerRaw(socket, refusal, unfinished = []) {
   socket.on('error', () => undefined);
-  const isInResponse = response?.headersSent && !response.writableFinished;
-  if (!socket.writable || isInResponse) return void socket.destroy();
+  const isAwaited = [...unfinished].some(({ headersSent, req }) => headersSent || req.complete);
+  if (!socket.writable || isAwaited) return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const start = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n`;

@@ -5,6 +5,12 @@
 export const PAGE_HEADER = 'x-interlude-page';
 
 /**
+ * The value of that header if the person used the page in the last minute, by a key, a pointer or a wheel. It is `1`
+ * otherwise. Only a request with this value counts as use of a sign-in: pages send requests by themselves, too.
+ */
+export const USED_PAGE = 'used';
+
+/**
  * Names the person who composed a request, by the `id` of `GET /me`. The server answers `other_principal` if another one
  * sends it, because they share a browser. The dashboard's pages send it with every request; programs may leave it out.
  */

@@ -263,8 +263,12 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         const headers = { cookie: await cookie() };
         const foreign = { ...headers, origin: 'http://evil.example' };
         expect((await target.send('/sign-out', { method: 'POST', headers: foreign })).status).toBe(403);
-        const own = { ...headers, origin: target.origin };
-        const response = await target.send('/sign-out', { method: 'POST', headers: own });
+        const own = { ...headers, origin: target.origin, 'content-type': 'application/x-www-form-urlencoded' };
+        const leave = (principal: string) =>
+          target.send('/sign-out', { method: 'POST', headers: own, body: `principal=${principal}` });
+        const stale = await leave('the-last-person');
+        expect([stale.status, stale.headers.get('set-cookie')]).toEqual([409, null]);
+        const response = await leave('local');
         expect(response.status).toBe(303);
         expect(response.headers.get('location')).toBe('/signed-out?reason=ended');
         expect(response.headers.get('set-cookie')).toMatch(/^interlude=; .*Max-Age=0/);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { frontDoor } from '../../lib/launch/front-door.mjs';
 
 const TIMEOUT_MS = 300;
@@ -12,7 +12,8 @@ async function open(basePath = '', { isSlow = false } = {}) {
   const bodies: string[] = [];
   const server: ReturnType<typeof createServer> = frontDoor(
     async (request: IncomingMessage, response: ServerResponse) => {
-      if (isSlow) return void response.write('half of a response');
+      if (request.url?.startsWith('/api/broken')) throw new Error(`broken with ilc_${'x'.repeat(43)}`);
+      if (isSlow) return void (request.url !== '/api/silent' && response.write('half of a response'));
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
       response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
     },
@@ -90,6 +91,32 @@ test('a refusal is never written into the middle of a response', async () => {
   await once(socket, 'data');
   socket.write('no request\r\n\r\n');
   expect(await closed).not.toContain('HTTP/1.1 400');
+});
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+test.each(['no request\r\n\r\n', 'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n'])(
+  'a refusal of %j is never taken for a response that is still to come',
+  async (refused) => {
+    const { send } = await open('', { isSlow: true });
+    for (const requests of [get('/api/slow') + get('/api/silent'), get('/api/silent')]) {
+      expect(await send(requests + refused).closed).not.toMatch(/HTTP\/1\.1 4/);
+    }
+  },
+);
+
+test('a handler that fails is logged without its query, and with no secret', async () => {
+  const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => log.mockRestore());
+  const stderr = vi.spyOn(process.stderr, 'write');
+  onTestFinished(() => stderr.mockRestore());
+  const { send } = await open();
+  const { socket, closed } = send(get('/api/broken?token=a-token-of-the-address'));
+  expect(await closed).toMatch(/^HTTP\/1\.1 500 /);
+  socket.destroy();
+  const logged = JSON.stringify([log.mock.calls, stderr.mock.calls]);
+  expect(logged).toContain('GET /api/broken failed: Error: broken with ilc_…');
+  expect(logged).not.toMatch(/a-token-of-the-address|xxx/);
 });
 
 test('with a credential there is time for the rest', async () => {

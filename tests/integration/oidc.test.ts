@@ -12,6 +12,7 @@ const PUBLIC_URL = 'https://interlude.example.com';
 /** Seals sign-ins in progress. */
 const KEY = new Uint8Array(32).fill(7);
 const MINUTE = 60_000;
+const ADA = { subject: 'ada', email: null };
 
 /** What this server was told of sign-outs, or what it answered instead. */
 const told: (ProviderLogout | Response)[] = [];
@@ -129,14 +130,14 @@ describe('a sign-in', () => {
 
   test('is asked about again by its refresh token, and by no other', async () => {
     const { refreshToken } = await signIn('ada');
-    const again = await interlude.refresh('ada', refreshToken ?? '');
+    const again = await interlude.refresh(ADA, refreshToken ?? '', async () => {});
     expect(again).toMatchObject({ name: 'Ada Lovelace', email: 'ada@example.com', role: 'admin' });
-    expect(await interlude.refresh('ada', 'made-up')).toBe(null);
+    expect(await interlude.refresh(ADA, 'made-up', async () => {})).toBe(null);
   });
 
   test('refuses a refresh for another subject', async () => {
     const { refreshToken } = await signIn('vera');
-    await expect(interlude.refresh('ada', refreshToken ?? '')).rejects.toSatisfy(
+    await expect(interlude.refresh(ADA, refreshToken ?? '', async () => {})).rejects.toSatisfy(
       refusal('unavailable', /does not answer as it should/),
     );
   });

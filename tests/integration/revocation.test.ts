@@ -110,7 +110,8 @@ describe('by the clock', () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
-    const [used, unused] = [await stage.browser(), await stage.browser()];
+    const [browser, unused] = [await stage.browser(), await stage.browser()];
+    const used = { ...browser, 'x-interlude-page': 'used' };
     for (let hours = 0; hours < 3; hours += 1) {
       clock.passes(HOUR_MS);
       expect(await stage.status('/me', { as: used })).toBe(200);
@@ -121,15 +122,20 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: used })).toBe(401);
   });
 
-  test('a sign-in whose only use is an open stream ends with it', async () => {
+  test('a sign-in whose page nobody uses ends, with its stream', async () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS / 2);
-    // as a page does whose stream has reached its time
-    await (await stage.stream('/stream?topic=fleet', person)).frame('up-to-date');
+    // as a page does by itself: its stream has reached its time, it polls, it marks what it shows, it shows images
+    const left = { ...person, 'x-interlude-page': '1' };
+    await (await stage.stream('/stream?topic=fleet', left)).frame('up-to-date');
+    for (const as of [left, person]) expect(await stage.status('/sessions', { as })).toBe(200);
+    expect(await stage.status('/agents/nobody/insights/seen', { method: 'POST', as: left, body: {} })).not.toBe(401);
+    const prefetch = new Headers({ accept: '*/*', cookie: person.cookie ?? '' });
+    expect(await stage.server.visitor(prefetch)).not.toBeNull();
     await expectOpen(stage, stream);
     clock.passes(HOUR_MS / 2);
     expect((await stream.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'unauthorized' } });
@@ -145,7 +151,7 @@ describe('by the clock', () => {
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS * 0.7);
-    expect(await second.status('/me', { as: person })).toBe(200);
+    expect(await second.status('/me', { as: { ...person, 'x-interlude-page': 'used' } })).toBe(200);
     await noted(second, clock);
     clock.passes(HOUR_MS * 0.7);
     await expectOpen(stage, stream);
@@ -158,7 +164,7 @@ describe('by the clock', () => {
     const stream = await stage.stream('/stream?topic=fleet', person);
     for (let days = 5; days < 30; days += 5) {
       clock.passes(5 * 24 * HOUR_MS);
-      expect([days, await stage.status('/me', { as: person })]).toEqual([days, 200]);
+      expect([days, await stage.status('/me', { as: { ...person, 'x-interlude-page': 'used' } })]).toEqual([days, 200]);
     }
     await expectOpen(stage, stream);
     clock.passes(5 * 24 * HOUR_MS);
@@ -197,7 +203,7 @@ describe('by the clock', () => {
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
     const stage = await stageOf({ env });
     const second = await stageOf({ dataDir: stage.dataDir, env });
-    const person = await stage.browser();
+    const person = { ...(await stage.browser()), 'x-interlude-page': 'used' };
     expect(await second.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS / 2);
     expect(await stage.status('/me', { as: person })).toBe(200);

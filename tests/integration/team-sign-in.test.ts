@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { jwtDecrypt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
+import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
 import { open } from '@/lib/access/oidc/sealed';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import type { Me } from '@/lib/protocol/access';
@@ -329,6 +330,18 @@ describe('the sign-in of a member', () => {
     const { browser } = await signIn('ada');
     await ask(browser, '/sign-out', 'POST');
     expect(await newest()).toMatchObject({ refresh_token: null, revoked_at: expect.any(Number) });
+    await signIn('vera');
+    const id = String((await newest())?.id);
+    const { database } = await server.parts();
+    await database.writes.run((transaction) =>
+      transaction.execute({ sql: 'UPDATE credentials SET expires_at = 1 WHERE id = ?', args: [id] }),
+    );
+    await signIn('ada');
+    const { rows } = await database.reader.execute({
+      sql: 'SELECT refresh_token FROM credentials WHERE id = ?',
+      args: [id],
+    });
+    expect(rows).toEqual([{ refresh_token: null }]);
   });
 
   test('has a new role once an hour has passed, before the next request is answered', async () => {
@@ -394,6 +407,40 @@ describe('the sign-in of a member', () => {
     await identity.startAgain();
     await passAnHour();
     expect(await me(browser)).toMatchObject({ role: 'admin' });
+  });
+
+  test('keeps its role and its name while the provider tells neither', async () => {
+    const { browser } = await signIn('vera');
+    identity.accounts.vera = {};
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'viewer', name: 'Vera' });
+    const { members } = await (await askBy(TOKEN, '/api/v1/members')).json();
+    expect(members.map(({ name }: { name: string }) => name)).toContain('Vera');
+  });
+
+  test('goes on with a new refresh token, even if the rest of that refresh failed', async () => {
+    const { browser } = await signIn('vera');
+    vera('admins');
+    identity.hidesPeople = true;
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'viewer' });
+    identity.hidesPeople = false;
+    await passAnHour();
+    expect(await me(browser)).toMatchObject({ role: 'admin' });
+  });
+
+  test('sends its refresh token to no other provider or client', async () => {
+    const { browser } = await signIn('vera');
+    await passAnHour();
+    const before = identity.refreshes;
+    const other = serverWith(TOKEN, { INTERLUDE_OIDC_CLIENT_ID: 'another' });
+    const refresh = vi.spyOn(OidcSignIn.prototype, 'refresh');
+    const request = browser.request(new URL('/api/v1/me', PUBLIC_URL));
+    const headers = { ...Object.fromEntries(request.headers), 'sec-fetch-site': 'same-origin' };
+    expect((await other.handle(new Request(request, { headers }))).status).toBe(200);
+    expect([refresh.mock.calls, identity.refreshes]).toEqual([[], before]);
+    refresh.mockRestore();
+    await other.close();
   });
 
   test('is asked about by one of two instances, and once', async () => {

@@ -21,15 +21,29 @@ export const LIVE = [
   {
     name: 'writes a refusal into the middle of a response',
     file: 'lib/launch/front-door.mjs',
-    find: 'if (!socket.writable || isInResponse) return',
+    find: 'if (!socket.writable || isAwaited) return',
     replace: 'if (!socket.writable) return',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'answers a request that is whole with the refusal of what follows it',
+    file: 'lib/launch/front-door.mjs',
+    find: 'headersSent || req.complete',
+    replace: 'headersSent && req.complete',
+    test: 'tests/integration/front-door.test.ts',
+  },
+  {
+    name: 'logs the query of a request whose handler fails',
+    file: 'lib/launch/front-door.mjs',
+    find: 'pathOf(request)} failed:',
+    replace: 'request.url} failed:',
     test: 'tests/integration/front-door.test.ts',
   },
   {
     name: 'closes a kept connection without an answer',
     file: 'lib/launch/front-door.mjs',
-    find: 'if (!socket.writable || isInResponse) return',
-    replace: 'if (!socket.writable || response !== undefined) return',
+    find: 'responses.delete(response)',
+    replace: 'responses.add(response)',
     test: 'tests/integration/front-door.test.ts',
   },
   {

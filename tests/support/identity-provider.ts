@@ -24,6 +24,8 @@ export class IdentityProvider {
   /** Who signs in next; null declines. */
   visitor: string | null = null;
   givesRefreshTokens = true;
+  /** While true, the userinfo endpoint fails. */
+  hidesPeople = false;
   /** How many refresh tokens came. */
   refreshes = 0;
   #server: Server;
@@ -47,6 +49,7 @@ export class IdentityProvider {
     });
     const answer = provider.callback();
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (identity.hidesPeople && request.url === '/me') return response.writeHead(503).end();
       if (!request.url?.startsWith('/visit/')) return answer(request, response);
       const visitor = identity.visitor;
       const result = visitor === null ? { error: 'access_denied' } : { login: { accountId: visitor } };
@@ -110,6 +113,7 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
       const account = identity.accounts[sub];
       return account && { accountId: sub, claims: () => ({ sub, ...account }) };
     },
+    rotateRefreshToken: true,
     issueRefreshToken: async () => identity.givesRefreshTokens,
     /** Nobody is asked whether they agree. */
     loadExistingGrant: async ({ oidc }: GrantContext) => {

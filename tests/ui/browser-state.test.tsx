@@ -13,7 +13,7 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
-import { SignOut } from '@/components/settings/sign-out';
+import { SignOut } from '@/components/live/sign-out';
 import { beginPage, browserStorage, forgetAllPeople, keysOf, storeAs } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
@@ -146,7 +146,7 @@ describe('a page whose browser has passed on', () => {
 
   it('goes where its own sign-out leads, and leaves when the way back shows it again', () => {
     show('ada');
-    render(<SignOut />);
+    render(<SignOut principal="ada" label="Sign out" className="" />);
     const form = document.querySelector('form');
     form?.addEventListener('submit', (event) => event.preventDefault());
     act(() => form?.requestSubmit());

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, expect, test, vi } from 'vitest';
-import { page } from '@/components/live/ask-server';
+import { page, pageHeaders } from '@/components/live/ask-server';
 import { fetchJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 
@@ -39,4 +39,21 @@ test('without one it asks as whoever has signed in', async () => {
       headers: { 'x-interlude-page': '1', 'x-interlude-principal': 'ada' },
     },
   ]);
+});
+
+test('a request says for a minute that a person used the page', () => {
+  vi.useFakeTimers();
+  const said = () => pageHeaders()['x-interlude-page'];
+  const send = (type: string, isTrusted: boolean) =>
+    document.dispatchEvent(Object.defineProperty(new Event(type), 'isTrusted', { value: isTrusted }));
+  for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
+    send(type, false);
+    expect(said()).toBe('1');
+    send(type, true);
+    vi.advanceTimersByTime(59_000);
+    expect(said()).toBe('used');
+    vi.advanceTimersByTime(1_000);
+    expect(said()).toBe('1');
+  }
+  vi.useRealTimers();
 });

@@ -19,7 +19,7 @@ import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
 import { personName, personText } from './person-name';
 import { providerAway, signInRefusal } from './provider-refusal';
-import { type PersonRole, roleOf } from './role-of';
+import { type PersonRole, refreshedRole, roleOf } from './role-of';
 
 /** Somebody whom the provider signed in. */
 export interface SignedInPerson {
@@ -43,8 +43,8 @@ export interface SignedInPerson {
   clearedCookie: string;
 }
 
-/** A signed-in person as the provider describes them now. The refresh token is the one to use next time. */
-export type RefreshedPerson = Pick<SignedInPerson, 'name' | 'email' | 'role'> & { refreshToken: string };
+/** A signed-in person as the provider describes them now. Undefined: it does not say. */
+export type RefreshedPerson = { [Field in 'name' | 'email' | 'role']: SignedInPerson[Field] | undefined };
 
 /** What the provider said of itself a moment ago is good enough to send somebody there. */
 const JUST_ASKED_MS = 60 * 1000;
@@ -69,6 +69,11 @@ export class OidcSignIn {
   /** As it was set, and as the provider calls itself. */
   get issuer(): string {
     return this.#settings.issuer;
+  }
+
+  /** The claims that bind a sealed grant to this provider and this client. */
+  get grantClaims(): { iss: string; aud: string } {
+    return { iss: this.#settings.issuer, aud: this.#settings.clientId };
   }
 
   /**
@@ -135,23 +140,28 @@ export class OidcSignIn {
   /**
    * Asks the provider again about a person whom it signed in.
    *
-   * @param subject as at the sign-in
+   * @param known the subject and email of the sign-in
+   * @param keep stores a new refresh token. It is called before anything else can fail: the old one may be spent
    * @returns null if the provider has ended that sign-in
    * @throws AppError `unavailable` if it does not answer, or answers about another person
    */
-  async refresh(subject: string, refreshToken: string): Promise<RefreshedPerson | null> {
+  async refresh(
+    known: { subject: string; email: string | null },
+    refreshToken: string,
+    keep: (refreshToken: string) => Promise<void>,
+  ): Promise<RefreshedPerson | null> {
     const { issuer, groupsClaim } = this.#settings;
     const configuration = await this.#provider.configuration();
     try {
       const tokens = await refreshTokenGrant(configuration, refreshToken);
-      const about = { subject, idToken: tokens.claims(), accessToken: tokens.access_token };
+      if (tokens.refresh_token !== undefined) await keep(tokens.refresh_token);
+      const about = { subject: known.subject, idToken: tokens.claims(), accessToken: tokens.access_token };
       const claims = await claimsOf(configuration, about, groupsClaim);
-      const person = {
-        name: personName(claims),
-        email: personText(claims.email),
-        role: roleOf(claims, this.#settings),
+      return {
+        name: personText(claims.name) ?? undefined,
+        email: personText(claims.email) ?? undefined,
+        role: refreshedRole(claims, this.#settings, known.email),
       };
-      return { ...person, refreshToken: tokens.refresh_token ?? refreshToken };
     } catch (error) {
       if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return null;
       throw error instanceof AppError ? error : providerAway(issuer, error);

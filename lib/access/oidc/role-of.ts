@@ -26,6 +26,23 @@ export function roleOf(claims: PersonClaims, settings: RoleSettings): PersonRole
   return isIn(settings.viewerGroups) ? 'viewer' : null;
 }
 
+/**
+ * As `roleOf`, from claims of a refresh, which may be fewer than those of the sign-in.
+ *
+ * @param email of the sign-in
+ * @returns undefined if the claims don't say: the role stays
+ */
+export function refreshedRole(
+  claims: PersonClaims,
+  settings: RoleSettings,
+  email: string | null,
+): PersonRole | null | undefined {
+  const isSilent = claims.email === undefined || claims.email_verified === undefined;
+  const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
+  if (isSilent && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
+  return claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleOf(claims, settings);
+}
+
 /** The claim of this name, or else what the dots in its name lead to; undefined if there is none. */
 export function claimOf(claims: PersonClaims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];

@@ -192,7 +192,7 @@ function refusalsOf({ access, pattern, method, takes }: DescribedRoute, key: str
   if (/^POST \/sign-(in|out)$/.test(key)) statuses.add(403);
   if (key === 'POST /sign-out') statuses.add(401);
   // any content type is read as a form
-  if (key === 'POST /sign-in') statuses.delete(415);
+  if (/^POST \/sign-(in|out)$/.test(key)) statuses.delete(415);
   return Object.fromEntries(
     [...statuses].sort((a, b) => a - b).map((status) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
   );

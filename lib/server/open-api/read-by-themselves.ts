@@ -137,6 +137,16 @@ export const READS: Record<string, Reads> = {
   'POST /sign-in': {
     body: { required: true, content: { 'application/x-www-form-urlencoded': { schema: signInForm } } },
   },
+  'POST /sign-out': {
+    body: {
+      required: false,
+      content: {
+        'application/x-www-form-urlencoded': {
+          schema: { type: 'object', properties: { principal: { type: 'string' } } },
+        },
+      },
+    },
+  },
   'GET /sign-in/provider': {
     parameters: [query('next', { type: 'string' }, 'Where to go on to: a path of this server.')],
   },
@@ -219,7 +229,7 @@ export function otherAnswers(pieces: Record<string, JsonSchema>): Record<string,
     'GET /sign-in/provider': { status: 303, content: {}, pages: [404, 421, 429, 503] },
     'GET /sign-in/callback': { status: 303, content: {}, pages: [400, 403, 404, 421, 429, 503] },
     'POST /sign-in/back-channel-logout': { status: 200, content: {} },
-    'POST /sign-out': { status: 303, content: {}, pages: [200] },
+    'POST /sign-out': { status: 303, content: {}, pages: [200, 409] },
     'HEAD /healthz': { status: 200, content: {} },
     'HEAD /readyz': { status: 200, content: {} },
   };

@@ -33,9 +33,9 @@ test('follows a chain of trusted proxies, and stops at the first that is not', (
   expect(keyOf('not an address, 10.0.0.1', env)).toBe(keyOf('10.0.0.1'));
 });
 
-test('is the same for all addresses of a /64, with a port, a zone or in any spelling', () => {
-  expect(keyOf('2001:db8:0:1::1')).toBe(keyOf('2001:DB8:0000:1:ffff:ffff:ffff:ffff'));
-  expect(keyOf('2001:db8:0:1::1')).not.toBe(keyOf('2001:db8:0:2::1'));
+test('is the same for all addresses of a /48, with a port, a zone or in any spelling', () => {
+  expect(keyOf('2001:db8:1::1')).toBe(keyOf('2001:DB8:0001:ffff:ffff:ffff:ffff:ffff'));
+  expect(keyOf('2001:db8:1::1')).not.toBe(keyOf('2001:db8:2::1'));
   expect(keyOf('[2001:db8:0:1::1]:4319')).toBe(keyOf('2001:db8:0:1::1%eth0'));
   expect(keyOf('203.0.113.5:4319')).toBe(keyOf('::ffff:203.0.113.5'));
 });

@@ -71,6 +71,26 @@ describe('a credential', () => {
     expect(await me(cookie)).toBe(401);
   });
 
+  test.each(['shared', 'perRequest'] as const)(
+    'waits two seconds at most for its role, on a host that is %s',
+    async (kind) => {
+      const due = { roleDueAt: 1, roleCheckedAt: 1, refreshToken: 'sealed' };
+      const { secret } = await stage.credential({ kind: 'session', ...due });
+      const refreshRole = vi.fn(() => new Promise<void>(() => {}));
+      const book = new CredentialBook({ database: stage.parts.database, now: Date.now, kind, refreshRole });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      let found: Principal | null = null;
+      void Promise.resolve(book.find(secret)).then((principal) => {
+        found = principal;
+      });
+      while (refreshRole.mock.calls.length === 0) await new Promise(setImmediate);
+      await vi.advanceTimersByTimeAsync(2_000);
+      vi.useRealTimers();
+      await expect.poll(() => found).toMatchObject({ role: 'viewer' });
+      book.close();
+    },
+  );
+
   test('ends its streams when it is revoked', async () => {
     const { id, ...headers } = await stage.token({ role: 'viewer' });
     const reader = await stage.stream('/stream?topic=fleet', headers);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { NewCredential } from '@/lib/access/credential-rows';
 import { postEmbedToken } from '@/lib/access/embed-tokens';
 import { postToken } from '@/lib/access/manage-credentials';
 import type { NewToken } from '@/lib/protocol/access';
@@ -29,6 +30,17 @@ async function token(as: Headers, body: object = {}): Promise<{ as: Headers; id:
 async function embed(as: Headers): Promise<Headers> {
   const sent = { method: 'POST', as, body: { fleet: true, parentOrigin: CONSOLE } };
   return bearer((await stage.ask<{ token: string }>('/embed-tokens', sent)).token);
+}
+
+async function signedIn(fields: Partial<NewCredential>): Promise<{ as: Headers; id: string }> {
+  const { secret, id } = await stage.credential({ kind: 'session', role: 'admin', ...fields });
+  return { as: { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' }, id };
+}
+
+async function signInBy(code: string): Promise<Headers> {
+  const response = await stage.send(`/sign-in?token=${code}`, { as: {} });
+  const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
+  return { cookie, 'sec-fetch-site': 'same-origin' };
 }
 
 const comesIn = async (as: Headers) => (await stage.status('/me', { as })) === 200;
@@ -84,8 +96,7 @@ test('a token made while signed in outlives the sign-in, its embeds do not', asy
 });
 
 test('a sign-in that expires does not cut the tokens that its person makes', async () => {
-  const { secret } = await stage.credential({ kind: 'session', role: 'admin', expiresAt: until });
-  const person = { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' };
+  const { as: person } = await signedIn({ expiresAt: until });
   expect((await token(person)).expiresAt).toBeNull();
   const sent = { method: 'POST', as: person, body: { fleet: true, parentOrigin: CONSOLE, ttlSeconds: 900 } };
   const { expiresAt } = await stage.ask<{ expiresAt: number }>('/embed-tokens', sent);
@@ -107,4 +118,40 @@ test('a token makes nothing once it is revoked, not even by a request that came 
   await expect(postEmbedToken({ ...asked, body: shown }, embeds)).rejects.toMatchObject({ code: 'unauthenticated' });
   const made = { sql: 'SELECT 1 FROM credentials WHERE parent_id = ?', args: [parent.id] };
   expect((await stage.parts.database.reader.execute(made)).rows).toEqual([]);
+});
+
+test('a sign-in by a link that a sign-in made ends with that one, and no later', async () => {
+  const first = await signedIn({ expiresAt: until });
+  const code = await stage.code(first.as);
+  const second = await signInBy(code);
+  const third = await signInBy(await stage.code(second));
+  const ends = (as: Headers) => stage.ask<{ expiresAt: number }>('/me', { as }).then(({ expiresAt }) => expiresAt);
+  expect(await Promise.all([second, third].map(ends))).toEqual([until, until]);
+  const unused = await stage.code(second);
+  await revoke(first.id);
+  expect(await Promise.all([first.as, second, third].map(comesIn))).toEqual([false, false, false]);
+  expect((await stage.send(`/sign-in?token=${unused}`, { as: {} })).headers.get('set-cookie')).toBeNull();
+});
+
+test('a sign-in by a link that the owner made ends after 30 days', async () => {
+  const { expiresAt } = await stage.ask<{ expiresAt: number }>('/me', { as: await stage.browser() });
+  expect(Math.abs(expiresAt - stage.parts.now() - 30 * 24 * HOUR)).toBeLessThan(HOUR);
+});
+
+test('who ends their other sign-ins keeps the one that asks, even if it was made by another', async () => {
+  const first = await stage.browser();
+  const second = await signInBy(await stage.code(first));
+  const shown = await embed(second);
+  await stage.ask('/me/sign-ins', { method: 'DELETE', as: second });
+  expect(await Promise.all([first, second, shown].map(comesIn))).toEqual([false, true, true]);
+});
+
+test('a sign-in that an earlier version makes during an upgrade ends like any other', async () => {
+  const now = stage.parts.now();
+  const at = (hours: number, memberId: string | null) =>
+    signedIn({ expiresAt: null, now: now - hours * HOUR, memberId }).then(({ as }) => comesIn(as));
+  expect(await at(30 * 24 - 1, null)).toBe(true);
+  expect(await at(30 * 24 + 1, null)).toBe(false);
+  expect(await at(11, 'ada')).toBe(true);
+  expect(await at(13, 'ada')).toBe(false);
 });

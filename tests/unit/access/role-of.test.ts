@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { roleOf } from '@/lib/access/oidc/role-of';
+import { refreshedRole, roleOf } from '@/lib/access/oidc/role-of';
 
 const SETTINGS = {
   groupsClaim: 'groups',
@@ -86,5 +86,29 @@ describe('the first admin', () => {
     const bySubject = { ...SETTINGS, firstAdmin: 'F3a9' };
     expect(roleOf({ sub: 'F3a9' }, bySubject)).toBe('admin');
     expect(roleOf({ sub: 'f3a9' }, bySubject)).toBeNull();
+  });
+});
+
+describe('a role at a refresh', () => {
+  const email = 'ada@example.com';
+  const byEmail = { ...SETTINGS, firstAdmin: email };
+  const everybody = { ...SETTINGS, viewerGroups: ['*'] };
+
+  test('stays where the claims do not say', () => {
+    expect(refreshedRole({ sub: 'ada' }, SETTINGS, null)).toBeUndefined();
+    expect(refreshedRole({ sub: 'ada' }, everybody, null)).toBeUndefined();
+    for (const silent of [{}, { email }, { email_verified: true }]) {
+      expect(refreshedRole({ ...inGroups(['staff']), ...silent }, byEmail, email)).toBeUndefined();
+    }
+  });
+
+  test('is that of the claims where they say', () => {
+    for (const groups of [[], null, ['elsewhere']]) {
+      expect(refreshedRole(inGroups(groups), SETTINGS, null)).toBeNull();
+    }
+    expect(refreshedRole(inGroups(['staff']), byEmail, 'vera@example.com')).toBe('viewer');
+    expect(refreshedRole({ ...inGroups(['staff']), email: 'new@example.com' }, byEmail, email)).toBe('viewer');
+    expect(refreshedRole({ ...inGroups(['staff']), email, email_verified: false }, byEmail, email)).toBe('viewer');
+    expect(refreshedRole({ ...inGroups([]), email, email_verified: true }, byEmail, null)).toBe('admin');
   });
 });

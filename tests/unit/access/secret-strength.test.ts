@@ -18,6 +18,11 @@ test.each([
   'Summer2024Summer2024',
   'a1b2c3a1b2c3a1b2c3a1b2c3',
   '8f3kq0z7xw2m1',
+  '1q2w3e4r5t6y7u8i',
+  '!QAZ2wsx#EDC4rfv',
+  'zaq12wsxcde34rfv',
+  'S3cr3tT0k3nF0rM3',
+  'P@$$w0rd-P@ssw0rd-2026',
 ])('%s can be guessed', (secret) => {
   expect(isGuessable(secret)).toBe(true);
 });

@@ -14,27 +14,32 @@ import { readInbox } from '@/lib/queries/read-inbox';
 import { readSession } from '@/lib/queries/read-sessions';
 import before from '../../fixtures/databases/before-states.json';
 
-/** A database as it was before sessions had observations; its rows were written by the version of then. */
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'interlude-migration-'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function databaseOfThen(): Promise<string> {
+type Rows = Record<string, Record<string, string | number | null>[]>;
+
+/** A database after the first `count` migrations, with rows as the version of then wrote them. */
+async function databaseAfter(count: number, tables: Rows): Promise<string> {
   const url = pathToFileURL(join(folder, 'x.db')).href;
   const client = createClient({ url });
-  const sql = await readFile('db/migrations/0000_tables.sql', 'utf8');
-  await client.batch(sql.split('--> statement-breakpoint'));
+  const entries = journal.entries.slice(0, count);
+  for (const { tag } of entries) {
+    const sql = await readFile(`db/migrations/${tag}.sql`, 'utf8');
+    await client.batch(sql.split('--> statement-breakpoint'));
+  }
   await client.batch([
     'CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)',
     {
       sql: 'INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)',
-      args: ['x', journal.entries[0]?.when ?? 0],
+      args: ['x', entries.at(-1)?.when ?? 0],
     },
   ]);
-  for (const [table, rows] of Object.entries(before)) {
-    for (const row of rows as Record<string, string | number | null>[]) {
+  for (const [table, rows] of Object.entries(tables)) {
+    for (const row of rows) {
       const columns = Object.keys(row);
       const places = columns.map(() => '?').join(', ');
       await client.execute({
@@ -48,7 +53,7 @@ async function databaseOfThen(): Promise<string> {
 }
 
 it('a database from before there were observations has the states that it had, by the rules of now', async () => {
-  const database = await openDatabase({ url: await databaseOfThen() });
+  const database = await openDatabase({ url: await databaseAfter(1, before as Rows) });
   const now = Math.max(...before.sessions.map((row) => row.last_event_at)) + 5_000;
   await new CommandHub({ database, now: () => now, steady: () => now }).sweep();
   const states: Record<string, unknown[]> = {};
@@ -85,6 +90,50 @@ it('a database from before there were observations has the states that it had, b
     ['permission', 'asks', 'Run rm?'],
     ['failure', 'died', 'killed'],
     ['failure', 'failed', 'No credit'],
+  ]);
+  await database.close();
+});
+
+it('credentials from before sign-ins had an end outlast neither that end nor their maker', async () => {
+  const made = (id: string, kind: string, parent: string | null, rest: Rows[string][number] = {}) => ({
+    ...{ id, kind, hash: id, name: id, role: 'admin', scope: '{"kind":"everything"}', created_at: 1, last_used_at: 1 },
+    ...{ parent_id: parent, ...rest },
+  });
+  const credentials = [
+    made('local', 'session', null),
+    made('member', 'session', null, { member_id: 'ada' }),
+    made('of-member', 'token', 'member'),
+    made('embed', 'embed', 'member', { expires_at: 50_000_000 }),
+    made('expires', 'token', 'owner', { expires_at: 9 }),
+    made('child', 'token', 'expires'),
+    made('grandchild', 'token', 'child', { expires_at: 12 }),
+    made('sooner', 'token', 'expires', { expires_at: 5 }),
+    made('revoked', 'token', 'owner', { revoked_at: 3 }),
+    made('left', 'token', 'revoked', { expires_at: 7 }),
+    made('left-too', 'embed', 'left', { revoked_at: 2 }),
+  ];
+  const claim = '{"by":{"id":"chosen by a browser","name":"Ada"},"at":1}';
+  const item = { id: 'i', kind: 'failure', agent_id: 'a', body: '{}', words: '', claim };
+  const counts = { version: 1, since: 1, position: 1, opened_position: 1, updated_position: 1 };
+  const database = await openDatabase({
+    url: await databaseAfter(15, { credentials, inbox: [{ ...item, ...counts }] }),
+  });
+  // nobody can prove to be whom it names
+  expect((await database.reader.execute('SELECT claim FROM inbox')).rows).toEqual([{ claim: null }]);
+  const { rows } = await database.reader.execute('SELECT id, expires_at, revoked_at FROM credentials ORDER BY rowid');
+  const [dayMs, hourMs] = [86_400_000, 3_600_000];
+  expect(rows.map((row) => [row.id, row.expires_at, row.revoked_at])).toEqual([
+    ['local', 1 + 30 * dayMs, null],
+    ['member', 1 + 12 * hourMs, null],
+    ['of-member', null, null],
+    ['embed', 1 + 12 * hourMs, null],
+    ['expires', 9, null],
+    ['child', 9, null],
+    ['grandchild', 9, null],
+    ['sooner', 5, null],
+    ['revoked', null, 3],
+    ['left', 7, 3],
+    ['left-too', 7, 2],
   ]);
   await database.close();
 });

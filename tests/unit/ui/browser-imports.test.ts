@@ -21,6 +21,18 @@ it('gives browsers no library that only servers need', () => {
   expect(wrong).toEqual([]);
 });
 
+it('marks every request of a page, so that the server knows which ones a person caused', () => {
+  const sends = /\bfetch\(|new (XMLHttpRequest|EventSource|WebSocket)\b|sendBeacon\(|\?\? fetch\b/;
+  const senders = ['app', 'components'].flatMap(sourcesIn).filter((file) => sends.test(textOf(file)));
+  const unmarked = senders.filter((file) => !/(?<!function )pageHeaders\(\)/.test(textOf(file)));
+  expect(senders.length).toBeGreaterThan(unmarked.length);
+  // frames send a token of their own and no cookie
+  expect(unmarked.map((file) => path.relative(root, path.dirname(file)))).toEqual([
+    'components/embed',
+    'components/embed',
+  ]);
+});
+
 function sourcesIn(folder: string): string[] {
   return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))
