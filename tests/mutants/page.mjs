@@ -177,15 +177,15 @@ export const PAGE = [
   {
     name: 'lets a word mix scripts',
     file: 'components/ui/lookalikes.ts',
-    find: 'kinds.length > 1 && !TOGETHER',
-    replace: 'kinds.length > 9 && !TOGETHER',
+    find: 'kinds.length > 1 &&',
+    replace: 'kinds.length > 9 &&',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
     name: 'lets a link name another host than it leads to',
     file: 'components/ui/markdown/other-target.ts',
-    find: 'if (!isSame || !isPlain) return place;',
-    replace: 'if (!isSame && !isPlain) return place;',
+    find: '|| !isSame || !isPlain) return place;',
+    replace: '|| (!isSame && !isPlain)) return place;',
     test: 'tests/ui/other-target.test.tsx',
   },
 ];
