@@ -163,7 +163,7 @@ export const PAGE = [
   {
     name: 'lets quoted words end their quotes',
     file: 'components/ui/verbatim.ts',
-    find: "return text.replace(/[“”]/g, '\"');",
+    find: "return text.replace(DOUBLE_QUOTES, '\"');",
     replace: 'return text;',
     test: 'tests/ui/agent-words.test.tsx',
   },
