@@ -5,8 +5,8 @@ import { type ComponentProps, useContext } from 'react';
 import { placed } from '@/lib/protocol/base-path.mjs';
 
 /**
- * A link to another page of the dashboard, which the router opens without loading the document again. Does what
- * `next/link` does for such links, and makes the first load of every page 3 kB smaller.
+ * A link to another page of the dashboard, which the router opens without loading the document again. It replaces
+ * `next/link`, which adds 3 kB to the first load of every page.
  *
  * Failure: without a router the browser follows the link.
  *

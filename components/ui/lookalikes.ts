@@ -31,9 +31,11 @@ const TOGETHER = [
   ['Latin', 'Han', 'Bopomofo'],
   ['Latin', 'Han', 'Hangul'],
 ];
-/** Greek signs beside Latin letters (units, variables), and words of Arabic or Hebrew with a Latin one attached. */
+/** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
 const WRITTEN_TOGETHER =
-  /^(?:[a-z\p{N}]*\p{sc=Greek}{1,2}[a-z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-z\d]+|[a-z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/iu;
+  /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
+/** Variables and prefixes, as in `α-helix`. */
+const GREEK_SIGN = /^[αγσ]$/;
 const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
 
 /** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
@@ -42,7 +44,7 @@ const LIKE_LATIN = new Set('АВЕКМНОРСТУХаеорсухІіЈјЅѕԌ
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 /** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
-/** Letters of Turkish, unless all other letters are ASCII. */
+/** Letters of Turkish, which has others of its own. Without any they pass for i and j. */
 const DOTLESS = /[ıȷ]/;
 const OTHER_LATIN = /(?![\0-\x7fıȷ])\p{scx=Latin}/u;
 /** Letters, roman numerals and digits, which have a plain form. */
@@ -51,7 +53,7 @@ const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** Dashes of an option, slashes of a path, separators and quotes of a shell. Not as prose and mathematics have them. */
 const PUNCTUATION =
-  /(?<!\S)[‐-–−⁃﹣]+(?=[a-z])|(?<=[a-z./~])[⁄∕⧸]|[⁄∕⧸](?=[a-z./~])|(?<!\p{sc=Greek})\u037e|[‵․﹐-﹫]|[！-／：-＠［-｀｛-～]/giu;
+  /(?<![^\s"'(=[,])[‐-–−⁃﹣]+(?=[a-z])|(?<=[a-z./~])[⁄∕⧸]|[⁄∕⧸](?=[a-z./~])|(?<!\p{sc=Greek})\u037e|[‵․﹐-﹫]|[！-／：-＠［-｀｛-～]/giu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
@@ -75,13 +77,13 @@ export function lookalikes(text: string): Lookalike[] {
 function unlabelled(text: string): Lookalike[] {
   const scriptOf = scriptFinder();
   const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
-  const isTurkish = OTHER_LATIN.test(text);
+  const hasOtherLatin = OTHER_LATIN.test(text);
   const found: Lookalike[] = [];
   for (const { 0: word, index } of text.matchAll(WORD)) {
     if (!NOT_ASCII.test(word)) continue;
     let end = index;
     let run = null as Lookalike | null;
-    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii, isTurkish)) {
+    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii, hasOtherLatin)) {
       end += letter.length;
       if (label === null) run = null;
       else if (run?.label === label) run.end = end;
@@ -108,7 +110,7 @@ function labelsOf(
   word: string,
   scriptOf: (letter: string) => string | null,
   passesForAscii: boolean,
-  isTurkish: boolean,
+  hasOtherLatin: boolean,
 ) {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
@@ -116,16 +118,17 @@ function labelsOf(
   const isMixed =
     kinds.length > 1 &&
     !TOGETHER.some((some) => kinds.every((one) => some.includes(one))) &&
-    !(WRITTEN_TOGETHER.test(word) && ![...word.normalize('NFD')].some((letter) => LIKE_LATIN.has(letter)));
+    !WRITTEN_TOGETHER.test(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
   // A word in capitals is a heading, a constant or an abbreviation of its language.
-  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase();
+  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase() && !GREEK_SIGN.test(word);
   if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) {
     // full-width letters are plain among East Asian ones
     const isEastAsian = EAST_ASIAN.test(word);
     const hasAscii = /[a-z\d]/i.test(word);
     return letters.map(([letter]) => {
-      if (!isEastAsian && (isStyled(letter) || (!isTurkish && DOTLESS.test(letter)))) return [letter, STYLE] as const;
+      if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter))))
+        return [letter, STYLE] as const;
       return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null] as const;
     });
   }

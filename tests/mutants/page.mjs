@@ -188,4 +188,32 @@ export const PAGE = [
     replace: '|| (!isSame && !isPlain)) return place;',
     test: 'tests/ui/other-target.test.tsx',
   },
+  {
+    name: 'takes only ASCII for the marks of an address',
+    file: 'components/ui/markdown/other-target.ts',
+    find: "text.normalize('NFKC')",
+    replace: 'text',
+    test: 'tests/ui/other-target.test.tsx',
+  },
+  {
+    name: 'lets a mail go to recipients that its link does not show',
+    file: 'components/ui/markdown/other-target.ts',
+    find: '|| others.length > 0',
+    replace: '',
+    test: 'tests/ui/other-target.test.tsx',
+  },
+  {
+    name: 'takes punctuation that looks like that of a command for it',
+    file: 'components/ui/lookalikes.ts',
+    find: "if (isEastAsian && run >= '！') continue;",
+    replace: 'continue;',
+    test: 'tests/ui/lookalikes.test.ts',
+  },
+  {
+    name: 'shows a page again whose person has signed out',
+    file: 'components/access/page-person.tsx',
+    find: 'persisted && (hasPageEnded() || isSuperseded())',
+    replace: 'persisted && isSuperseded()',
+    test: 'tests/ui/browser-state.test.tsx',
+  },
 ];
