@@ -80,6 +80,8 @@ it.each(
     ['[ada@example.test](mailto:ada@example.test?bcc=eve@evil.test)', 'ada@example.test, eve@evil.test'],
     ['[mail](mailto:ada@example.test?CC=eve@evil.test&subject=Hi)', 'ada@example.test, eve@evil.test'],
     ['[ada@example.test](mailto:a@evil.test)', 'a@evil.test'],
+    ['[ada@example.test](mailto:ada@example.test,eve@evil.test)', 'ada@example.test,eve@evil.test'],
+    ['[gmail.com](mailto:?subject=Hi)', 'mail'],
   ].map((row) => (typeof row === 'string' ? [`[${row}](https://evil.test/)`, 'evil.test'] : row)),
 )('a link says where it leads: %s', (source, host) => {
   expect(target(source)).toBe(host);
@@ -100,7 +102,7 @@ it.each([
   '[xn--80ak6aa92e.com](https://xn--80ak6aa92e.com/)',
   '[v1.2.3](https://example.test/releases)',
   '[e.g. this](https://example.test/)',
-  '[Mail ada.b@example.com.](mailto:ada.b@example.com?subject=Hi)',
+  '[Mail Ada.B@example.com.](mailto:ada.b@example.com?subject=Hi&cc=)',
   '[https://a.test/https://b.test/c](https://a.test/https://b.test/c)',
   ...[
     ...[

@@ -45,11 +45,11 @@ const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
 export function otherTarget(target: string, text: string): string | null {
   const url = new URL(target);
   const isMail = url.protocol === 'mailto:';
-  const others = isMail ? [...url.searchParams].filter(([name]) => /^(?:to|b?cc)$/i.test(name)) : [];
-  const place = isMail ? [decodeSafely(url.pathname), ...others.map(([, to]) => to)].join(', ') : url.host;
+  const others = isMail ? [...url.searchParams].filter(([name, to]) => /^(?:to|b?cc)$/i.test(name) && to !== '') : [];
+  const place = isMail ? [decodeSafely(url.pathname), ...others.map(([, to]) => to)].join(', ') || 'mail' : url.host;
   if (url.username !== '' || url.password !== '' || others.length > 0 || text.length > MOST_CHARACTERS) return place;
   let said = LIKE_MARKS.reduce((plain, [like, mark]) => plain.replace(like, mark), text.normalize('NFKC'));
-  if (isMail) said = said.replaceAll(place, ' ');
+  if (isMail && place.includes('@')) said = said.toLowerCase().replaceAll(place.toLowerCase(), ' ');
   ADDRESS.lastIndex = 0;
   for (let match = ADDRESS.exec(said); match !== null; match = ADDRESS.exec(said)) {
     const { scheme, user, host = '' } = match.groups ?? {};
