@@ -1,9 +1,9 @@
 import { clsx } from 'clsx';
 import { ChevronLeft } from 'lucide';
-import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Icon } from '@/components/ui/icon';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SettingsLink } from './settings-link';
 

@@ -1,6 +1,6 @@
 import { CircleUser } from 'lucide';
-import Link from 'next/link';
 import { Icon } from '@/components/ui/icon';
+import { Link } from '@/components/ui/link';
 
 /** To who is signed in, and to the way out. */
 export function SettingsLink() {

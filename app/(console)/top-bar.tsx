@@ -1,8 +1,8 @@
 'use client';
 
-import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Link } from '@/components/ui/link';
 import { Logo } from '@/components/ui/logo';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';

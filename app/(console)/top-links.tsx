@@ -1,6 +1,6 @@
 import { Bot, Inbox } from 'lucide';
-import Link from 'next/link';
 import { Icon } from '@/components/ui/icon';
+import { Link } from '@/components/ui/link';
 import { InboxCount } from './inbox-count';
 import { SettingsLink } from './settings-link';
 

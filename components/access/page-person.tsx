@@ -29,7 +29,7 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
       if (!hasPageEnded() && isSuperseded()) leavePage();
     };
     const onShow = ({ persisted }: PageTransitionEvent) => {
-      if (persisted && isSuperseded()) leavePage();
+      if (persisted && (hasPageEnded() || isSuperseded())) leavePage();
     };
     look();
     // A frozen tab gets no storage events: it looks when it is shown again.

@@ -1,11 +1,11 @@
 'use client';
 
-import Link from 'next/link';
 import type { ReactNode } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { VerbatimText } from '@/components/ui/verbatim-text';

@@ -1,10 +1,10 @@
 'use client';
 
 import { clsx } from 'clsx';
-import Link from 'next/link';
 import { memo } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';

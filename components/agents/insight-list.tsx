@@ -1,8 +1,8 @@
 import { clsx } from 'clsx';
-import Link from 'next/link';
 import { type ReactNode, useRef } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
 import type { Insight, SessionSummary } from '@/lib/protocol/read-models';

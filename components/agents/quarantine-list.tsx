@@ -1,8 +1,8 @@
 'use client';
 
-import Link from 'next/link';
 import { SessionLink } from '@/components/sessions/session-link';
 import { Ago } from '@/components/ui/clock';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { QuarantinedRecord } from '@/lib/protocol/read-models';

@@ -1,4 +1,4 @@
-import Link from 'next/link';
+import { Link } from '@/components/ui/link';
 import { Name, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { AgentSummary } from '@/lib/protocol/read-models';

@@ -1,11 +1,11 @@
 'use client';
 
 import { clsx } from 'clsx';
-import Link from 'next/link';
 import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
+import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText, quoted } from '@/components/ui/verbatim';

@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import Link from 'next/link';
+import { Link } from '@/components/ui/link';
 import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { sumOfItems } from './inbox-items';
 import { KIND_WORD } from './inbox-words';

@@ -23,7 +23,6 @@ const MOST_CHARACTERS = 4_000;
 /** What became of a request, by whom and when. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
-  const title = withoutQuotes(item.title);
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
   // What was decided on by its title alone is said as it was then.
@@ -44,7 +43,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          “{isAll ? <Name text={title} /> : <Words text={plainWords(title)} />}”
+          “{isAll ? <Name text={withoutQuotes(item.title)} /> : <Words text={withoutQuotes(plainWords(item.title))} />}”
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <code className="text-ink-3">

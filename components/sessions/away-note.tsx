@@ -2,7 +2,7 @@
 
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
-import { Name } from '@/components/ui/name';
+import { Name, Quoted } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
 import { isLost, isUnderWay } from '@/lib/protocol/session-standing';
@@ -26,7 +26,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
             <span className="text-ink-2 [overflow-wrap:anywhere]">
               {away.isUnreachable && away.reason !== undefined && (
                 <>
-                  Its host reports: <Name text={away.reason} />.{' '}
+                  Its host reports: <Quoted text={away.reason} />.{' '}
                 </>
               )}
               {meaningOf(session, away)}

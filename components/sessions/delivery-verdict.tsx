@@ -1,11 +1,11 @@
 'use client';
 
 import { useQuery } from '@tanstack/react-query';
-import Link from 'next/link';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@/lib/protocol/read-models';
 

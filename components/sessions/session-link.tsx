@@ -1,5 +1,5 @@
 import { clsx } from 'clsx';
-import Link from 'next/link';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 

@@ -1,11 +1,11 @@
 'use client';
 
 import { clsx } from 'clsx';
-import Link from 'next/link';
 import { Fragment, memo } from 'react';
 import { Ago, RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLastHeard } from '@/components/ui/last-heard';
+import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
 import type { SessionSummary } from '@/lib/protocol/read-models';

@@ -1,4 +1,4 @@
-import Link from 'next/link';
+import { Link } from '@/components/ui/link';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
 
 /** The way between the pages of the API’s description. */

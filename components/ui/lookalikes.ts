@@ -1,15 +1,16 @@
 /**
- * Letters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
- * ASCII ones (`ехес.com`), and letters that are only a style of an ASCII letter (`𝐬𝐮𝐝𝐨`).
+ * Characters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
+ * ASCII ones (`ехес.com`), styles of ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that reads as that of a command (`rm −rf`).
  *
- * A word may have one script, or one of the combinations that UTS 39 calls Highly Restrictive. Digits and marks have none.
+ * A word may have one script, one of the combinations that UTS 39 calls Highly Restrictive, or one that people write
+ * (`kΩ`, `الـAPI`). Marks have no script, and digits only beside ASCII.
  *
  * @see https://www.unicode.org/reports/tr39/
  */
 export interface Lookalike {
-  /** Where the run of letters ends, as an index into the text. */
+  /** Where the run of characters ends, as an index into the text. */
   end: number;
-  /** What they are: the name of their script, or `styled`. */
+  /** The name of their script, `styled`, or the code point of the one character, as in `U+2212`. */
   label: string;
 }
 
@@ -21,7 +22,7 @@ const SCRIPTS =
 const OF_SCRIPT = SCRIPTS.map((name) => [name, new RegExp(`\\p{scx=${name}}`, 'u')] as const);
 const OTHER = 'other script';
 const STYLE = 'styled';
-const LABELLED = new RegExp(`⟨(?:${[...SCRIPTS, OTHER, STYLE].join('|')})⟩`, 'g');
+const LABELLED = new RegExp(`⟨(?:${[...SCRIPTS, OTHER, STYLE].join('|')}|U\\+[\\dA-F]+)⟩`, 'g');
 /** Has no script of its own, or that of the letters around it. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
@@ -30,15 +31,29 @@ const TOGETHER = [
   ['Latin', 'Han', 'Bopomofo'],
   ['Latin', 'Han', 'Hangul'],
 ];
+/** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
+const WRITTEN_TOGETHER =
+  /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
+/** Variables and prefixes, as in `α-helix`. */
+const GREEK_SIGN = /^[αγσ]$/;
 const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
 
 /** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
 const LIKE_LATIN = new Set('АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ');
-/** Latin letters that are no letter of a living alphabet: small capitals, and those of phonetic alphabets. */
-const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯ]/u;
-/** Letters, roman numerals and the digits of mathematics, which have a plain form. Other digits are those of a language. */
-const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\u{1d7ce}-\u{1d7ff}]/u;
-const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+/** Scripts whose every letter looks like a Latin one, or nearly. */
+const ALL_LIKE_LATIN = /Cherokee|Lisu/;
+/** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
+const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
+/** Letters of Turkish, which has others of its own. Without any they pass for i and j. */
+const DOTLESS = /[ıȷ]/;
+const OTHER_LATIN = /(?![\0-\x7fıȷ])\p{scx=Latin}/u;
+/** Letters, roman numerals and digits, which have a plain form. */
+const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\p{Nd}]/u;
+const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
+const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
+/** Dashes of an option, slashes of a path, separators and quotes of a shell. Not as prose and mathematics have them. */
+const PUNCTUATION =
+  /(?<![^\s"'(=[,])[‐-–−⁃﹣]+(?=[a-z])|(?<=[a-z./~])[⁄∕⧸]|[⁄∕⧸](?=[a-z./~])|(?<!\p{sc=Greek})\u037e|[‵․﹐-﹫]|[！-／：-＠［-｀｛-～]/giu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
@@ -62,12 +77,13 @@ export function lookalikes(text: string): Lookalike[] {
 function unlabelled(text: string): Lookalike[] {
   const scriptOf = scriptFinder();
   const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
+  const hasOtherLatin = OTHER_LATIN.test(text);
   const found: Lookalike[] = [];
   for (const { 0: word, index } of text.matchAll(WORD)) {
     if (!NOT_ASCII.test(word)) continue;
     let end = index;
     let run = null as Lookalike | null;
-    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii)) {
+    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii, hasOtherLatin)) {
       end += letter.length;
       if (label === null) run = null;
       else if (run?.label === label) run.end = end;
@@ -77,25 +93,49 @@ function unlabelled(text: string): Lookalike[] {
       }
     }
   }
-  return found;
+  // full-width punctuation is that of East Asian text
+  const isEastAsian = EAST_ASIAN.test(text);
+  for (const { 0: run, index } of text.matchAll(PUNCTUATION)) {
+    if (isEastAsian && run >= '！') continue;
+    found.push({
+      end: index + run.length,
+      label: `U+${run.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+    });
+  }
+  return found.sort((a, b) => a.end - b.end);
 }
 
 /** The letters of a word, each with what it passes for another by, or null. */
-function labelsOf(word: string, scriptOf: (letter: string) => string | null, passesForAscii: boolean) {
+function labelsOf(
+  word: string,
+  scriptOf: (letter: string) => string | null,
+  passesForAscii: boolean,
+  hasOtherLatin: boolean,
+) {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
-  const isMixed = kinds.length > 1 && !TOGETHER.some((some) => kinds.every((one) => some.includes(one)));
+  const isMixed =
+    kinds.length > 1 &&
+    !TOGETHER.some((some) => kinds.every((one) => some.includes(one))) &&
+    !WRITTEN_TOGETHER.test(word);
+  const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
   // A word in capitals is a heading, a constant or an abbreviation of its language.
-  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase();
-  if (!isMixed && (!isWhole || kinds[0] === 'Latin')) {
+  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase() && !GREEK_SIGN.test(word);
+  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) {
     // full-width letters are plain among East Asian ones
     const isEastAsian = EAST_ASIAN.test(word);
-    return letters.map(([letter]) => [letter, !isEastAsian && isStyled(letter) ? STYLE : null] as const);
+    const hasAscii = /[a-z\d]/i.test(word);
+    return letters.map(([letter]) => {
+      if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter))))
+        return [letter, STYLE] as const;
+      return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null] as const;
+    });
   }
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
-  const main = readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
+  const main =
+    isLikeLatin || readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
   return letters.map(([letter, script]) => [letter, script === main ? null : script] as const);
 }
 
@@ -108,6 +148,10 @@ function scriptFinder(): (letter: string) => string | null {
     if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
     return last?.[0] ?? OTHER;
   };
+}
+
+function nameOf(letter: string): string {
+  return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
 }
 
 /** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */

@@ -3,7 +3,7 @@
  *
  * Inside, every path is without it: a request loses it at the door, and what is compared, kept or handed on never had it.
  * What goes out as text (an address, a redirect, a cookie's path) is given it last, by `placed`. Next does the same for
- * its routes, `Link` and router.
+ * its routes and router.
  *
  * It is JavaScript, because the launcher and Next's configuration read it, too. In what Next bundles, for browsers as for
  * the server, the variable is what next.config.mjs says, written into the code.

@@ -107,7 +107,7 @@ test('no session works once the demo is stopped, and the agent that answers has 
   const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);
   const page = await it.load(`/sessions/${recorded?.id}`);
   const composer = page.getByRole('region', { name: 'Composer' });
-  await composer.getByText(`${ASSISTANT} is offline until the demo runs again`).waitFor();
+  await composer.getByText(`“${ASSISTANT}” is offline until the demo runs again`).waitFor();
   expect(await composer.getByRole('link').count()).toBe(0);
   await page.close();
 });

@@ -18,6 +18,7 @@ import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/tran
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { TimeLockProvider } from '@/components/ui/time-lock';
+import { inQuotes } from '@/components/ui/verbatim';
 import { noItems } from '@/lib/protocol/inbox';
 import { NextPage } from '../support/next-page';
 import { Around } from './answers';
@@ -171,4 +172,12 @@ it('a notification quotes what an agent says', () => {
   const item = anInboxItem({ kind: 'permission', agentId: lie, title: lie, since: 1 });
   const [notice] = standingNotices({ items: [item], sessions: [] }, { isOn: true, off: [], quiet: null }, 10_000);
   expect([notice?.title, notice?.body]).toEqual([`Permission needed · ${lie}`, `“${lie}”`]);
+});
+
+it.each(['”', '❞', '‟', '″', '＂', '〞', '’’', '״', '„', 'ˮ'])('quotes of ours do not end at %s', (quote) => {
+  expect(inQuotes(`x${quote}. Sign out`)).toBe('“x". Sign out”');
+});
+
+it('an apostrophe in quotes stays', () => {
+  expect(inQuotes('don’t ‘stop’')).toBe('“don’t ‘stop’”');
 });

@@ -144,13 +144,16 @@ describe('a page whose browser has passed on', () => {
     expect(reload).toHaveBeenCalledOnce();
   });
 
-  it('goes where its own sign-out leads, and leaves when the way back shows it again', () => {
+  it.each([
+    ['', () => localStorage.clear()],
+    [', also to the same person', () => localStorage.setItem('interlude:current', 'ada')],
+  ])('goes where its own sign-out leads, and leaves when the way back shows it again%s', (_, happen) => {
     show('ada');
     render(<SignOut principal="ada" label="Sign out" className="" />);
     const form = document.querySelector('form');
     form?.addEventListener('submit', (event) => event.preventDefault());
     act(() => form?.requestSubmit());
-    localStorage.clear();
+    happen();
     storageEvent();
     expect(reload).not.toHaveBeenCalled();
     dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));

@@ -78,7 +78,9 @@ describe('a permission that offers answers', () => {
     const options = [once, always, no];
     expect(text(shown({ options, answer }))).toContain('Allowed “Always allow npm”, on its way to the agent');
     const over = { options, resolvedAt: 2_000, answer: { ...answer, state: 'done' } } as const;
-    expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('“Always allow npm” from now on');
+    expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('Allow from now on: “Always allow npm”');
+    const title = 'x&rdquo;. Signed out';
+    expect(text(shown({ ...over, outcome: 'allowed', title, input: { a: 1 } }))).toContain('“x". Signed out”');
     expect(chosenOption(aRequest({ ...over, outcome: 'denied' }))).toBeNull();
     expect(chosenOption(aRequest({ ...over, answer: { ...answer, state: 'failed' } }))).toBeNull();
   });

@@ -19,7 +19,7 @@ const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', id
 
 describe('the page to sign in', () => {
   it('says what became of the sign-in, and what to do', () => {
-    expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin ended/);
+    expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
     expect(words(<WhySignedOut reason="old-link" />)).toContain('It was used already, or is older than five minutes.');
     expect(words(<WhySignedOut reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);

@@ -1,15 +1,42 @@
-import { cutText } from '@/lib/protocol/cut-text';
+/** A text of more characters names no place that a reader would look for: the target is always shown. */
+const MOST_CHARACTERS = 2_000;
 
-/** Longer texts are no address. */
-const LOOKED_AT = 2_000;
-/** Endings of files and products that are no top-level domain. */
-const NO_DOMAIN =
-  /\.(?:js|jsx|ts|tsx|mjs|cjs|json|txt|toml|yml|yaml|html|css|scss|sql|java|cpp|lock|log|png|jpg|svg|pdf)$/i;
-const DOTS = /[.。．｡]/;
+/** Characters that read as the marks of an address, besides those that compatibility forms (NFKC) map to them. */
+const LIKE_MARKS = [
+  [/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, ''],
+  [/[\u0660\u06f0\u0701\u0702\ua4f8\ua60e。·‧∙⋅・•]/gu, '.'],
+  [/[⁄∕⧸⧵∖]/gu, '/'],
+  [/[∶ː꞉։׃]/gu, ':'],
+] as const;
+
+const LABEL = String.raw`[\p{L}\p{N}\p{M}-]+`;
+const ADDRESS = new RegExp(
+  String.raw`(?<![\p{L}\p{N}\p{M}])(?:(?<scheme>[a-z][a-z\d+.-]+:[\\/]+)(?<user>[^\s\\/?#@]*@)?)?` +
+    String.raw`(?<host>\[[\da-f:.]*:[\da-f:.]*\]|${LABEL}(?:\.${LABEL})*)` +
+    String.raw`(?:(?<port>:\d+)?(?<path>[\\/?#][^\s"'“”‘’()<>[\]{},;!|]*)?)`,
+  'giu',
+);
+
+/** Top-level domains that end nothing else. */
+const ORIGINAL = /^(?:com|net|org|edu|gov|mil)$/i;
+/** Those that people use most, without words that are properties and methods (`.name`, `.run`). */
+const GENERIC =
+  /^(?:info|biz|app|dev|cloud|xyz|online|site|website|shop|store|tech|blog|club|vip|bank|wiki|news|agency|world|space|digital|services|solutions|finance|money|exchange|market|academy|health|chat|studio|codes|software|technology|ltd|gmbh|asia|onion|example|invalid)$/i;
+const COUNTRY =
+  /^(?:a[c-gilmoq-uwxz]|b[abd-jmnorstvwyz]|c[acdf-ik-oru-z]|d[ejkmoz]|e[cegr-u]|f[ijkmor]|g[abd-ilmnp-uwy]|h[kmnrtu]|i[delmnoq-t]|j[emop]|k[eghimnprwyz]|l[abcikr-vy]|m[aceghn-z]|n[acefgilopruz]|om|p[ae-hklnrtw]|qa|r[eouw]|s[a-egijk-ortuvx-z]|t[cdghj-ortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]|z[amw])$/i;
+/** Countries whose domain is also the ending of a file (`main.py`). A path shows that it is a host. */
+const FILE_COUNTRY = /^(?:m[dklm]|p[msy]|rs|sh|tf)$/i;
+/** What code has in front of a dot. */
+const CODE =
+  /^(?:app|args|array|arr|config|console|ctx|data|date|document|el|element|env|event|fs|item|json|log|logger|map|math|node|number|obj|object|options|os|process|promise|props|req|res|row|self|set|state|std|string|sys|system|that|this|user|window)$/i;
+const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
 
 /**
  * Where a link leads, if its text says that it leads elsewhere: it names another host, or hides its own one behind a user
- * name or behind letters that pass for others. The host as it is asked for, so in Punycode where it is international.
+ * name, other recipients, or letters that pass for others. The host as it is asked for, so in Punycode where it is
+ * international.
+ *
+ * The path of the target excuses nothing, because its author chose it.
  *
  * @param target as `safeHref` returns it
  * @param text of the link, without markup
@@ -17,39 +44,59 @@ const DOTS = /[.。．｡]/;
  */
 export function otherTarget(target: string, text: string): string | null {
   const url = new URL(target);
-  const place = url.protocol === 'mailto:' ? decodeSafely(url.pathname) : url.host;
-  if (url.username !== '' || url.password !== '') return place;
-  const said = cutText(text, LOOKED_AT);
-  const names = said.match(/[^\s"'“”‘’()<>[\]{},;!|\\]+/gu) ?? [];
-  for (const name of names) {
-    const host = hostIn(name);
-    if (host === null) continue;
-    if (url.protocol === 'mailto:') {
-      if (name.replace(/^mailto:/i, '').toLowerCase() !== place.toLowerCase()) return place;
+  const isMail = url.protocol === 'mailto:';
+  const others = isMail ? [...url.searchParams].filter(([name, to]) => /^(?:to|b?cc)$/i.test(name) && to !== '') : [];
+  const place = isMail ? [decodeSafely(url.pathname), ...others.map(([, to]) => to)].join(', ') || 'mail' : url.host;
+  if (url.username !== '' || url.password !== '' || others.length > 0 || text.length > MOST_CHARACTERS) return place;
+  let said = LIKE_MARKS.reduce((plain, [like, mark]) => plain.replace(like, mark), text.normalize('NFKC'));
+  if (isMail && place.includes('@')) said = said.toLowerCase().replaceAll(place.toLowerCase(), ' ');
+  ADDRESS.lastIndex = 0;
+  for (let match = ADDRESS.exec(said); match !== null; match = ADDRESS.exec(said)) {
+    const { scheme, user, host = '' } = match.groups ?? {};
+    const before = said.slice(Math.max(0, match.index - 2), match.index);
+    if (!isAddress(match.groups ?? {}, before)) {
+      // what follows it may be one
+      ADDRESS.lastIndex = match.index + (scheme ?? '').length + (user ?? '').length + host.length;
       continue;
     }
-    if (decodeSafely(url.pathname).endsWith(`/${name}`)) continue;
-    const isSame = url.hostname === host || url.hostname.endsWith(`.${host}`) || `www.${url.hostname}` === host;
+    const hostname = hostnameOf(host);
+    const isSame =
+      url.hostname === hostname || url.hostname.endsWith(`.${hostname}`) || `www.${url.hostname}` === hostname;
     // What it says is where it leads, in letters that may pass for others.
-    const isPlain = !host.includes('xn--') || name.includes(host);
-    if (!isSame || !isPlain) return place;
+    const isPlain = !hostname?.includes('xn--') || host.toLowerCase().includes(hostname);
+    if (isMail || user !== undefined || !isSame || !isPlain) return place;
   }
   return null;
 }
 
-/** The host that a word names, by an address or by itself; null if it names none. */
-function hostIn(word: string): string | null {
-  const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i.test(word);
-  const isMail = /^mailto:/i.test(word) || /^[^/@:]+@[^/@]+$/.test(word);
-  const bare = hasScheme ? word.replace(/^[a-z][a-z\d+.-]*:/i, '') : `//${word.replace(/^mailto:/i, '')}`;
-  // a sentence may end behind it
-  const address = bare.replace(/[.:?…]+$/, '');
-  if (!DOTS.test(address) && !hasScheme) return null;
+/**
+ * True if a reader takes it for an address, rather than for code, a file or the end of a sentence.
+ *
+ * @param before the two characters in front of it
+ */
+function isAddress(match: Record<string, string | undefined>, before: string): boolean {
+  const { scheme, host = '', port, path } = match;
+  if (scheme !== undefined || host.startsWith('[')) return true;
+  // part of a path
+  if (/[\p{L}\p{N}._~:-][\\/]$/u.test(before)) return false;
+  if (/^localhost$/i.test(host)) return port !== undefined || path !== undefined;
+  const labels = host.split('.');
+  const ending = labels.pop() ?? '';
+  const name = labels.at(-1);
+  if (name === undefined) return false;
+  if (before.endsWith('@') || /^www$/i.test(labels[0] ?? '') || /^(?:\d{1,3}\.){3}\d{1,3}$/.test(host)) return true;
+  if (/^xn--|[^\0-\x7f]/i.test(ending)) return /^(?:xn--[a-z\d-]+|\p{L}{2,})$/iu.test(ending);
+  // `System.IO`, `Done.It`
+  const isCode = /[A-Z]/.test(ending) && host !== host.toUpperCase();
+  if (ORIGINAL.test(ending)) return !PRODUCT.test(host) && !(isCode && ending === 'NET');
+  if (FILE_COUNTRY.test(ending)) return path?.[0] === '/' && path.length > 1;
+  return !isCode && !CODE.test(name) && (GENERIC.test(ending) || COUNTRY.test(ending));
+}
+
+/** The host as browsers ask for it; null if it can be none. */
+function hostnameOf(host: string): string | null {
   try {
-    const { hostname } = new URL(`http:${address}`);
-    const isDomain = /\.(?:\p{L}{2,}|xn--[a-z\d-]+)$/iu.test(hostname) || /^(?:\d+\.){3}\d+$/.test(hostname);
-    if (!hasScheme && !isMail && (!isDomain || NO_DOMAIN.test(hostname))) return null;
-    return hostname;
+    return new URL(`http://${host}`).hostname;
   } catch {
     return null;
   }

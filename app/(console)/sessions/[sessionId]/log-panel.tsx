@@ -2,12 +2,12 @@
 
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
-import Link from 'next/link';
 import type { ReactNode } from 'react';
 import type { Span } from '@/components/time-lock/span-of';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { Icon } from '@/components/ui/icon';
 import { OVER } from '@/components/ui/in-view';
+import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { LogLine } from '@/lib/protocol/read-models';

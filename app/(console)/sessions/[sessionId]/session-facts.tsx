@@ -1,6 +1,5 @@
 'use client';
 
-import Link from 'next/link';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-evidence';
 import {
@@ -16,6 +15,7 @@ import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LastHeard } from '@/components/ui/last-heard';
+import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';

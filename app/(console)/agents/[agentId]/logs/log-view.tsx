@@ -1,7 +1,6 @@
 'use client';
 
 import { ChevronLeft } from 'lucide';
-import Link from 'next/link';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
 import { ConnectionBadge } from '@/components/live/connection-badge';
@@ -9,6 +8,7 @@ import { AgentLog } from '@/components/logs/agent-log';
 import type { FirstLog } from '@/components/logs/first-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { Icon } from '@/components/ui/icon';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import type { AgentDetail } from '@/lib/protocol/read-models';

@@ -1,0 +1,36 @@
+'use client';
+
+import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { type ComponentProps, useContext } from 'react';
+import { placed } from '@/lib/protocol/base-path.mjs';
+
+/**
+ * A link to another page of the dashboard, which the router opens without loading the document again. It replaces
+ * `next/link`, which adds 3 kB to the first load of every page.
+ *
+ * Failure: without a router the browser follows the link.
+ *
+ * @param props.href path of this server, without `BASE_PATH`
+ * @param props.prefetch loads the page ahead while the pointer is over the link; true by default
+ */
+export function Link({
+  href,
+  prefetch = true,
+  ...props
+}: Omit<ComponentProps<'a'>, 'href'> & { href: string; prefetch?: boolean }) {
+  const router = useContext(AppRouterContext);
+  return (
+    <a
+      onPointerEnter={() => prefetch && router?.prefetch(href)}
+      {...props}
+      href={placed(href)}
+      onClick={(event) => {
+        props.onClick?.(event);
+        const isModified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+        if (router === null || event.defaultPrevented || isModified) return;
+        event.preventDefault();
+        router.push(href);
+      }}
+    />
+  );
+}

@@ -1,0 +1,58 @@
+// @vitest-environment happy-dom
+import { cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
+import type { AppRouterInstance } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { afterEach, expect, it, vi } from 'vitest';
+import { Link } from '@/components/ui/link';
+
+afterEach(cleanup);
+
+/** @returns the link in a page with a router, and what the router was asked for */
+function shown(props: Partial<Parameters<typeof Link>[0]> = {}) {
+  const [push, prefetch] = [vi.fn(), vi.fn()];
+  const router = { push, prefetch } as unknown as AppRouterInstance;
+  render(
+    <AppRouterContext value={router}>
+      <Link href="/inbox" {...props}>
+        Inbox
+      </Link>
+    </AppRouterContext>,
+  );
+  return { link: screen.getByRole('link', { name: 'Inbox' }), push, prefetch };
+}
+
+/** @returns true if the browser follows the link by itself */
+function click(link: HTMLElement, init: MouseEventInit = {}): boolean {
+  const event = createEvent.click(link, init);
+  fireEvent(link, event);
+  return !event.defaultPrevented;
+}
+
+it('leaves a plain click to the router, and a modified one to the browser', () => {
+  const { link, push } = shown();
+  expect(click(link)).toBe(false);
+  expect(push.mock.calls).toEqual([['/inbox']]);
+  for (const key of ['metaKey', 'ctrlKey', 'shiftKey', 'altKey'])
+    expect([key, click(link, { [key]: true })]).toEqual([key, true]);
+  expect(push).toHaveBeenCalledOnce();
+});
+
+it('goes nowhere when its own handler prevents it', () => {
+  const { link, push } = shown({ onClick: (event) => event.preventDefault() });
+  click(link);
+  expect(push).not.toHaveBeenCalled();
+});
+
+it.each([
+  [undefined, 1],
+  [false, 0],
+])('prefetches under the pointer unless prefetch is false (%s)', (prefetch, times) => {
+  const { link, prefetch: prefetched } = shown(prefetch === undefined ? {} : { prefetch });
+  fireEvent.pointerEnter(link);
+  expect(prefetched).toHaveBeenCalledTimes(times);
+});
+
+it('is followed by the browser without a router', () => {
+  render(<Link href="/inbox">Inbox</Link>);
+  expect(click(screen.getByRole('link'))).toBe(true);
+});
