@@ -10,6 +10,7 @@ import { MAX_SNAPSHOT_PARTS } from '@/lib/protocol/limits';
 import { isFailure } from '@/lib/protocol/signals';
 import { heardStatus } from './heard-status';
 import type { JudgedRecord } from './plan-batch';
+import { namedIn } from './session-aliases';
 import { tasksSpokenOf } from './task-owners';
 
 /** What a batch may touch. Others get their turns meanwhile, however much it is. */
@@ -22,6 +23,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     if (about.agentId !== null) scope.agentIds.add(about.agentId);
     if (typeof about.sessionId === 'string' && !isLog) scope.sessionIds.add(about.sessionId);
     if (typeof about.sessionId === 'string' && about.agentId === null) scope.straysOf.add(about.sessionId);
+    for (const id of namedIn(judgement).sessionIds) scope.addName(id, about.agentId);
     if (!judgement.taken) return;
     if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, judgement.record.agentId);
     const { record } = judgement;

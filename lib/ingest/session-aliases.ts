@@ -1,11 +1,14 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { serverKey } from '@/db/server-keys';
+import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/access/secret';
+import { aliasKey } from '@/lib/event-log/batch-scope';
+import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { cutText } from '@/lib/protocol/cut-text';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { reachesAgent, type Scope } from '@/lib/protocol/scope';
+import { reachesAgent } from '@/lib/protocol/scope';
+import type { Batch } from './commit-batch';
 import type { Judgement } from './judge-record';
 import type { JudgedRecord } from './plan-batch';
 
@@ -15,7 +18,8 @@ import type { JudgedRecord } from './plan-batch';
  * a session of its own, under an id that the server makes. The runner never sees the id: ingest renames what it sends,
  * and everything sent to it names the session by the runner's own id, the alias.
  *
- * Ordering: an alias is stored before the first record of its session, and never changes.
+ * Ordering: an alias is stored with the first record of its session, and never changes: neither when the other session is
+ * removed nor when the agent's token comes to reach the other agent.
  */
 
 /** Characters added to the alias: `~` and 16 hex digits. */
@@ -23,90 +27,85 @@ const SUFFIX_LENGTH = 17;
 /** Most aliases of a database that a process remembers. */
 const MOST_KNOWN = 10_000;
 
-/** The session that an alias stands for, and the agent that has a session of the alias's own name. */
-interface Aliased {
-  id: string;
-  owner: string;
-}
+/** Ids of sessions by `aliasKey`. */
+export type AliasedIds = ReadonlyMap<string, string>;
 
-/** By agent and alias, by database. */
-const known = new WeakMap<Database['reader'], Map<string, Aliased>>();
+/** Stored aliases that this process has seen, by database: a batch that is renamed in advance is looked up once. */
+const known = new WeakMap<Database['reader'], Map<string, string>>();
 
-/**
- * Records with the sessions renamed whose aliases this process knows, as far as the agents that have those ids are out of
- * reach. Without any, the same array.
- */
-export function renamed(
+/** Returns the records with their sessions renamed as far as this process knows their aliases. */
+export function renamedAsKnown(
   { reader }: Pick<Database, 'reader'>,
   records: readonly JudgedRecord[],
-  reach: Scope,
 ): readonly JudgedRecord[] {
-  const aliases = known.get(reader);
-  if (aliases === undefined || reach.kind === 'everything') return records;
-  const idOf = (agentId: string, alias: string) => {
-    const aliased = aliases.get(keyOf(agentId, alias));
-    return aliased === undefined || reachesAgent(reach, aliased.owner) ? alias : aliased.id;
+  const ids = known.get(reader);
+  return ids === undefined ? records : renamed(records, ids);
+}
+
+export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: AliasedIds): void {
+  if (ids.size === 0) return;
+  const all = known.get(reader) ?? new Map<string, string>();
+  known.set(reader, all);
+  for (const [key, id] of ids) all.set(key, id);
+  for (const oldest of all.keys()) {
+    if (all.size <= MOST_KNOWN) break;
+    all.delete(oldest);
+  }
+}
+
+/**
+ * Returns the ids of the sessions that records name by an alias: those that are stored, and new ones for sessions that
+ * belong to agents out of the sender's reach.
+ */
+export function aliasedIn(
+  { records, reach, aliasSecret }: Pick<Batch, 'records' | 'reach' | 'aliasSecret'>,
+  { aliased, sessions }: Pick<BatchState, 'aliased' | 'sessions'>,
+): AliasedIds {
+  const isForeign = (id: string) => {
+    const owner = sessions.get(id)?.summary.agentId;
+    return owner !== undefined && !reachesAgent(reach, owner);
   };
+  const ids = new Map<string, string>();
+  if (aliased.size === 0 && ![...sessions.keys()].some(isForeign)) return ids;
+  for (const { judgement } of records) {
+    const { agentId, sessionIds } = namedIn(judgement);
+    if (agentId === null) continue;
+    for (const alias of sessionIds) {
+      const key = aliasKey(agentId, alias);
+      const id = aliased.get(key) ?? (aliasSecret !== null && isForeign(alias) ? idFor(aliasSecret, key, alias) : null);
+      if (id !== null) ids.set(key, id);
+    }
+  }
+  return ids;
+}
+
+function idFor(secret: Uint8Array, key: string, alias: string): string {
+  const suffix = keyedDigest(secret, key).slice(0, SUFFIX_LENGTH - 1);
+  return `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
+}
+
+/** Writes the aliases that are new. */
+export async function storeAliases(
+  transaction: WriteTransaction,
+  ids: AliasedIds,
+  { aliased }: Pick<BatchState, 'aliased'>,
+): Promise<void> {
+  const fresh = [...ids].filter(([key]) => !aliased.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
+  if (fresh.length === 0) return;
+  await transaction.execute({
+    sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
+      SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+    args: [JSON.stringify(fresh)],
+  });
+}
+
+export function renamed(records: readonly JudgedRecord[], ids: AliasedIds): readonly JudgedRecord[] {
+  const idOf = (agentId: string, alias: string) => ids.get(aliasKey(agentId, alias)) ?? alias;
   return records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
 }
 
-/**
- * Makes aliases for sessions that belong to agents out of the sender's reach, or finds those that are there. `renamed`
- * knows them then.
- *
- * @param foreign those sessions, each with the agent that has it
- */
-export async function makeAliases(
-  database: Pick<Database, 'reader' | 'writes'>,
-  records: readonly JudgedRecord[],
-  foreign: ReadonlyMap<string, string>,
-): Promise<void> {
-  const key = await serverKey(database, 'session-alias');
-  const wanted = new Map<string, { id: string; agentId: string; alias: string; owner: string }>();
-  for (const { judgement } of records) {
-    const { agentId, sessionIds } = namedIn(judgement);
-    for (const alias of sessionIds) {
-      const owner = foreign.get(alias);
-      if (agentId === null || owner === undefined) continue;
-      const of = keyOf(agentId, alias);
-      const suffix = keyedDigest(key, of).slice(0, SUFFIX_LENGTH - 1);
-      const id = `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
-      wanted.set(of, { id, agentId: columnText(agentId), alias: columnText(alias), owner });
-    }
-  }
-  const rows = JSON.stringify([...wanted.values()].map(({ id, agentId, alias }) => [id, agentId, alias]));
-  // The stored id counts: it was made with another key if the server's key has been replaced since.
-  const stored = await database.writes.run(async (transaction) => {
-    await transaction.execute({
-      sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
-        SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
-      args: [rows],
-    });
-    return transaction.execute({
-      sql: `SELECT wanted.key AS place, a.session_id FROM json_each(?) AS wanted
-        CROSS JOIN session_aliases AS a ON a.alias = wanted.value->>2 AND a.agent_id = wanted.value->>1`,
-      args: [rows],
-    });
-  });
-  const aliases = known.get(database.reader) ?? new Map<string, Aliased>();
-  known.set(database.reader, aliases);
-  const idAt = new Map(stored.rows.map(({ place, session_id: id }) => [Number(place), String(id)]));
-  [...wanted].forEach(([of, { owner }], place) => {
-    const id = idAt.get(place);
-    if (id !== undefined) aliases.set(of, { id, owner });
-  });
-  for (const oldest of aliases.keys()) {
-    if (aliases.size <= MOST_KNOWN) break;
-    aliases.delete(oldest);
-  }
-}
-
-function keyOf(agentId: string, alias: string): string {
-  return JSON.stringify([agentId, alias]);
-}
-
 /** The agent of a record and the sessions that it names. */
-function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
+export function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
   const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
   const inLog = insightOf(judgement)?.session?.id;
   const sessionIds = [about.sessionId, inLog].filter((id): id is string => typeof id === 'string');
