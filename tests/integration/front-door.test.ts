@@ -14,7 +14,7 @@ async function open(basePath = '', { isSlow = false } = {}) {
     async (request: IncomingMessage, response: ServerResponse) => {
       if (isSlow) return void response.write('half of a response');
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
-      response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
+      response.end(Buffer.from(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`));
     },
     { basePath, knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
   );
@@ -91,6 +91,24 @@ test('a refusal is never written into the middle of a response', async () => {
   socket.write('no request\r\n\r\n');
   expect(await closed).not.toContain('HTTP/1.1 400');
 });
+
+test.each([
+  ['a body', 'POST', 'Content-Length: 5\r\n', ['200', '100', '200']],
+  ['no body', 'GET', '', ['200', '200']],
+])(
+  'a request with %s that expects 100 Continue is told so after the response before it',
+  async (_what, method, length, statuses) => {
+    const { send } = await open();
+    const first = 'POST /api/first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nfirst';
+    const expects = `${method} /api/second HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n${length}\r\n`;
+    const { socket, closed } = send(first + expects);
+    await once(socket, 'data');
+    if (length !== '') socket.write('again');
+    const lines = (await closed).split('\r\n');
+    expect(lines.flatMap((line) => /^(?:taken: \S+)?HTTP\/1\.1 (\d+)/.exec(line)?.[1] ?? [])).toEqual(statuses);
+    expect(lines.at(-1)).toBe('taken: /api/second');
+  },
+);
 
 test('with a credential there is time for the rest', async () => {
   const { bodies, send } = await open();
