@@ -56,8 +56,9 @@ export class BatchScope {
     else known.add(agentId);
   }
 
-  /** What an agent calls a session: its id, or an alias of it. */
+  /** A session by the name that an agent gives it: its id, or an alias of it. */
   addName(name: string, agentId: string | null): void {
+    this.sessionIds.add(name);
     const agents = this.#names.get(name);
     if (agents === undefined) this.#names.set(name, new Set([agentId]));
     else agents.add(agentId);

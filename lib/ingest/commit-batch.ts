@@ -7,7 +7,6 @@ import { type IngestAnswer, type ProducerRef, SERVER_PRODUCER_ID } from '@/lib/p
 import { positionFromNumber } from '@/lib/protocol/position';
 import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import { type JudgedRecord, planBatch } from './plan-batch';
-import { scopeOf } from './scope-of';
 import { type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
 import type { Opening } from './stamp-requests';
 
@@ -38,7 +37,7 @@ export interface Batch {
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
   const aliased = aliasedIn(sent, found);
-  const { records, scope } = aliased.size === 0 ? sent : await renamedBatch(sent, aliased);
+  const { records, scope } = await renamed(sent, aliased);
   // Also where nothing was renamed: the time of an answer would tell whether an id is in use.
   const isReadAgain = aliased.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
@@ -72,14 +71,6 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const position = positionFromNumber(own);
   const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
   return { kind: 'answered', answer, openings, aliased };
-}
-
-async function renamedBatch(
-  { source, records: sent }: Batch,
-  ids: AliasedIds,
-): Promise<Pick<Batch, 'records' | 'scope'>> {
-  const records = renamed(sent, ids);
-  return { records, scope: await scopeOf(source, records) };
 }
 
 function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {

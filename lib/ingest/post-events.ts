@@ -19,7 +19,7 @@ import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
 import { scopeOf } from './scope-of';
 import { foreignProducer, requireProducer, withinReach } from './sender-reach';
-import { rememberAliases, renamedAsKnown } from './session-aliases';
+import { knownAliases, rememberAliases, renamed } from './session-aliases';
 import { withdrawAnswers } from './withdraw-answers';
 
 export interface IngestServer extends ServerContext {
@@ -63,15 +63,9 @@ export async function postEvents(
   await pace.rest();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
-  const known = renamedAsKnown(database, records);
-  const batch = {
-    source,
-    records: known,
-    scope: await scopeOf(source, known),
-    reach,
-    aliasSecret,
-    receivedAt: server.now(),
-  };
+  const scope = await scopeOf(source, records);
+  const sent = { source, records, scope, reach, aliasSecret, receivedAt: server.now() };
+  const batch = await renamed(sent, knownAliases(database, scope));
   const outcome = await commit(server, batch, request, body);
   if (outcome.kind === 'answered') rememberAliases(database, outcome.aliased);
   return toAnswer(outcome, batch, raws[0]?.seq ?? 0);

@@ -2,7 +2,7 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/access/secret';
-import { aliasKey } from '@/lib/event-log/batch-scope';
+import { aliasKey, type BatchScope } from '@/lib/event-log/batch-scope';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { cutText } from '@/lib/protocol/cut-text';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
@@ -10,7 +10,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { reachesAgent } from '@/lib/protocol/scope';
 import type { Batch } from './commit-batch';
 import type { Judgement } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
+import { scopeOf } from './scope-of';
 
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
@@ -33,13 +33,9 @@ export type AliasedIds = ReadonlyMap<string, string>;
 /** Stored aliases that this process has seen, by database: a batch that is renamed in advance is looked up once. */
 const known = new WeakMap<Database['reader'], Map<string, string>>();
 
-/** Returns the records with their sessions renamed as far as this process knows their aliases. */
-export function renamedAsKnown(
-  { reader }: Pick<Database, 'reader'>,
-  records: readonly JudgedRecord[],
-): readonly JudgedRecord[] {
-  const ids = known.get(reader);
-  return ids === undefined ? records : renamed(records, ids);
+/** Returns the ids of the sessions that a batch names by an alias, as far as this process knows them. */
+export function knownAliases({ reader }: Pick<Database, 'reader'>, scope: BatchScope): AliasedIds {
+  return idsOf(scope, (key) => known.get(reader)?.get(key) ?? null);
 }
 
 export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: AliasedIds): void {
@@ -54,27 +50,26 @@ export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: Alias
 }
 
 /**
- * Returns the ids of the sessions that records name by an alias: those that are stored, and new ones for sessions that
+ * Returns the ids of the sessions that a batch names by an alias: those that are stored, and new ones for sessions that
  * belong to agents out of the sender's reach.
  */
 export function aliasedIn(
-  { records, reach, aliasSecret }: Pick<Batch, 'records' | 'reach' | 'aliasSecret'>,
+  { scope, reach, aliasSecret }: Pick<Batch, 'scope' | 'reach' | 'aliasSecret'>,
   { aliased, sessions }: Pick<BatchState, 'aliased' | 'sessions'>,
 ): AliasedIds {
-  const isForeign = (id: string) => {
-    const owner = sessions.get(id)?.summary.agentId;
-    return owner !== undefined && !reachesAgent(reach, owner);
-  };
+  return idsOf(scope, (key, alias) => {
+    const owner = sessions.get(alias)?.summary.agentId;
+    const isForeign = owner !== undefined && !reachesAgent(reach, owner);
+    return aliased.get(key) ?? (aliasSecret !== null && isForeign ? idFor(aliasSecret, key, alias) : null);
+  });
+}
+
+function idsOf(scope: BatchScope, find: (key: string, alias: string) => string | null): AliasedIds {
   const ids = new Map<string, string>();
-  if (aliased.size === 0 && ![...sessions.keys()].some(isForeign)) return ids;
-  for (const { judgement } of records) {
-    const { agentId, sessionIds } = namedIn(judgement);
-    if (agentId === null) continue;
-    for (const alias of sessionIds) {
-      const key = aliasKey(agentId, alias);
-      const id = aliased.get(key) ?? (aliasSecret !== null && isForeign(alias) ? idFor(aliasSecret, key, alias) : null);
-      if (id !== null) ids.set(key, id);
-    }
+  for (const [alias, agentId] of scope.names()) {
+    const key = agentId === null ? null : aliasKey(agentId, alias);
+    const id = key === null ? null : find(key, alias);
+    if (key !== null && id !== null) ids.set(key, id);
   }
   return ids;
 }
@@ -99,13 +94,19 @@ export async function storeAliases(
   });
 }
 
-export function renamed(records: readonly JudgedRecord[], ids: AliasedIds): readonly JudgedRecord[] {
+/** Returns the batch with its sessions renamed; without any, the same. */
+export async function renamed<B extends Pick<Batch, 'source' | 'records' | 'scope'>>(
+  batch: B,
+  ids: AliasedIds,
+): Promise<B> {
+  if (ids.size === 0) return batch;
   const idOf = (agentId: string, alias: string) => ids.get(aliasKey(agentId, alias)) ?? alias;
-  return records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
+  const records = batch.records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
+  return { ...batch, records, scope: await scopeOf(batch.source, records) };
 }
 
 /** The agent of a record and the sessions that it names. */
-export function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
+function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
   const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
   const inLog = insightOf(judgement)?.session?.id;
   const sessionIds = [about.sessionId, inLog].filter((id): id is string => typeof id === 'string');

@@ -24,7 +24,7 @@ export const ACCESS = [
     name: 'forgets the alias of a session once the other one is removed',
     file: 'lib/ingest/session-aliases.ts',
     find: 'aliased.get(key) ??',
-    replace: '(isForeign(alias) ? aliased.get(key) : undefined) ??',
+    replace: '(isForeign ? aliased.get(key) : undefined) ??',
     test: 'tests/unit/ingest/session-aliases.test.ts',
   },
   {
