@@ -7,7 +7,7 @@ import type { AuditQuery } from '@/lib/protocol/queries';
 import type { Asked } from './asked';
 import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
 import { cutShort } from './cut-short';
-import type { ServerContext } from './server-context';
+import type { KeptAnswers, ServerContext } from './server-context';
 
 const READ_AT_ONCE = 500;
 
@@ -98,20 +98,27 @@ export async function getAuditExport(
   });
 }
 
-/** `GET /audit/check`: goes through the whole chain, as far as it is kept. */
-export async function getAuditCheck({ request, principal }: Asked, { database }: ServerContext): Promise<AuditCheck> {
-  return checkAudit(database, principal.credentialId, request.signal);
+/**
+ * `GET /audit/check`: goes through the whole chain, as far as it is kept. A process checks once at a time: requests that
+ * arrive during a check get its result.
+ */
+export async function getAuditCheck(
+  { principal }: Asked,
+  { database, kept }: { database: Database; kept: KeptAnswers },
+): Promise<AuditCheck> {
+  return kept.auditCheck.get(
+    () => performance.now(),
+    () => checkAudit(database, principal.credentialId),
+    () => 0,
+  );
 }
 
 /**
  * Goes through the chain from behind what retention has removed. That is only taken at its word where an entry of the
- * chain says it, too.
+ * chain says it, too. Other requests get their turns meanwhile.
  */
-export async function checkAudit(
-  database: Pick<Database, 'reader' | 'reads'>,
-  client = '',
-  signal?: AbortSignal,
-): Promise<AuditCheck> {
+export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
+  const pace = new Pace();
   let [entries, head, after, told] = [0, NO_HASH, 0, 0];
   for (;;) {
     // of one moment: more may be removed meanwhile
@@ -126,7 +133,7 @@ export async function checkAudit(
         ],
         'read',
       );
-    const [start, page] = await database.reads.run(client, read, { continues: true, ...(signal ? { signal } : {}) });
+    const [start, page] = await database.reads.run(client, read, { continues: true });
     const removed: AuditRemoved | null = removedFromRow(start?.rows[0]);
     if (removed !== null && removed.upTo > after) [head, after] = [removed.hash, removed.upTo];
     const { rows = [] } = page ?? {};
@@ -134,7 +141,9 @@ export async function checkAudit(
       const isTold = removed === null || told >= removed.upTo;
       return { entries, head, brokenAt: isTold ? null : removed.upTo + 1, removed };
     }
-    for (const entry of await new Pace().map(rows, auditFromRow)) {
+    for (const row of rows) {
+      if (pace.isDue) await pace.rest();
+      const entry = auditFromRow(row);
       const { hash, ...rest } = entry;
       if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {
         return { entries, head, brokenAt: after + 1, removed };

@@ -1,8 +1,10 @@
 import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
 import { KeptAnswer } from '@/db/kept-answer';
+import type { AuditCheck } from '@/lib/protocol/audit';
 import type { Role } from '@/lib/protocol/scope';
 import type { StorageSizes } from '@/lib/protocol/storage';
+import type { ClearedText } from '@/lib/redaction/outlets';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
@@ -47,11 +49,13 @@ export interface ServerContext extends AccessSettings {
 /** Answers that many ask for, and that take long to look up. */
 export class KeptAnswers {
   readonly storage: KeptAnswer<StorageSizes>;
-  readonly metrics: KeptAnswer<string>;
+  readonly metrics: KeptAnswer<ClearedText<'metrics'>>;
+  readonly auditCheck: KeptAnswer<AuditCheck>;
 
   /** @param isShared as for `KeptAnswer` */
   constructor(isShared = true) {
     this.storage = new KeptAnswer(isShared);
     this.metrics = new KeptAnswer(isShared);
+    this.auditCheck = new KeptAnswer(isShared);
   }
 }

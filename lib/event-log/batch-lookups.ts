@@ -58,10 +58,17 @@ export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
   return inGroups(ids, sql, { size: SESSIONS_AT_ONCE });
 }
 
-export function selectAliases(sessionIds: Iterable<string>): Iterable<InStatement> {
-  const sql = `SELECT a.session_id, a.alias FROM json_each(?) AS wanted
-    CROSS JOIN session_aliases AS a ON a.session_id = wanted.value`;
-  return inGroups(sessionIds, sql);
+/** The aliases of these sessions, and the sessions for which these are their agents' aliases. */
+export function selectAliases(names: Iterable<[name: string, agentId: string | null]>): Iterable<InStatement> {
+  const sql = `SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
+      ON a.session_id = wanted.value->>0
+    UNION ALL SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
+      ON a.alias = wanted.value->>0 AND a.agent_id = wanted.value->>1`;
+  return inPieces(
+    names,
+    (json) => ({ sql, args: [json] }),
+    ([name, agentId]) => [columnText(name), agentId === null ? null : columnText(agentId)],
+  );
 }
 
 export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {

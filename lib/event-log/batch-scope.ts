@@ -1,3 +1,4 @@
+import { columnText } from '@/db/column-text';
 import type { SaidScope } from './said-rows';
 
 /** A task that a session speaks of, and the run of it if that is named. */
@@ -6,6 +7,11 @@ export interface SpokenTask {
   sessionId: string;
   taskId: string;
   runId: string | null;
+}
+
+/** The key of an agent's alias for a session, as the database has both. */
+export function aliasKey(agentId: string, alias: string): string {
+  return JSON.stringify([columnText(agentId), columnText(alias)]);
 }
 
 /** Everything that a batch may touch, so that it is read in one go: each thing once, however often the batch names it. */
@@ -34,6 +40,7 @@ export class BatchScope {
   readonly #tasks = new Map<string, SpokenTask>();
   readonly #messages = new Map<string, [sessionId: string, messageId: string]>();
   readonly #said = new Map<string, SaidScope>();
+  readonly #names = new Map<string, Set<string | null>>();
 
   constructor(producerId: string) {
     this.producerId = producerId;
@@ -47,6 +54,14 @@ export class BatchScope {
     const known = this.writers.get(sessionId);
     if (known === undefined) this.writers.set(sessionId, new Set([agentId]));
     else known.add(agentId);
+  }
+
+  /** A session by the name that an agent gives it: its id, or an alias of it. */
+  addName(name: string, agentId: string | null): void {
+    this.sessionIds.add(name);
+    const agents = this.#names.get(name);
+    if (agents === undefined) this.#names.set(name, new Set([agentId]));
+    else agents.add(agentId);
   }
 
   /** A message to which a reply may be owed. */
@@ -69,6 +84,11 @@ export class BatchScope {
 
   get said(): readonly SaidScope[] {
     return [...this.#said.values()];
+  }
+
+  /** Each session of the batch with each agent that names it. */
+  *names(): Iterable<[name: string, agentId: string | null]> {
+    for (const id of this.sessionIds) for (const agentId of this.#names.get(id) ?? [null]) yield [id, agentId];
   }
 
   get saidKeys(): Iterable<string> {

@@ -28,7 +28,7 @@ import {
   selectTasks,
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
-import type { BatchScope, SpokenTask } from './batch-scope';
+import { aliasKey, type BatchScope, type SpokenTask } from './batch-scope';
 import { type SaidScope, saidKey, selectRecentlySaid, selectSaid } from './said-rows';
 
 /** What a batch may touch, as it was before the batch. */
@@ -55,12 +55,17 @@ export interface BatchState {
   lookedUp: ReadonlySet<string>;
   /** The sessions this producer has written to; only read when asked for. */
   producerSessionIds: string[];
-  /** Records in quarantine that name a session of the batch which has not begun, by session and agent. */
+  /**
+   * Records in quarantine that name a session of the batch which has not begun, by session and agent. Empty until
+   * `readQuarantined` has read them.
+   */
   quarantined: { sessionId: string; agentId: string; count: number }[];
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
   /** By session: the id by which its runner knows it, where that is another. See session-aliases.ts. */
   aliases: Map<string, string>;
+  /** The same the other way round, by `aliasKey`. */
+  aliased: Map<string, string>;
 }
 
 export interface SaidRow extends ReturnType<typeof SAID.read> {
@@ -121,7 +126,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const siblings = lookups.ask(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
   const open = lookups.ask(scope.openSessionsOf.size > 0 ? [selectOpenSessions(scope.openSessionsOf)] : []);
   const logs = lookups.ask(selectLogs(scope.logAgentIds));
-  const aliases = lookups.ask(selectAliases(scope.sessionIds));
+  const aliases = lookups.ask(selectAliases(scope.names()));
   await lookups.run(transaction);
 
   const pace = new Pace();
@@ -159,8 +164,19 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     aliases: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
+    aliased: new Map(aliases.map((row) => [aliasKey(String(row.agent_id), String(row.alias)), String(row.session_id)])),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
+  await readElsewhere(transaction, scope.tasks, state, pace);
+  return state;
+}
+
+/** Counts the quarantined records of the sessions that the batch begins. */
+export async function readQuarantined(
+  transaction: WriteTransaction,
+  scope: BatchScope,
+  state: Pick<BatchState, 'sessions' | 'quarantined'>,
+): Promise<void> {
   const fresh = [...scope.writers].filter(([id]) => !state.sessions.has(id));
   const pairs = fresh.flatMap(([id, writers]) => [...writers].map((agentId): [string, string] => [id, agentId]));
   if (pairs.length > 0) {
@@ -170,8 +186,6 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       count: Number(row.count),
     }));
   }
-  await readElsewhere(transaction, scope.tasks, state, pace);
-  return state;
 }
 
 async function readRows(transaction: WriteTransaction, statements: Iterable<InStatement>): Promise<Row[]> {

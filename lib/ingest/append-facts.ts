@@ -38,7 +38,8 @@ export async function appendFacts(
     return { raw, judgement: judgeRecord(raw, false) };
   });
   const scope = await scopeOf(source, records);
-  const outcome = await commitBatch(transaction, { source, records, scope, reach: EVERYTHING, receivedAt }, 0);
+  const batch = { source, records, scope, reach: EVERYTHING, aliasSecret: null, receivedAt };
+  const outcome = await commitBatch(transaction, batch, 0);
   if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {
     throw new Error(`the server's own facts were not taken: ${JSON.stringify(outcome)}`);
   }

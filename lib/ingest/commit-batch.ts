@@ -2,22 +2,22 @@ import type { WriteTransaction } from '@/db/writes';
 import { appendBatch } from '@/lib/event-log/append-batch';
 import type { BatchScope } from '@/lib/event-log/batch-scope';
 import { commitProducer } from '@/lib/event-log/producer-state';
-import { type BatchState, readBatchState } from '@/lib/event-log/read-batch-state';
+import { type BatchState, readBatchState, readQuarantined } from '@/lib/event-log/read-batch-state';
 import { type IngestAnswer, type ProducerRef, SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
 import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import { type JudgedRecord, planBatch } from './plan-batch';
+import { type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
 import type { Opening } from './stamp-requests';
 
 export type CommitOutcome =
-  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[] }
+  /** `aliased`: the ids of sessions that the sender knows by an alias. */
+  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; aliased: AliasedIds }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
   /** The outbox is of an agent that the sender may not speak for. */
-  | { kind: 'foreign' }
-  /** Sessions of agents that the sender may not speak for, each with its agent. Nothing was written. */
-  | { kind: 'foreign-sessions'; owners: ReadonlyMap<string, string> };
+  | { kind: 'foreign' };
 
 export interface Batch {
   source: ProducerRef;
@@ -25,6 +25,8 @@ export interface Batch {
   scope: BatchScope;
   /** The agents that the sender may speak for. */
   reach: Scope;
+  /** The server key for new aliases; null for a sender who reaches every agent and needs none. */
+  aliasSecret: Uint8Array | null;
   receivedAt: number;
 }
 
@@ -32,14 +34,18 @@ export interface Batch {
  * Checks the producer and writes rows and read models in the transaction it is given: reads once, decides, writes once.
  * @param gaps how often this producer has been refused for a gap since its row was last written
  */
-export async function commitBatch(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
-  const { source, records, receivedAt } = batch;
-  const state = await readBatchState(transaction, batch.scope);
-  touchAll(transaction, batch.scope, state);
+export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
+  const found = await readBatchState(transaction, sent.scope);
+  const aliased = aliasedIn(sent, found);
+  const { records, scope } = await renamed(sent, aliased);
+  // Also where nothing was renamed: the time of an answer would tell whether an id is in use.
+  const isReadAgain = aliased.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
+  const state = isReadAgain ? await readBatchState(transaction, scope) : found;
+  touchAll(transaction, scope, state);
+  const { source, reach, receivedAt } = sent;
   const owner = state.producer?.agentId ?? null;
-  if (owner !== null && !reachesAgent(batch.reach, owner)) return { kind: 'foreign' };
-  const foreign = foreignSessions(batch, state);
-  if (foreign.size > 0) return { kind: 'foreign-sessions', owners: foreign };
+  if (owner !== null && !reachesAgent(reach, owner)) return { kind: 'foreign' };
+  await readQuarantined(transaction, scope, state);
   const seqs = records.map(({ raw }) => raw.seq);
   const isServer = source.id === SERVER_PRODUCER_ID;
   const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
@@ -56,22 +62,19 @@ export async function commitBatch(transaction: WriteTransaction, batch: Batch, g
   if (openings.length > 0) transaction.fixPositions();
   // its numbers are positions
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
+  await storeAliases(transaction, aliased, found);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
   // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
-  const isOwn = rows.position > state.position || batch.reach.kind === 'everything';
+  const isOwn = rows.position > state.position || reach.kind === 'everything';
   const own = isOwn ? rows.position : NOTHING_NEW;
   const position = positionFromNumber(own);
-  return { kind: 'answered', answer: { ackedSeq: lastSeq, accepted, duplicates, rejected, position }, openings };
+  const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
+  return { kind: 'answered', answer, openings, aliased };
 }
 
-function foreignSessions({ scope, reach }: Batch, { sessions }: BatchState): Map<string, string> {
-  const foreign = new Map<string, string>();
-  for (const id of scope.sessionIds) {
-    const owner = sessions.get(id)?.summary.agentId;
-    if (owner !== undefined && !reachesAgent(reach, owner)) foreign.set(id, owner);
-  }
-  return foreign;
+function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
+  return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
 /** All that was read is under these keys: what is planned from it stands as long as nobody touches them. */

@@ -1,4 +1,5 @@
 import { Pace } from '@/db/next-turn';
+import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/access/asked';
 import { overMeanwhile } from '@/lib/access/authenticate';
@@ -15,11 +16,10 @@ import { IngestWatch } from './ingest-watch';
 import { judgeRecord, tooManyValues } from './judge-record';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
-import type { JudgedRecord } from './plan-batch';
 import { readBody } from './read-body';
 import { scopeOf } from './scope-of';
 import { foreignProducer, requireProducer, withinReach } from './sender-reach';
-import { makeAliases, renamed } from './session-aliases';
+import { knownAliases, rememberAliases, renamed } from './session-aliases';
 import { withdrawAnswers } from './withdraw-answers';
 
 export interface IngestServer extends ServerContext {
@@ -61,32 +61,23 @@ export async function postEvents(
   }));
   const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
   await pace.rest();
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const { batch, outcome } = await commit(
-      server,
-      { source, reach, request, body },
-      renamed(server.database, records, reach),
-    );
-    if (outcome.kind !== 'foreign-sessions') return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
-    await makeAliases(server.database, records, outcome.owners);
-  }
-  throw new Error(`session aliases did not settle after ${MOST_TRIES} tries`);
+  const { database } = server;
+  const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
+  const scope = await scopeOf(source, records);
+  const sent = { source, records, scope, reach, aliasSecret, receivedAt: server.now() };
+  const batch = await renamed(sent, knownAliases(database, scope));
+  const outcome = await commit(server, batch, request, body);
+  if (outcome.kind === 'answered') rememberAliases(database, outcome.aliased);
+  return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
 }
-
-/** Once for the batch as it came, and once more for each session that another agent began meanwhile. */
-const MOST_TRIES = 5;
-
-type Sent = Pick<Batch, 'source' | 'reach'> & { request: Request; body: Uint8Array<ArrayBuffer> };
 
 async function commit(
   server: IngestServer,
-  { source, reach, request, body }: Sent,
-  records: readonly JudgedRecord[],
-): Promise<{ batch: Batch; outcome: CommitOutcome }> {
-  const scope = await scopeOf(source, records);
-  // in the order in which they are committed
-  const batch = { source, records, scope, reach, receivedAt: server.now() };
-
+  batch: Batch,
+  request: Request,
+  body: Uint8Array<ArrayBuffer>,
+): Promise<CommitOutcome> {
+  const { source, scope } = batch;
   const tally = server.gaps;
   const gaps = tally.count(source.id);
   const { writes } = server.database;
@@ -112,7 +103,7 @@ async function commit(
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
   // An outbox that only asks what the server expects is at no fault.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
-  return { batch, outcome };
+  return outcome;
 }
 
 async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
@@ -125,8 +116,8 @@ async function take(transaction: WriteTransaction, batch: Batch, gaps: number): 
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
 function toAnswer(
-  outcome: Exclude<CommitOutcome, { kind: 'foreign-sessions' }>,
-  { source, receivedAt: now }: Batch,
+  outcome: CommitOutcome,
+  { source, receivedAt: now }: Pick<Batch, 'source' | 'receivedAt'>,
   firstSeq: number,
 ): Response {
   switch (outcome.kind) {

@@ -20,7 +20,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
     const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
     const isLog = judgement.taken && judgement.record.kind === 'log';
     if (about.agentId !== null) scope.agentIds.add(about.agentId);
-    if (typeof about.sessionId === 'string' && !isLog) scope.sessionIds.add(about.sessionId);
+    if (typeof about.sessionId === 'string' && !isLog) scope.addName(about.sessionId, about.agentId);
     if (typeof about.sessionId === 'string' && about.agentId === null) scope.straysOf.add(about.sessionId);
     if (!judgement.taken) return;
     if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, judgement.record.agentId);
@@ -77,7 +77,7 @@ function addStatus(scope: BatchScope, record: StatusRecord): void {
 function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
   scope.logAgentIds.add(agentId);
   const insight = readInsight(log.insight);
-  if (insight?.session?.id) scope.sessionIds.add(insight.session.id);
+  if (insight?.session?.id) scope.addName(insight.session.id, agentId);
   else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionsOf.add(agentId);
 }
 

@@ -1,13 +1,16 @@
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import { serverKey } from '@/db/server-keys';
+import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/access/secret';
+import { aliasKey, type BatchScope } from '@/lib/event-log/batch-scope';
+import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { cutText } from '@/lib/protocol/cut-text';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { reachesAgent, type Scope } from '@/lib/protocol/scope';
+import { reachesAgent } from '@/lib/protocol/scope';
+import type { Batch } from './commit-batch';
 import type { Judgement } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
+import { scopeOf } from './scope-of';
 
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
@@ -15,7 +18,8 @@ import type { JudgedRecord } from './plan-batch';
  * a session of its own, under an id that the server makes. The runner never sees the id: ingest renames what it sends,
  * and everything sent to it names the session by the runner's own id, the alias.
  *
- * Ordering: an alias is stored before the first record of its session, and never changes.
+ * Ordering: an alias is stored with the first record of its session, and never changes: neither when the other session is
+ * removed nor when the agent's token comes to reach the other agent.
  */
 
 /** Characters added to the alias: `~` and 16 hex digits. */
@@ -23,86 +27,82 @@ const SUFFIX_LENGTH = 17;
 /** Most aliases of a database that a process remembers. */
 const MOST_KNOWN = 10_000;
 
-/** The session that an alias stands for, and the agent that has a session of the alias's own name. */
-interface Aliased {
-  id: string;
-  owner: string;
+/** Ids of sessions by `aliasKey`. */
+export type AliasedIds = ReadonlyMap<string, string>;
+
+/** Stored aliases that this process has seen, by database: a batch that is renamed in advance is looked up once. */
+const known = new WeakMap<Database['reader'], Map<string, string>>();
+
+/** Returns the ids of the sessions that a batch names by an alias, as far as this process knows them. */
+export function knownAliases({ reader }: Pick<Database, 'reader'>, scope: BatchScope): AliasedIds {
+  return idsOf(scope, (key) => known.get(reader)?.get(key) ?? null);
 }
 
-/** By agent and alias, by database. */
-const known = new WeakMap<Database['reader'], Map<string, Aliased>>();
-
-/**
- * Records with the sessions renamed whose aliases this process knows, as far as the agents that have those ids are out of
- * reach. Without any, the same array.
- */
-export function renamed(
-  { reader }: Pick<Database, 'reader'>,
-  records: readonly JudgedRecord[],
-  reach: Scope,
-): readonly JudgedRecord[] {
-  const aliases = known.get(reader);
-  if (aliases === undefined || reach.kind === 'everything') return records;
-  const idOf = (agentId: string, alias: string) => {
-    const aliased = aliases.get(keyOf(agentId, alias));
-    return aliased === undefined || reachesAgent(reach, aliased.owner) ? alias : aliased.id;
-  };
-  return records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
+export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: AliasedIds): void {
+  if (ids.size === 0) return;
+  const all = known.get(reader) ?? new Map<string, string>();
+  known.set(reader, all);
+  for (const [key, id] of ids) all.set(key, id);
+  for (const oldest of all.keys()) {
+    if (all.size <= MOST_KNOWN) break;
+    all.delete(oldest);
+  }
 }
 
 /**
- * Makes aliases for sessions that belong to agents out of the sender's reach, or finds those that are there. `renamed`
- * knows them then.
- *
- * @param foreign those sessions, each with the agent that has it
+ * Returns the ids of the sessions that a batch names by an alias: those that are stored, and new ones for sessions that
+ * belong to agents out of the sender's reach.
  */
-export async function makeAliases(
-  database: Pick<Database, 'reader' | 'writes'>,
-  records: readonly JudgedRecord[],
-  foreign: ReadonlyMap<string, string>,
+export function aliasedIn(
+  { scope, reach, aliasSecret }: Pick<Batch, 'scope' | 'reach' | 'aliasSecret'>,
+  { aliased, sessions }: Pick<BatchState, 'aliased' | 'sessions'>,
+): AliasedIds {
+  return idsOf(scope, (key, alias) => {
+    const owner = sessions.get(alias)?.summary.agentId;
+    const isForeign = owner !== undefined && !reachesAgent(reach, owner);
+    return aliased.get(key) ?? (aliasSecret !== null && isForeign ? idFor(aliasSecret, key, alias) : null);
+  });
+}
+
+function idsOf(scope: BatchScope, find: (key: string, alias: string) => string | null): AliasedIds {
+  const ids = new Map<string, string>();
+  for (const [alias, agentId] of scope.names()) {
+    const key = agentId === null ? null : aliasKey(agentId, alias);
+    const id = key === null ? null : find(key, alias);
+    if (key !== null && id !== null) ids.set(key, id);
+  }
+  return ids;
+}
+
+function idFor(secret: Uint8Array, key: string, alias: string): string {
+  const suffix = keyedDigest(secret, key).slice(0, SUFFIX_LENGTH - 1);
+  return `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
+}
+
+/** Writes the aliases that are new. */
+export async function storeAliases(
+  transaction: WriteTransaction,
+  ids: AliasedIds,
+  { aliased }: Pick<BatchState, 'aliased'>,
 ): Promise<void> {
-  const key = await serverKey(database, 'session-alias');
-  const wanted = new Map<string, { id: string; agentId: string; alias: string; owner: string }>();
-  for (const { judgement } of records) {
-    const { agentId, sessionIds } = namedIn(judgement);
-    for (const alias of sessionIds) {
-      const owner = foreign.get(alias);
-      if (agentId === null || owner === undefined) continue;
-      const of = keyOf(agentId, alias);
-      const suffix = keyedDigest(key, of).slice(0, SUFFIX_LENGTH - 1);
-      const id = `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
-      wanted.set(of, { id, agentId: columnText(agentId), alias: columnText(alias), owner });
-    }
-  }
-  const rows = JSON.stringify([...wanted.values()].map(({ id, agentId, alias }) => [id, agentId, alias]));
-  // The stored id counts: it was made with another key if the server's key has been replaced since.
-  const stored = await database.writes.run(async (transaction) => {
-    await transaction.execute({
-      sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
-        SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
-      args: [rows],
-    });
-    return transaction.execute({
-      sql: `SELECT wanted.key AS place, a.session_id FROM json_each(?) AS wanted
-        CROSS JOIN session_aliases AS a ON a.alias = wanted.value->>2 AND a.agent_id = wanted.value->>1`,
-      args: [rows],
-    });
+  const fresh = [...ids].filter(([key]) => !aliased.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
+  if (fresh.length === 0) return;
+  await transaction.execute({
+    sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
+      SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+    args: [JSON.stringify(fresh)],
   });
-  const aliases = known.get(database.reader) ?? new Map<string, Aliased>();
-  known.set(database.reader, aliases);
-  const idAt = new Map(stored.rows.map(({ place, session_id: id }) => [Number(place), String(id)]));
-  [...wanted].forEach(([of, { owner }], place) => {
-    const id = idAt.get(place);
-    if (id !== undefined) aliases.set(of, { id, owner });
-  });
-  for (const oldest of aliases.keys()) {
-    if (aliases.size <= MOST_KNOWN) break;
-    aliases.delete(oldest);
-  }
 }
 
-function keyOf(agentId: string, alias: string): string {
-  return JSON.stringify([agentId, alias]);
+/** Returns the batch with its sessions renamed; without any, the same. */
+export async function renamed<B extends Pick<Batch, 'source' | 'records' | 'scope'>>(
+  batch: B,
+  ids: AliasedIds,
+): Promise<B> {
+  if (ids.size === 0) return batch;
+  const idOf = (agentId: string, alias: string) => ids.get(aliasKey(agentId, alias)) ?? alias;
+  const records = batch.records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
+  return { ...batch, records, scope: await scopeOf(batch.source, records) };
 }
 
 /** The agent of a record and the sessions that it names. */

@@ -94,6 +94,13 @@ export function frontDoor(
       answer(response, INTERNAL);
     }
   });
+  server.on('checkContinue', (request, response) => {
+    // Node writes it between the head and the body of an answer that waits for the one before it
+    const go = () => hasBody(request) && !response.headersSent && response.writeContinue();
+    if (response.socket === null) response.once('socket', go);
+    else go();
+    server.emit('request', request, response);
+  });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
   server.on('connect', (_request, socket) => answerRaw(socket, METHOD, unfinished.get(socket)));
   server.on('clientError', (error, socket) => {

@@ -1,5 +1,5 @@
 import { redactModel } from './redact-model';
-import { type Rest, redactedText } from './redacted-text';
+import { prepareTexts, type Rest, redactedText } from './redacted-text';
 
 /**
  * Ways out of Interlude to readers that no principal stands for: other services, collectors, logs, lock screens. They
@@ -14,6 +14,16 @@ export type ClearedText<To extends Outlet> = string & { readonly [CLEARED_FOR]: 
 
 export function clearedText<To extends Outlet>(_outlet: To, text: string): ClearedText<To> {
   return redactedText(text).text as ClearedText<To>;
+}
+
+/** `clearedText` for a text that may be long. `rest` lets other work run when it is due. */
+export async function clearedLongText<To extends Outlet>(
+  outlet: To,
+  text: string,
+  rest: Rest,
+): Promise<ClearedText<To>> {
+  await prepareTexts(text, rest);
+  return clearedText(outlet, text);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Database } from '@/db/client';
 import type { KeptAnswer } from '@/db/kept-answer';
-import { type ClearedText, clearedText } from '@/lib/redaction/outlets';
+import { Pace } from '@/db/next-turn';
+import { type ClearedText, clearedLongText } from '@/lib/redaction/outlets';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';
@@ -30,10 +31,15 @@ export class Metrics {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #process: ProcessMetrics | null;
-  readonly #kept: KeptAnswer<string>;
+  readonly #kept: KeptAnswer<ClearedText<'metrics'>>;
 
   /** @param ofProcess what this process counts; null if it does not last */
-  constructor(database: Database, now: () => number, ofProcess: ProcessMetrics | null, kept: KeptAnswer<string>) {
+  constructor(
+    database: Database,
+    now: () => number,
+    ofProcess: ProcessMetrics | null,
+    kept: KeptAnswer<ClearedText<'metrics'>>,
+  ) {
     this.#kept = kept;
     this.#database = database;
     this.#now = now;
@@ -41,18 +47,18 @@ export class Metrics {
   }
 
   async text(): Promise<ClearedText<'metrics'>> {
-    const text = await this.#kept.get(
+    return this.#kept.get(
       () => performance.now(),
       () => this.#read(),
       () => SHARED_MS,
     );
-    return clearedText('metrics', text);
   }
 
-  async #read(): Promise<string> {
+  async #read(): Promise<ClearedText<'metrics'>> {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
     const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
-    return `${gaugesText(gauges)}\n${ofProcess}`;
+    const pace = new Pace();
+    return clearedLongText('metrics', `${gaugesText(gauges)}\n${ofProcess}`, () => (pace.isDue ? pace.rest() : null));
   }
 }
 

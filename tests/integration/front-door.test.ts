@@ -15,7 +15,7 @@ async function open(basePath = '', { isSlow = false } = {}) {
       if (request.url?.startsWith('/api/broken')) throw new Error(`broken with ilc_${'x'.repeat(43)}`);
       if (isSlow) return void (request.url !== '/api/silent' && response.write('half of a response'));
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
-      response.end(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`);
+      response.end(Buffer.from(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`));
     },
     { basePath, knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
   );
@@ -130,6 +130,24 @@ test('with a credential there is time for the rest', async () => {
   expect(await closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*taken/);
   expect(bodies).toHaveLength(3);
 });
+
+test.each([
+  ['a body', 'POST', 'Content-Length: 5\r\n', ['200', '100', '200']],
+  ['no body', 'GET', '', ['200', '200']],
+])(
+  'a request with %s that expects 100 Continue is told so after the response before it',
+  async (_what, method, length, statuses) => {
+    const { send } = await open();
+    const first = 'POST /api/first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nfirst';
+    const expects = `${method} /api/second HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n${length}\r\n`;
+    const { socket, closed } = send(first + expects);
+    await once(socket, 'data');
+    if (length !== '') socket.write('again');
+    const lines = (await closed).split('\r\n');
+    expect(lines.flatMap((line) => /^(?:taken: \S+)?HTTP\/1\.1 (\d+)/.exec(line)?.[1] ?? [])).toEqual(statuses);
+    expect(lines.at(-1)).toBe('taken: /api/second');
+  },
+);
 
 test('a page takes no body, and what has one for it is refused before any of it is read', async () => {
   const { bodies, send } = await open();

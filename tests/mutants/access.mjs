@@ -8,16 +8,30 @@
 export const ACCESS = [
   {
     name: 'tells a runner that another agent has a session id',
-    file: 'lib/ingest/commit-batch.ts',
-    find: 'if (foreign.size > 0) return',
-    replace: 'if (foreign.size < 0) return',
+    file: 'lib/ingest/session-aliases.ts',
+    find: '!reachesAgent(reach, owner)',
+    replace: 'owner === null',
     test: 'tests/unit/ingest/session-aliases.test.ts',
   },
   {
     name: 'makes aliases of sessions that anybody can guess',
     file: 'lib/ingest/session-aliases.ts',
-    find: 'keyedDigest(key, of)',
-    replace: 'keyedDigest(new Uint8Array(32), of)',
+    find: 'keyedDigest(secret, key)',
+    replace: 'keyedDigest(new Uint8Array(32), key)',
+    test: 'tests/unit/ingest/session-aliases.test.ts',
+  },
+  {
+    name: 'forgets the alias of a session once the other one is removed',
+    file: 'lib/ingest/session-aliases.ts',
+    find: 'aliased.get(key) ??',
+    replace: '(isForeign ? aliased.get(key) : undefined) ??',
+    test: 'tests/unit/ingest/session-aliases.test.ts',
+  },
+  {
+    name: 'answers sooner where a session id is free',
+    file: 'lib/ingest/commit-batch.ts',
+    find: '(sent.aliasSecret !== null && beginsSession(sent, found))',
+    replace: '(sent.aliasSecret === null && beginsSession(sent, found))',
     test: 'tests/unit/ingest/session-aliases.test.ts',
   },
   {

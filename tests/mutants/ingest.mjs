@@ -105,7 +105,7 @@ export const INGEST = [
   {
     name: 'lets a runner take over an outbox that an agent outside its scope uses',
     file: 'lib/ingest/commit-batch.ts',
-    find: "if (owner !== null && !reachesAgent(batch.reach, owner)) return { kind: 'foreign' };",
+    find: "if (owner !== null && !reachesAgent(reach, owner)) return { kind: 'foreign' };",
     replace: '',
     test: 'tests/unit/ingest/sender-reach.test.ts',
   },

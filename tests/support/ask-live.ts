@@ -3,7 +3,7 @@ import type { LiveServer } from './live-server';
 
 /** Asks the API of a live server as its owner, as `AccessStage.ask` does. @throws Error unless the answer is a success */
 export async function askLive<Model>(
-  server: LiveServer,
+  server: Pick<LiveServer, 'url' | 'token'>,
   path: string,
   { method = 'GET', body, headers = {} }: Sent = {},
 ): Promise<Model> {

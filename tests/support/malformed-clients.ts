@@ -2,7 +2,8 @@ import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
-import type { BusyAgent } from './busy-agent';
+import { askLive } from './ask-live';
+import { busyAgent } from './busy-agent';
 import { malformedRequests, type WireRequest } from './malformed-requests';
 
 /**
@@ -13,7 +14,8 @@ import { malformedRequests, type WireRequest } from './malformed-requests';
 export interface MalformedOrder {
   url: string;
   document: OpenApiDocument;
-  ids: BusyAgent;
+  /** The owner's token: each batch is about an agent of its own, made with it. */
+  token: string;
   /** The `authorization` header of each sender. */
   tokens: Partial<Record<WireRequest['sender'], string>>;
   seed: number;
@@ -23,14 +25,15 @@ export interface MalformedOrder {
 
 export interface MalformedReport {
   sent: number;
-  /** The number of answers by status; 0 stands for none. */
-  statuses: Record<number, number>;
+  /** The number of answers by status, and of requests without an answer by their error. */
+  statuses: Record<string, number>;
   /** Requests with a wrong answer, each with that answer. */
   failures: string[];
   isDone: boolean;
 }
 
-const BATCH = 1_000;
+/** Few: what a request ends, archives or fences stays so for the rest of its batch. */
+const BATCH = 500;
 const ANSWER_WITHIN_MS = 60_000;
 const MOST_FAILURES = 20;
 /** Node refuses longer ones: the address and the headers together. */
@@ -47,19 +50,20 @@ interface Answer {
 process.once('message', (order: MalformedOrder) => void run(order));
 process.once('disconnect', () => process.exit());
 
-async function run({ url, document, ids, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
+async function run({ url, document, token, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const requests = malformedRequests(document, ids);
   const report: MalformedReport = { sent: 0, statuses: {}, failures: [], isDone: false };
   for (let batch = 0; report.sent < count; batch += 1) {
     const numRuns = Math.min(BATCH, count - report.sent);
-    const all = fc.sample(requests, { numRuns, seed: seed + batch });
+    const ids = await busyAgent({ ask: (path, sent) => askLive({ url, token }, path, sent) }, String(batch));
+    const all = fc.sample(malformedRequests(document, ids), { numRuns, seed: seed + batch });
     let next = 0;
     const client = async () => {
       for (let at = next++; at < all.length; at = next++) {
         const one = all[at] as WireRequest;
         const answer = await send(url, one, tokens[one.sender], agent);
-        report.statuses[answer.status] = (report.statuses[answer.status] ?? 0) + 1;
+        const status = answer.status || answer.body;
+        report.statuses[status] = (report.statuses[status] ?? 0) + 1;
         const wrong = faultOf(one, answer);
         if (wrong === null || report.failures.length >= MOST_FAILURES) continue;
         report.failures.push(

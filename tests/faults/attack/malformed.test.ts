@@ -5,7 +5,6 @@ import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import type { Sent } from '../../support/access-stage';
 import { askLive } from '../../support/ask-live';
 import { CONSOLE, CRON_SECRET, METRICS_TOKEN } from '../../support/ask-route';
-import { busyAgent } from '../../support/busy-agent';
 import { Bystander } from '../../support/bystander';
 import { endWithUs } from '../../support/end-with-us.mjs';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
@@ -46,7 +45,7 @@ test('answers malformed requests without an internal error or a crash', async ()
   const order: MalformedOrder = {
     url: server.url,
     document: await ask<OpenApiDocument>('/openapi.json'),
-    ids: await busyAgent({ ask }, 'a'),
+    token: server.token,
     tokens: {
       admin: await made('admin'),
       operator: await made('operator'),

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/access/audit-entry';
 import { checkAudit } from '@/lib/access/read-audit';
 import type { AuditEntry } from '@/lib/protocol/audit';
@@ -45,4 +45,12 @@ test('the chain is broken where an entry says something else than its hash', asy
 test('the chain is broken behind an entry that was replaced together with its hash', async () => {
   await replace(1, { target: '/x' }, NO_HASH);
   expect(await brokenAt()).toBe(2);
+});
+
+test('two checks at once read the chain once', async () => {
+  const read = vi.spyOn(stage.parts.database.reads, 'run');
+  const one = await stage.ask('/audit/check');
+  const { length } = read.mock.calls;
+  expect(await Promise.all([stage.ask('/audit/check'), stage.ask('/audit/check')])).toEqual([one, one]);
+  expect(read.mock.calls.length).toBe(2 * length);
 });

@@ -73,7 +73,7 @@ describe('a failure that nobody has seen', () => {
   it('is neither ended nor renewed where its session falls silent, nor where it is heard of again', async () => {
     await fails('r1');
     const item = await only();
-    const by = { id: 'operator', name: 'Operator' };
+    const by = { id: 'local', name: 'Local admin' };
     await mark({ items: [{ id: item.id, updatedPosition: item.updatedPosition }], mark: 'claimed' });
     const claimed = await only();
     await sweepAt(T0 + SILENT_MS);

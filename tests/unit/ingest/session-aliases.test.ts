@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { InStatement } from '@libsql/client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { AboutJob, WriteJob } from '@/db/writes';
 import { keyedDigest } from '@/lib/access/secret';
 import type { IngestAnswer } from '@/lib/protocol/envelope';
 import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@/lib/protocol/read-models';
@@ -146,20 +148,57 @@ test('keeps the alias after the key is replaced', async () => {
   await again.close();
 });
 
-test('a credential that reaches both agents is refused, also for an agent that has an alias', async () => {
+test('keeps the alias after the other session is removed, on a server that has just started', async () => {
+  const [theirs = ''] = await sessionsOf('second');
+  await stage.parts.database.writes.run((transaction) => transaction.execute("DELETE FROM sessions WHERE id = 's1'"));
+  const again = await AccessStage.start({ dataDir: stage.dataDir });
+  const body = {
+    producer: { id: 'second/4', epoch: 1 },
+    records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m11', 'after the removal') })],
+  };
+  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await sessionsOf('second')).toEqual([theirs]);
+  await again.close();
+});
+
+test('a credential that reaches both agents is refused for the agent without an alias only', async () => {
   const prefixed = await stage.token({ role: 'runner', agentPrefix: 's' });
   await send(stage.owner, 'shared', 's3', starts('r1'));
   await send(second, 'second', 's3', says('m1', 'in its own'));
-  for (const [agentId, as, sessionId] of [
-    ['third', stage.owner, 's1'],
-    ['second', stage.owner, 's1'],
-    ['second', prefixed, 's3'],
-  ] as const) {
-    const records = [record(1, { agentId, sessionId, ...starts('r1') })];
-    const body = { producer: { id: `s/${agentId}/${sessionId}`, epoch: 1 }, records };
+  const sent = async (agentId: string, as: Headers, sessionId: string) => {
+    const records = [record(1, { agentId, sessionId, ...says('m1', 'by a wider token') })];
+    const body = { producer: { id: `s/${agentId}/${sessionId}/${as === prefixed}`, epoch: 1 }, records };
     const { rejected } = await stage.ask<IngestAnswer>('/events', { method: 'POST', as, body });
-    expect(rejected.map(({ code }) => code)).toEqual(['session_of_another_agent']);
+    return rejected.map(({ code }) => code);
+  };
+  expect(await sent('third', stage.owner, 's3')).toEqual(['session_of_another_agent']);
+  expect(await sent('second', stage.owner, 's3')).toEqual([]);
+  expect(await sent('second', prefixed, 's3')).toEqual([]);
+  expect(JSON.stringify(await stage.ask('/sessions/s3/transcript'))).not.toContain('by a wider token');
+});
+
+test('a session id that is in use costs as many round trips as one that is free', async () => {
+  const { database } = stage.parts;
+  await send(first, 'first', 'taken', starts('r1'));
+  const run = database.writes.run.bind(database.writes);
+  let trips = 0;
+  vi.spyOn(database.writes, 'run').mockImplementation(((job: WriteJob<unknown>, about: AboutJob) =>
+    run((transaction) => {
+      const batch = (statements: InStatement[]) => {
+        trips += 1;
+        return transaction.batch(statements);
+      };
+      return job({ ...transaction, batch });
+    }, about)) as never);
+  const costs: number[] = [];
+  for (const id of ['free', 'taken', 'free', 'taken']) {
+    trips = 0;
+    await send(second, 'second', id, starts(`r${costs.length}`));
+    costs.push(trips);
   }
+  vi.restoreAllMocks();
+  expect(costs[1]).toBe(costs[0]);
+  expect(costs[3]).toBe(costs[2]);
 });
 
 test('two runners that begin the same id at once both get a session', async () => {
