@@ -13,9 +13,9 @@ import { makeSecret, secretHash } from './secret';
  * remembers it looks again (see credential-book.ts).
  *
  * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
- * down. An embed, a code and the sign-in with that code end with the sign-in that made them, too. A token that a person made while signed in outlives the
- * sign-in, because people sign out and programs go on: it ends when the person is shut out or is no admin any more (see
- * manage-members.ts).
+ * down. An embed, a code and the sign-in with that code end with the sign-in that made them, too. A token that a person
+ * made while signed in outlives the sign-in, because people sign out and programs go on: it ends when the person is shut
+ * out or is no admin any more (see manage-members.ts).
  */
 
 export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;

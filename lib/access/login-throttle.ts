@@ -16,16 +16,16 @@ type Settle = (isCompared: boolean) => void;
 interface Line {
   /** When the last wrong secrets came, the oldest first. */
   failedAt: number[];
-  /** The requests that wait for the end of the current round; null before the first. */
+  /** The requests that wait for the end of the current round; null while none does. */
   round: Set<Settle> | null;
 }
 
 /**
  * Slows down guessing of secrets that a person chose. After FREE wrong ones in a minute from one client address, the
  * requests of this address gather in rounds of ROUND_MS. At the end, MOST_COMPARED of them go on, chosen at random, and
- * the others are refused. The right secret waits too, because an answer that comes sooner would reveal it. It has the same
- * chance as any other, however many come: one with n of them gets in with a chance of MOST_COMPARED in n. Other addresses
- * wait for nothing.
+ * the others are refused. The right secret waits too, because an answer that comes sooner would reveal it. No request can
+ * push another out: of n in a round, each is compared with a probability of MOST_COMPARED / n. Other addresses wait for
+ * nothing.
  *
  * Failure: an abandoned request leaves its round. With more than MOST_LINES addresses, the one that failed least recently
  * is forgotten.

@@ -102,7 +102,10 @@ export function frontDoor(
     server.emit('request', request, response);
   });
   server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
-  server.on('connect', (_request, socket) => answerRaw(socket, METHOD, unfinished.get(socket)));
+  server.on('connect', (_request, socket) => {
+    if (unfinished.get(socket)?.size) return void socket.destroy();
+    answerRaw(socket, METHOD);
+  });
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
     if (refusal !== LATE) return answerRaw(socket, refusal, unfinished.get(socket));
@@ -228,8 +231,8 @@ function answer(response, refusal) {
 }
 
 /**
- * For input that never became a request, or not a whole one. Hangs up if a response is still to come: the client would
- * take this for a part of that one, or for that one.
+ * For input that never became a request. It may belong to the request before, which this then answers. Hangs up if a
+ * response has begun or if several are to come: the client would take this for a part of one, or for another one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
@@ -237,7 +240,8 @@ function answer(response, refusal) {
  */
 function answerRaw(socket, refusal, unfinished = []) {
   socket.on('error', () => undefined);
-  const isAwaited = [...unfinished].some(({ headersSent, req }) => headersSent || req.complete);
+  const [response, ...more] = unfinished;
+  const isAwaited = response?.headersSent || more.length > 0;
   if (!socket.writable || isAwaited) return void socket.destroy();
   const headers = { ...headersOf(refusal), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -99,11 +99,17 @@ test.each(['no request\r\n\r\n', 'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\
   'a refusal of %j is never taken for a response that is still to come',
   async (refused) => {
     const { send } = await open('', { isSlow: true });
-    for (const requests of [get('/api/slow') + get('/api/silent'), get('/api/silent')]) {
-      expect(await send(requests + refused).closed).not.toMatch(/HTTP\/1\.1 4/);
+    for (const first of ['/api/slow', '/api/silent']) {
+      expect(await send(get(first) + get('/api/silent') + refused).closed).not.toMatch(/HTTP\/1\.1 4/);
     }
   },
 );
+
+test('a CONNECT behind a request is not answered in its place', async () => {
+  const { send } = await open('', { isSlow: true });
+  const answer = await send(`${get('/api/silent')}CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n`).closed;
+  expect(answer).toBe('');
+});
 
 test('a handler that fails is logged without its query, and with no secret', async () => {
   const log = vi.spyOn(console, 'error').mockImplementation(() => {});

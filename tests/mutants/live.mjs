@@ -26,10 +26,10 @@ export const LIVE = [
     test: 'tests/integration/front-door.test.ts',
   },
   {
-    name: 'answers a request that is whole with the refusal of what follows it',
+    name: 'answers the first of two requests with the refusal of what follows them',
     file: 'lib/launch/front-door.mjs',
-    find: 'headersSent || req.complete',
-    replace: 'headersSent && req.complete',
+    find: 'response?.headersSent || more.length > 0',
+    replace: 'response?.headersSent',
     test: 'tests/integration/front-door.test.ts',
   },
   {
