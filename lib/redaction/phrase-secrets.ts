@@ -175,11 +175,16 @@ const CLOSED: readonly Phrase[] = [
 
 const PHRASES = [...CLOSED, ...LABELLED].map((phrase) => ({
   ...phrase,
+  hint: anyOf(phrase.hints),
   begun: phrase.begun === undefined ? openEnded(phrase.pattern) : phrase.begun,
 }));
 
 /** A text without any of these has no phrase. */
-const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
+const ANY_HINT = anyOf(PHRASES.flatMap(({ hints }) => hints));
+
+function anyOf(hints: readonly string[]): RegExp {
+  return new RegExp([...new Set(hints)].map((hint) => hint.replaceAll(/[.(]/g, String.raw`\$&`)).join('|'));
+}
 
 /** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
 const LED =
@@ -198,8 +203,8 @@ const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,50
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
-  for (const { kind, hints, pattern, begun, unless } of mayHave ? PHRASES : []) {
-    if (!hints.some((hint) => lower.includes(hint))) continue;
+  for (const { kind, hint, pattern, begun, unless } of mayHave ? PHRASES : []) {
+    if (!hint.test(lower)) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
       if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });
