@@ -155,6 +155,8 @@ class AssignmentScan {
     // an annotation, a ternary, the last field of an object in a program
     const end = start + value.length;
     if (isProse && /^[A-Za-z_]+$/.test(value) && /^\s{0,3}[=)}>?&]/.test(this.#text.slice(end, end + 4))) return;
+    // the next attribute: type="password" :value="…"
+    if (/^[a-z][a-z-]{0,24}=\\*$/.test(value) && /["'`{]/.test(next)) return;
     const place: ValuePlace = { isQuoted, isProse, next };
     // a list of names is none of names and values
     const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6);
