@@ -27,11 +27,11 @@ const FILE_NAME =
 const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
 /** A call behind a path, a call of a plain name, and a type with its arguments: `z.string().min(8)`, `Option<String>`. */
 const EXPRESSION =
-  /^[@&*!]{0,2}(?:[A-Za-z_$]+\d{0,3}[A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]+\d{0,3}[A-Za-z_]*)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
+  /^[@&*!]{0,2}(?:[A-Za-z_$]+(?:\d{1,3}[A-Za-z_]*)?(?:(?:\.|->|::|\?\.)[A-Za-z_$]+(?:\d{1,3}[A-Za-z_]*)?)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
 /** A caption or a message: several words of which the first is capitalized, or which are a sentence. */
-const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["'(]?[\p{L}'’-]+[,.:;)"']?)+[?!.:…]*$/u;
+const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["(]?[\p{L}'’-]+[,.:;)"]?)+[?!…]*$/u;
 const SENTENCE =
-  /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!.:…]*$/iu;
+  /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!…]*$/iu;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
 const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
