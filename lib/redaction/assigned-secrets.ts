@@ -260,9 +260,9 @@ class AssignmentScan {
     const behind = text.slice(end, end + 44);
     // on a line of its own, the closing tag may be on the next
     const isLine = blanks.includes('\n') && /^\r?\n/.test(behind);
-    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
+    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?<\//.test(behind)) {
       // a tag that is never closed is a placeholder: <password>
-      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value))
+      if (this.#isOpen && /^[\s\]>]*<?$/.test(behind) && !/\s/.test(value))
         this.#spans.push({ start: from, end: text.length, kind: BEGUN });
       return;
     }
@@ -308,6 +308,11 @@ class AssignmentScan {
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
     const words = CELL_WORDS.exec(this.#text.slice(Math.max(0, start - 48), start));
     if (words === null && closing !== '`') return;
+    // types of a program: Uint8Array | t.CryptoKey
+    if (
+      /^\s*[[(]?(?:[A-Za-z_]+\.[A-Za-z_]+[,;)\]]?|[A-Z]\w{0,40}[,;)\]])(?:\s|$)/.test(this.#text.slice(from, from + 96))
+    )
+      return;
     const isAlone = (words?.[1] ?? '') === '';
     if (isAlone && !isOf(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
       return;

@@ -16,20 +16,25 @@ import {
   looksRandom,
 } from './secret-values';
 
+/** In a statement of SQL, not in a sentence. */
+const IDENTIFIED = String.raw`\b(?:create|alter|grant|set|user|role|change|@)\b[^\n;]{0,160}?\bidentified`;
 const CLOSED: readonly Phrase[] = [
   // SQL
   {
     kind: 'password',
     hints: ['identified'],
     pattern: new RegExp(
-      `(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
+      `(${IDENTIFIED}\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
       'gi',
     ),
   },
   {
     kind: 'password',
     hints: ['identified'],
-    pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi,
+    pattern: new RegExp(
+      `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!values\\b|password\\b|random\\b)([^\\s"'\`;\\\\]{3,512})`,
+      'gi',
+    ),
   },
   {
     kind: 'password',
@@ -83,7 +88,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['password', 'secret', 'key', 'md5'],
     pattern:
-      /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
+      /(\b(?:enable|username (?!and\b|or\b|with\b)\S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
   },
   {
     kind: 'password',
@@ -275,7 +280,8 @@ function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
 function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED)) {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
-    if (named === null) continue;
+    // a sentence: Pass `true` to …
+    if (named === null || (name === 'Pass' && quote !== '')) continue;
     const start = index + whole.length;
     const value = argumentAt(text, start, quote);
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
