@@ -155,6 +155,8 @@ class AssignmentScan {
     // an annotation, a ternary, the last field of an object in a program
     const end = start + value.length;
     if (isProse && /^[A-Za-z_]+$/.test(value) && /^\s{0,3}[=)}>?&]/.test(this.#text.slice(end, end + 4))) return;
+    // the next attribute: type="password" :value="…"
+    if (/^[a-z][a-z-]{0,24}=\\*$/.test(value) && /["'`{]/.test(next)) return;
     const place: ValuePlace = { isQuoted, isProse, next };
     // a list of names is none of names and values
     const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6);
@@ -258,9 +260,9 @@ class AssignmentScan {
     const behind = text.slice(end, end + 44);
     // on a line of its own, the closing tag may be on the next
     const isLine = blanks.includes('\n') && /^\r?\n/.test(behind);
-    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?</.test(behind)) {
+    if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?<\//.test(behind)) {
       // a tag that is never closed is a placeholder: <password>
-      if (this.#isOpen && /^[\s\]>]*$/.test(behind) && !/\s/.test(value))
+      if (this.#isOpen && /^[\s\]>]*<?$/.test(behind) && !/\s/.test(value))
         this.#spans.push({ start: from, end: text.length, kind: BEGUN });
       return;
     }
@@ -306,6 +308,11 @@ class AssignmentScan {
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
     const words = CELL_WORDS.exec(this.#text.slice(Math.max(0, start - 48), start));
     if (words === null && closing !== '`') return;
+    // types of a program: Uint8Array | t.CryptoKey
+    if (
+      /^\s*[[(]?(?:[A-Za-z_]+\.[A-Za-z_]+[,;)\]]?|[A-Z]\w{0,40}[,;)\]])(?:\s|$)/.test(this.#text.slice(from, from + 96))
+    )
+      return;
     const isAlone = (words?.[1] ?? '') === '';
     if (isAlone && !isOf(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
       return;

@@ -1,6 +1,6 @@
 import { openEnded } from './open-ended';
 import { BEGUN, isPlaceholder, type SecretSpan, spanOf } from './secret-span';
-import { isUnfinished, isWord } from './secret-values';
+import { isExpression, isUnfinished, isWord } from './secret-values';
 
 const QUOTE = String.raw`\\{0,4}["'\`]`;
 const AUTHORIZATION = new RegExp(
@@ -45,6 +45,8 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       values.lastIndex = start + (scheme?.[0].length ?? 0);
       const value = values.exec(text);
       if (value === null || isPlaceholder(value[0]) || /^[A-Za-z_]+(?:\.[A-Za-z_]+)+\(?$/.test(value[0])) continue;
+      // code: a call, a comparison
+      if (name === undefined && (/^[=({[]/.test(value[0]) || isExpression(value[0]))) continue;
       if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
         if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(spanOf(value.index, value[0], BEGUN));
         continue;

@@ -16,20 +16,25 @@ import {
   looksRandom,
 } from './secret-values';
 
+/** In a statement of SQL, not in a sentence. */
+const IDENTIFIED = String.raw`\b(?:create|alter|grant|set|user|role|change|@)\b[^\n;]{0,160}?\bidentified`;
 const CLOSED: readonly Phrase[] = [
   // SQL
   {
     kind: 'password',
     hints: ['identified'],
     pattern: new RegExp(
-      `(\\bidentified\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
+      `(${IDENTIFIED}\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
       'gi',
     ),
   },
   {
     kind: 'password',
     hints: ['identified'],
-    pattern: /(\bidentified\s{1,8}by\s{1,8})(?!values\b|password\b|random\b)([^\s"'`;\\]{3,512})/gi,
+    pattern: new RegExp(
+      `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!values\\b|password\\b|random\\b)([^\\s"'\`;\\\\]{3,512})`,
+      'gi',
+    ),
   },
   {
     kind: 'password',
@@ -83,7 +88,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['password', 'secret', 'key', 'md5'],
     pattern:
-      /(\b(?:enable|username \S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
+      /(\b(?:enable|username (?!and\b|or\b|with\b)\S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
   },
   {
     kind: 'password',
@@ -175,11 +180,16 @@ const CLOSED: readonly Phrase[] = [
 
 const PHRASES = [...CLOSED, ...LABELLED].map((phrase) => ({
   ...phrase,
+  hint: anyOf(phrase.hints),
   begun: phrase.begun === undefined ? openEnded(phrase.pattern) : phrase.begun,
 }));
 
 /** A text without any of these has no phrase. */
-const ANY_HINT = new RegExp([...new Set(PHRASES.flatMap(({ hints }) => hints))].join('|'));
+const ANY_HINT = anyOf(PHRASES.flatMap(({ hints }) => hints));
+
+function anyOf(hints: readonly string[]): RegExp {
+  return new RegExp([...new Set(hints)].map((hint) => hint.replaceAll(/[.(]/g, String.raw`\$&`)).join('|'));
+}
 
 /** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
 const LED =
@@ -198,8 +208,8 @@ const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,50
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
-  for (const { kind, hints, pattern, begun, unless } of mayHave ? PHRASES : []) {
-    if (!hints.some((hint) => lower.includes(hint))) continue;
+  for (const { kind, hint, pattern, begun, unless } of mayHave ? PHRASES : []) {
+    if (!hint.test(lower)) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
       if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });
@@ -270,7 +280,8 @@ function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
 function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
   for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED)) {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
-    if (named === null) continue;
+    // a sentence: Pass `true` to …
+    if (named === null || (name === 'Pass' && quote !== '')) continue;
     const start = index + whole.length;
     const value = argumentAt(text, start, quote);
     if (value === '' || value.startsWith('-') || isStandIn(value)) continue;

@@ -47,10 +47,14 @@ const MARKUP = new RegExp(
     String.raw`(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])`,
     String.raw`(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)`,
     String.raw`</t[dh]>\s{0,40}${TAG('t[dh]')}|</dt>\s{0,40}${TAG('dd')}|(?<!:)</(?:span|div|b|strong|label)>\s{0,40}${TAG('(?:span|div|code)')}`,
-    TAG('/?(?:t[dhr]|d[dlt]|b|strong|i|em|u|code|kbd|samp|tt|span|mark|small|font|a|label|p|div|li|pre|h[1-6]|br/?)'),
+    TAG(
+      '/?(?:t[dhr]|d[dlt]|b|strong|i|em|u|code|kbd|samp|tt|span|mark|small|font|a|label|p|div|li|pre|h[1-6]|br/?|table|thead|tbody|tfoot)',
+    ),
   ].join('|'),
   'gi',
 );
+/** The beginning of a tag at the end of a text. */
+const BEGUN_TAG = /<\/?[a-z\d]{0,6}$/i;
 const MAY_HAVE_MARKUP = /[*_]|<[a-z/]/i;
 
 /**
@@ -59,7 +63,7 @@ const MAY_HAVE_MARKUP = /[*_]|<[a-z/]/i;
  */
 export function unmarkedReading(text: string, decoded?: Reading): Reading | null {
   const reading = decoded ?? written(text);
-  return MAY_HAVE_MARKUP.test(reading.text) ? rewritten(reading, MARKUP, divider) : null;
+  return MAY_HAVE_MARKUP.test(reading.text) ? rewritten(reading, MARKUP, divider, BEGUN_TAG) : null;
 }
 
 function divider(sequence: string): string {

@@ -158,8 +158,12 @@ function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[]
   return [header, ...redactRows(rows.slice(1), secretColumns(header), tally)];
 }
 
-function redactRows(rows: readonly unknown[], columns: ReturnType<typeof secretColumns>, tally: Tally): unknown[] {
-  return rows.map((row) => {
+function redactRows(
+  rows: readonly unknown[],
+  columns: ReturnType<typeof secretColumns>,
+  tally: Tally,
+): readonly unknown[] {
+  const next = rows.map((row) => {
     if (columns === null || !Array.isArray(row)) return row;
     const cells = row.map((cell, at) => {
       const column = columns.get(at);
@@ -168,6 +172,7 @@ function redactRows(rows: readonly unknown[], columns: ReturnType<typeof secretC
     });
     return cells.some((cell, at) => cell !== row[at]) ? cells : row;
   });
+  return next.some((row, at) => row !== rows[at]) ? next : rows;
 }
 
 /** The secret columns of `{ columns: […], rows: [[…], …] }`. */

@@ -195,7 +195,8 @@ const SECRET_FIELD =
 const BESIDE_FIELD = /meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset/i;
 
 function isSecretField(label: string): boolean {
-  if (BESIDE_FIELD.test(label)) return false;
+  // a selector names its form and its page, too
+  if (!/[#.[\]=>/]/.test(label) && BESIDE_FIELD.test(label)) return false;
   return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
 }
 

@@ -12,7 +12,7 @@ export interface ValuePlace {
 }
 
 const NOTHING =
-  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
+  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|pass(?:ed)?|fail(?:ed)?|skipped|ok|success|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
 /** A parameter of a statement, an escaped line break, the beginning of a pattern, the rules of a validator. */
@@ -27,11 +27,13 @@ const FILE_NAME =
 const REFERENCE = /^[@&*!]?[A-Za-z_$]+(?:(?:\.|->|::|\?\.)#?[A-Za-z_$]+)+[!?]?$/;
 /** A call behind a path, a call of a plain name, and a type with its arguments: `z.string().min(8)`, `Option<String>`. */
 const EXPRESSION =
-  /^[@&*!]{0,2}(?:[A-Za-z_$]+\d{0,3}[A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]+\d{0,3}[A-Za-z_]*)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
+  /^[@&*!]{0,2}(?:[A-Za-z_$]+(?:\d{1,3}[A-Za-z_]*)?(?:(?:\.|->|::|\?\.)[A-Za-z_$]+(?:\d{1,3}[A-Za-z_]*)?)+[(<[]|[A-Za-z_$]+\((?:[^()]{0,200}\)(?:[;,.)}]{0,3}$|\.[A-Za-z])|\)?$)|[A-Za-z_]+(?:\[[A-Za-z_][A-Za-z_ .,|:[\]<>]*|<[&A-Za-z_][A-Za-z_ .,|:&[\]<>]*)[?;,)]{0,3}$|[A-Za-z_.]+$(?<=^[&*].*))/;
 /** A caption or a message: several words of which the first is capitalized, or which are a sentence. */
-const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["'(]?[\p{L}'’-]+[,.:;)"']?)+[?!.:…]*$/u;
+const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["(]?[\p{L}'’-]+[,.:;)"]?)+(?:\.{2,3}|[?!…]{1,3})?$/u;
 const SENTENCE =
-  /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!.:…]*$/iu;
+  /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!…]*$/iu;
+/** The name of a variable that holds a secret. */
+const CONSTANT = /^(?=.*(?:PASS|PWD|SECRET|TOKEN|KEY))[A-Z]{2,}(?:_[A-Z]{2,})+$/;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
 const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
@@ -99,7 +101,7 @@ export function isExpression(value: string): boolean {
 
 /** Words of a page or of an error message, not a passphrase. */
 export function isCaption(value: string, name = ''): boolean {
-  if (!value.includes(' ') || /phrase|mnemonic/i.test(name) || /^[A-Z][A-Z0-9_]+$/.test(name)) return false;
+  if (!value.includes(' ') || /phrase|mnemonic/i.test(name) || /^[A-Z0-9]+(?:_[A-Z0-9]+)+$/.test(name)) return false;
   return CAPTION.test(value) || (value.split(' ').length > 2 && SENTENCE.test(value));
 }
 
@@ -112,7 +114,7 @@ export function isSecretValue(
 ): boolean {
   if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
   if (!place.isQuoted && isCode(value, place)) return false;
-  if (isCaption(value, name) || isPasswordLabel(value)) return false;
+  if (isCaption(value, name) || isPasswordLabel(value) || CONSTANT.test(value)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
   if (kind === 'authorization') return value.length >= 8 && /[\d=]/.test(value) && !/^\w+ [<${]/.test(value);
   if (kind === 'password') {
@@ -164,7 +166,7 @@ export function isBasicPair(value: string): boolean {
 /** A call, a variable or a type, not a value written out. */
 function isCode(value: string, { isProse, next }: ValuePlace): boolean {
   if (REFERENCE.test(value) || EXPRESSION.test(value)) return true;
-  if (next === '(' && EXPRESSION.test(`${value}(`)) return true;
+  if (next === '(' && (EXPRESSION.test(`${value}(`) || /^[a-z]+(?:[A-Z][a-z]+\d{0,3})+$/.test(value))) return true;
   if (next === '(' && IDENTIFIER.test(value.replace(/^.*(?:\.|->|::)/, ''))) return true;
   if (/[[<]/.test(next) && IDENTIFIER.test(value)) return true;
   if (KEYWORD.test(value)) return isProse || next === ' ';

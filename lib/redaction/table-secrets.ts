@@ -124,7 +124,7 @@ function trimmed(text: string, at: number): Cell {
 
 /** `"columns": […]` with `"rows": [[…], …]`, or a list of lists of which the first has names. */
 const JSON_HEADER =
-  /"(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)"\s{0,8}:\s{0,8}\[([^[\]]{1,2000})\][^[\]]{0,200}"(?:rows|values|data|records|results)"\s{0,8}:\s{0,8}\[\s{0,40}(?=\[)|\[\s{0,40}\[((?:\s{0,40}"[\w .-]{1,40}"\s{0,40},?){2,64})\]\s{0,8},\s{0,40}(?=\[)/gi;
+  /"(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)"\s{0,8}:\s{0,8}\[([^[\]]{1,2000})\][^[\]]{0,200}"(?:rows|values|data|records|results)"\s{0,8}:\s{0,8}\[\s{0,40}(?=\[)|\[\s{0,40}\[(\s{0,40}"[\w .-]{1,40}"\s{0,40}(?:,\s{0,40}"[\w .-]{1,40}"\s{0,40}){1,63})\]\s{0,8},\s{0,40}(?=\[)/gi;
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]]{0,64})\s{0,40}(,|\]|$)/y;
 

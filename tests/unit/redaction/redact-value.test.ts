@@ -16,6 +16,8 @@ describe('redactValue', () => {
     ['an option joined with its argument', ['mysql', '-u', 'root', `-p${SECRET}`]],
     ['a user with a password', ['curl', '-u', `mara:${SECRET}`, 'https://example.com']],
     ['an assignment', ['env', `DB_PASS=${SECRET}`, 'npm', 'start']],
+    ['a header in a list of them', ['Host', 'example.com', 'Authorization', `Basic ${SECRET}=`]],
+    ['a header and its value', ['X-Api-Key', SECRET]],
     ['an argument with blanks before it', ['sh', '-c', 'npm ci && npm test', '--token', SECRET]],
   ])('hides %s in a list of arguments', (_what, args) => {
     expect(redacted({ command: args })).toMatchObject({ isHidden: true, count: 1 });
@@ -36,6 +38,18 @@ describe('redactValue', () => {
         ],
       },
     ],
+    ['a pair whose value is an object', { key: 'db.password', value: { stringValue: SECRET } }],
+    ['an object with the name', { password: { value: SECRET } }],
+    ['a field of a page', { element: 'Password input', ref: 'e3', text: SECRET }],
+    ['a field found by its type', { type: 'password', value: SECRET }],
+    ['a header', { name: 'Authorization', value: `Basic ${SECRET}=` }],
+    [
+      'a row below its names',
+      [
+        ['user', 'password'],
+        ['mara', SECRET],
+      ],
+    ],
     ['a Kubernetes Secret', { kind: 'Secret', data: { conf: SECRET } }],
     ['a Kubernetes Secret in clear', { kind: 'Secret', stringData: { conf: SECRET } }],
     ['a name of several words', { secretKeyBase: SECRET }],
@@ -52,10 +66,24 @@ describe('redactValue', () => {
     [{ kind: 'ConfigMap', data: { level: 'debug' } }],
     [{ kind: 'Secret', data: { token: '$TOKEN' } }],
     [{ tokens: 1234, pass: true, secret: null }],
+    [{ element: 'Password strength meter', text: 'weak' }],
+    [{ name: 'Authorization', in: 'header', value: 'required' }],
+    [
+      [
+        ['name', 'type'],
+        ['password', 'varchar(255)'],
+      ],
+    ],
+    [{ columns: ['id', 'password'], rows: [[1, null]] }],
     [{ title: 'secret plan', openTurnId: null, lastText: 'The token: expected' }],
   ])('returns %j as it is', (value) => {
     expect(redactValue(value, { redacted: 0 }, true)).toBe(value);
     expect(redactValue(value, { redacted: 0 }, false)).toBe(value);
+  });
+
+  it('hides all of a long argument that begins as a secret', () => {
+    const long = `${SECRET}~`.repeat(40);
+    expect(redacted({ command: ['deploy', '--password', long] })).toMatchObject({ isHidden: true, count: 1 });
   });
 
   it('hides what may be a secret at the end of a preview that grows, and where a title is truncated', async () => {
