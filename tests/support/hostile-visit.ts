@@ -173,7 +173,7 @@ export async function followToSession(it: HostileVisit, page: Page, id: string, 
   await page.getByRole('navigation', { name: 'Sessions' }).getByPlaceholder('Search').fill(`agent of ${id}`);
   await page.getByRole('navigation', { name: 'Sessions' }).getByRole('link').filter({ hasText: shown }).first().click();
   await transcriptOf(page).getByText(`Answer ${mark} of its own`).waitFor();
-  await page.waitForFunction((title) => document.title.startsWith(title), `“Question ${mark}`);
+  await page.waitForFunction((title) => document.title.startsWith(title), `Question ${mark}`);
   expect(new URL(page.url()).pathname).toBe(`/sessions/${encodeURIComponent(id)}`);
   await live(page);
   await agent.write(id, userTurn('r/2', 'And now?', 'Still live'));
