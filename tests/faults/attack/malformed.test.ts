@@ -66,9 +66,16 @@ test('answers malformed requests without an internal error or a crash', async ()
   });
   await bystander.warmUp();
   const before = memoryMiB();
-  const attack = sendMalformed(order);
-  let isOver = false;
   let most = before;
+  const figuresOf = ({ sent, statuses }: MalformedReport) =>
+    [
+      `${sent} malformed requests, seed ${seed}: ${JSON.stringify(statuses)}`,
+      ...bystander.figures,
+      `memory: ${before.toFixed(0)} MiB before, ${memoryMiB().toFixed(0)} MiB now, ${most.toFixed(0)} MiB at most`,
+      '',
+    ].join('\n');
+  const attack = sendMalformed(order, figuresOf);
+  let isOver = false;
   const beside = bystander.live(() => {
     most = Math.max(most, memoryMiB());
     return isOver;
@@ -78,14 +85,7 @@ test('answers malformed requests without an internal error or a crash', async ()
   });
   const [report] = await Promise.all([over, beside]);
 
-  process.stdout.write(
-    [
-      `${report.sent} malformed requests, seed ${seed}: ${JSON.stringify(report.statuses)}`,
-      ...bystander.figures,
-      `memory: ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`,
-      '',
-    ].join('\n'),
-  );
+  process.stdout.write(figuresOf(report));
   expect(report.failures).toEqual([]);
   expect(report.sent).toBe(REQUESTS);
   expect(server.output).not.toMatch(/unexpected error|\n\s+at /);
@@ -94,7 +94,11 @@ test('answers malformed requests without an internal error or a crash', async ()
   if (scale === 'soak') expectWithin(bystander.worstMs, OTHERS_WAIT_MS);
 });
 
-function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
+/** @param figuresOf what a long run prints now and then */
+function sendMalformed(
+  order: MalformedOrder,
+  figuresOf: (report: MalformedReport) => string,
+): Promise<MalformedReport> {
   const child = endWithUs(
     startTypescript('tests/support/malformed-clients.ts', [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
     null,
@@ -105,8 +109,7 @@ function sendMalformed(order: MalformedOrder): Promise<MalformedReport> {
       // a long run prints its findings at once
       for (const failure of report.failures.slice(last?.failures.length ?? 0)) process.stdout.write(`${failure}\n`);
       last = report;
-      if (report.sent % PROGRESS_EVERY === 0)
-        process.stdout.write(`${report.sent} sent, ${memoryMiB().toFixed(0)} MiB\n`);
+      if (report.sent % PROGRESS_EVERY === 0 && !report.isDone) process.stdout.write(figuresOf(report));
     });
     child.once('exit', (code) => {
       if (last?.isDone) resolve(last);
