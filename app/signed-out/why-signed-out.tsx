@@ -7,7 +7,7 @@ const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
   },
   'old-link': {
     what: 'That link does not work any more.',
-    todo: 'It was used already, or is older than five minutes. Below is how to get a new one.',
+    todo: 'It was used, is older than five minutes, or was made by a sign-in that has ended. Get a new one below.',
   },
   // said at the field
   'wrong-token': null,

@@ -8,7 +8,7 @@ import { API_ADDRESS } from '@/lib/protocol/version';
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
-/** A person who used the page this long ago is still there. */
+/** Milliseconds after an input during which requests count as use. */
 const PRESENT_MS = 60_000;
 let usedAt = Number.NEGATIVE_INFINITY;
 
@@ -17,11 +17,11 @@ function noteInput({ isTrusted }: Event): void {
 }
 
 for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
-  // a shared worker asks, too, and has no person
+  // a shared worker has no document, and its requests are never use
   globalThis.document?.addEventListener(type, noteInput, { capture: true, passive: true });
 }
 
-/** The headers of every request: the page is one of Interlude's own, this is its person, and they may be there. */
+/** Headers of every request: marks it as a page's own, names its person, and says if they used the page lately. */
 export function pageHeaders(): Record<string, string> {
   const id = personId();
   const isUsed = Date.now() - usedAt < PRESENT_MS;

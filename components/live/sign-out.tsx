@@ -1,17 +1,15 @@
 'use client';
 
+import { usePagePerson } from '@/components/access/page-person';
 import { stopPage } from '@/components/ui/leave-page';
 import { placed } from '@/lib/protocol/base-path.mjs';
 
-/**
- * Ends this browser's sign-in, here and on the server. A form, so that it needs no script.
- *
- * @param principal the person of this page, by the `id` of `GET /me`
- */
-export function SignOut(props: { principal: string; label: string; className: string; formClassName?: string }) {
+/** Ends the sign-in of this page's person, here and on the server. A form, so that it needs no script. */
+export function SignOut(props: { label: string; className: string; formClassName?: string }) {
+  const principal = usePagePerson() ?? '';
   return (
     <form method="post" action={placed('/sign-out')} onSubmit={stopPage} className={props.formClassName}>
-      <input type="hidden" name="principal" value={props.principal} />
+      <input type="hidden" name="principal" value={principal} />
       <button type="submit" className={props.className}>
         {props.label}
       </button>

@@ -4,7 +4,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
-import { withoutQuotes } from '@/components/ui/verbatim';
+import { withoutQuotes } from '@/lib/protocol/quotes';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 

@@ -2,9 +2,10 @@ import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { quoted, withoutQuotes } from '@/components/ui/verbatim';
+import { quoted } from '@/components/ui/verbatim';
 import { formatDuration } from '@/lib/protocol/duration';
 import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
+import { withoutQuotes } from '@/lib/protocol/quotes';
 import type { RequestItem } from '@/lib/protocol/read-models';
 import { chosenOption, wordsFor } from './offered';
 

@@ -4,7 +4,6 @@ import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
-import { personId } from '@/components/ui/browser-storage';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
 import type { Arrange } from '@/lib/protocol/commands';
@@ -100,7 +99,6 @@ export function ArrangePopover(props: {
       {canWake && <WakeSwitch session={session} />}
       {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
       <SignOut
-        principal={personId() ?? ''}
         label="Sign out of Interlude"
         className={ACTION}
         formClassName="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"

@@ -32,11 +32,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">
-          <SignOut
-            principal={me.id}
-            label="Sign out"
-            className="h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
-          />
+          <SignOut label="Sign out" className="h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2" />
         </div>
       </div>
       <Section
@@ -45,7 +41,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
         about={
           others.length === 0
             ? 'Nowhere else: this browser is the only one.'
-            : `In ${plural(others.length, 'other browser')}. What is ended is cut off there within two seconds.`
+            : `In ${plural(others.length, 'other browser')}. Signing out takes effect within two seconds.`
         }
       >
         {others.length > 0 && (

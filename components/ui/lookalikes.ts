@@ -83,7 +83,7 @@ function unlabelled(text: string): Lookalike[] {
     if (!NOT_ASCII.test(word)) continue;
     let end = index;
     let run = null as Lookalike | null;
-    for (const [letter, label] of labelsOf(word, scriptOf, passesForAscii, hasOtherLatin)) {
+    for (const [letter, label] of labelsOf(word, { scriptOf, passesForAscii, hasOtherLatin })) {
       end += letter.length;
       if (label === null) run = null;
       else if (run?.label === label) run.end = end;
@@ -105,13 +105,19 @@ function unlabelled(text: string): Lookalike[] {
   return found.sort((a, b) => a.end - b.end);
 }
 
-/** The letters of a word, each with what it passes for another by, or null. */
-function labelsOf(
-  word: string,
-  scriptOf: (letter: string) => string | null,
-  passesForAscii: boolean,
-  hasOtherLatin: boolean,
-) {
+/** What the rest of a text says about each of its words. */
+interface Surroundings {
+  scriptOf: (letter: string) => string | null;
+  /** Every letter of the text reads as Latin, and some are ASCII. */
+  passesForAscii: boolean;
+  /** The text has Latin letters that are neither ASCII nor dotless: it is in another language than English. */
+  hasOtherLatin: boolean;
+}
+
+/** A letter, and the label of what makes it pass for another; null if nothing does. */
+type Labelled = readonly [letter: string, label: string | null];
+
+function labelsOf(word: string, { scriptOf, passesForAscii, hasOtherLatin }: Surroundings): Labelled[] {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
@@ -122,21 +128,23 @@ function labelsOf(
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
   // A word in capitals is a heading, a constant or an abbreviation of its language.
   const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase() && !GREEK_SIGN.test(word);
-  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) {
-    // full-width letters are plain among East Asian ones
-    const isEastAsian = EAST_ASIAN.test(word);
-    const hasAscii = /[a-z\d]/i.test(word);
-    return letters.map(([letter]) => {
-      if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter))))
-        return [letter, STYLE] as const;
-      return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null] as const;
-    });
-  }
+  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, hasOtherLatin);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
   const main =
     isLikeLatin || readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
-  return letters.map(([letter, script]) => [letter, script === main ? null : script] as const);
+  return letters.map(([letter, script]) => [letter, script === main ? null : script]);
+}
+
+/** The labels of a word whose scripts pass for no other: only styled letters and foreign digits have one. */
+function plainLabels(word: string, hasOtherLatin: boolean): Labelled[] {
+  // full-width letters are plain among East Asian ones
+  const isEastAsian = EAST_ASIAN.test(word);
+  const hasAscii = /[a-z\d]/i.test(word);
+  return [...word].map((letter) => {
+    if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter)))) return [letter, STYLE];
+    return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null];
+  });
 }
 
 /** Returns the script of each letter, null for what has none. Tries that of the letter before first: few change. */

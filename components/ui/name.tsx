@@ -1,7 +1,8 @@
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { cutText } from '@/lib/protocol/cut-text';
-import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces, withoutQuotes } from './verbatim';
+import { withoutQuotes } from '@/lib/protocol/quotes';
+import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
 import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */

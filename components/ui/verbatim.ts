@@ -1,4 +1,5 @@
 import { cutText } from '@/lib/protocol/cut-text';
+import { withoutQuotes } from '@/lib/protocol/quotes';
 import { lookalikes } from './lookalikes';
 
 /**
@@ -160,14 +161,6 @@ export function nameText(text: string, most = 1_000): string {
  */
 export function inQuotes(text: string): string {
   return `“${withoutQuotes(text)}”`;
-}
-
-/** Double quotes of all kinds, what looks like one (UTS 39), and single ones that stand together. */
-const DOUBLE_QUOTES = /[“-‟″‶〃〝-〟＂❝❞⹂ʺ˝ˮ˶״\u{1f676}-\u{1f678}]|[‘-‛′‵❛❜＇ʹʼ]{2,}/gu;
-
-/** For text that stands in quotes of ours. */
-export function withoutQuotes(text: string): string {
-  return text.replace(DOUBLE_QUOTES, '"');
 }
 
 /** `inQuotes`, for where there can be no signs (see `nameText`). */

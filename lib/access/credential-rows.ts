@@ -13,7 +13,7 @@ import { makeSecret, secretHash } from './secret';
  * remembers it looks again (see credential-book.ts).
  *
  * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
- * down. An embed, a code and the sign-in with that code end with the sign-in that made them, too. A token that a person
+ * down. An embed, a code and the sign-in made with that code end with the sign-in that made them. A token that a person
  * made while signed in outlives the sign-in, because people sign out and programs go on: it ends when the person is shut
  * out or is no admin any more (see manage-members.ts).
  */
@@ -110,14 +110,14 @@ export async function addMadeCredential(
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
- * @param keptId a credential that stays, with what it made, even if one of those made it
+ * @param options.keptId credential to spare, with everything it made, even if a revoked one made it
  * @returns the ids of those that it chose and that were live
  */
 export async function revokeCredentials(
   transaction: WriteTransaction,
   which: { sql: string; args: (string | number)[] },
   now: number,
-  keptId: string | null = null,
+  { keptId = null }: { keptId?: string | null } = {},
 ): Promise<string[]> {
   const chosen = await transaction.execute({
     sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${which.sql}`,
@@ -149,7 +149,7 @@ export function credentialFromRow(row: Row): Credential & { hash: string } {
   return { ...credential, expiresAt: credential.expiresAt ?? signInEnd(credential) };
 }
 
-/** The end of a sign-in that an earlier version made, while its instances still run beside those of this one. */
+/** The end of a sign-in without `expiresAt`: during a rolling upgrade, instances of an earlier version still make some. */
 function signInEnd({ kind, memberId, createdAt }: Credential): number | null {
   if (kind !== 'session') return null;
   return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);

@@ -3,9 +3,9 @@ import { AppError } from '@/lib/protocol/errors';
 /** Wrong secrets of one address in a minute that slow nothing down. */
 const FREE = 20;
 const WINDOW_MS = 60_000;
-/** How long the requests of an address gather. */
+/** Milliseconds for which the requests of an address gather. */
 const ROUND_MS = 600;
-/** Requests of one round that are compared. 260 in flight from one address are all answered within a second. */
+/** Requests compared per round. 260 in flight from one address are all answered within a second. */
 const MOST_COMPARED = 300;
 const MOST_LINES = 10_000;
 
@@ -23,9 +23,9 @@ interface Line {
 /**
  * Slows down guessing of secrets that a person chose. After FREE wrong ones in a minute from one client address, the
  * requests of this address gather in rounds of ROUND_MS. At the end, MOST_COMPARED of them go on, chosen at random, and
- * the others are refused. The right secret waits too, because an answer that comes sooner would reveal it. No request can
- * push another out: of n in a round, each is compared with a probability of MOST_COMPARED / n. Other addresses wait for
- * nothing.
+ * the others are refused. The right secret waits as well, because a faster answer would reveal it. Each of n requests in a
+ * round is compared with a probability of min(1, MOST_COMPARED / n), so that no request can displace another. Other
+ * addresses never wait.
  *
  * Failure: an abandoned request leaves its round. With more than MOST_LINES addresses, the one that failed least recently
  * is forgotten.

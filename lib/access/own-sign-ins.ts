@@ -51,7 +51,7 @@ export async function deleteOwnSignIns(
   await database.writes.run(async (transaction) => {
     transaction.touch('access');
     const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
-    const ended = await revokeCredentials(transaction, which, now(), principal.credentialId);
+    const ended = await revokeCredentials(transaction, which, now(), { keptId: principal.credentialId });
     if (ended.length === 0) throw new AppError('conflict', 'You are signed in nowhere else: there is nothing to end.');
   });
   await credentials.changed();

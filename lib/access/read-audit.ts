@@ -99,8 +99,8 @@ export async function getAuditExport(
 }
 
 /**
- * `GET /audit/check`: goes through the whole chain, as far as it is kept. A process checks once at a time: requests that
- * arrive during a check get its result.
+ * `GET /audit/check`: goes through the whole chain, as far as it is kept. A process that stays between requests runs one
+ * check at a time: requests that arrive during it get its result.
  */
 export async function getAuditCheck(
   { principal }: Asked,

@@ -9,10 +9,17 @@ const WORD_BITS = 2;
 const HEX = /^[0-9a-f]+$/i;
 /** Letters of one case that can be spoken, as in most words. */
 const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
-const SPOKEN = /^(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
+/** Few words have j, q, v, x or z beside other consonants; random text often does. */
+const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
 /** A secret is made of words if this part of its letters, and of all its characters, is in words. */
 const LETTERS_IN_WORDS = 2 / 3;
-const ALL_IN_WORDS = 0.4;
+const ALL_IN_WORDS = 0.6;
+/** Random text reads as words more often with its digits read as letters: then nothing but words may be left. */
+const ALL_IN_LEET = 1;
+/** Words that are common in secrets, and the part of a secret in them that makes it guessable. */
+const COMMON =
+  /access|admin(?:istrator)?|agent|board|change|dash|inter|key|login|lude|master|pass|phrase|private|project|root|secret|secure|server|super|team|test|token|user|welcome|word/gi;
+const ALL_IN_COMMON = 0.5;
 /** Letters of a word on average. In random text, what looks like words is shorter. */
 const MEAN_WORD_LENGTH = 5;
 /** Neighbours on a keyboard, also of two rows, continue each other as letters of the alphabet do. */
@@ -23,7 +30,7 @@ const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*(
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates by rule, without a dictionary, if a secret can be guessed: repetitions, sequences and words count for little,
+ * Estimates by rule, with a short list of words, if a secret can be guessed: repetitions, sequences and words count for little,
  * every other character for the size of the alphabet.
  *
  * @param {string} secret
@@ -53,7 +60,9 @@ function estimatedBits(secret) {
 function hasWords(secret) {
   if (HEX.test(secret)) return false;
   const plain = secret.replace(/[013457@$]/g, (sign) => LEET.get(sign) ?? sign);
-  return isWordy(secret, ALL_IN_WORDS) || isWordy(plain, LETTERS_IN_WORDS);
+  const common = (plain.match(COMMON) ?? []).join('').length;
+  const isCommon = common >= secret.length * ALL_IN_COMMON;
+  return isCommon || isWordy(secret, ALL_IN_WORDS) || isWordy(plain, ALL_IN_LEET);
 }
 
 /** @param {string} secret @param {number} least the part of it that is in words */

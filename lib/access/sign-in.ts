@@ -1,6 +1,7 @@
 import type { WriteTransaction } from '@/db/writes';
 import { BASE_PATH, placed } from '@/lib/protocol/base-path.mjs';
 import { AppError } from '@/lib/protocol/errors';
+import { withoutQuotes } from '@/lib/protocol/quotes';
 import { EVERYTHING } from '@/lib/protocol/scope';
 import { LOCAL_SESSION_MS } from './access-settings';
 import { noteAct } from './audit-entry';
@@ -85,9 +86,8 @@ async function askFirst(
   who: 'ahead' | 'elsewhere',
 ): Promise<Response> {
   const current = await signedIn(request.headers, server);
-  // a quote inside the name would end ours
-  const name = current?.name.replace(/[“”]/g, '"');
-  const instead = name === undefined ? '' : ` It is signed in as “${name}” now, and would be no more.`;
+  const name = current === null ? null : withoutQuotes(current.name);
+  const instead = name === null ? '' : ` It is signed in as “${name}” now, and would be no more.`;
   const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
   // what was fetched ahead and failed is asked for again by whoever goes there
   const status = who === 'ahead' ? 503 : 200;
@@ -113,8 +113,9 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   }
   const composedBy = new URLSearchParams(await formText(request, 'sign-out', MAX_FORM_BYTES)).get('principal');
   if (composedBy && composedBy !== principal.id) {
-    const text = 'Another person has signed in since that page was loaded, so nothing was done.';
-    return plainPage('You are not signed out', text, { href: placed('/'), text: 'To the dashboard' }, 409);
+    const text =
+      'Another person has signed in with this browser since you opened that page. To sign them out, open the dashboard.';
+    return plainPage('Nobody was signed out', text, { href: placed('/'), text: 'Open the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
@@ -211,6 +212,7 @@ async function spendCode(transaction: WriteTransaction, code: string, now: numbe
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
+  // the owner has no row, and rows of sign-ins are never removed
   const [maker] = (await transaction.execute({ sql: SELECT_BY_ID, args: [credential.parentId] })).rows;
   return maker === undefined ? OWNER : principalOf(credentialFromRow(maker));
 }

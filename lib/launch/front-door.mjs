@@ -95,7 +95,7 @@ export function frontDoor(
     }
   });
   server.on('checkContinue', (request, response) => {
-    // Node writes it between the head and the body of an answer that waits for the one before it
+    // Node would write 100 Continue into a response that is queued behind another
     const go = () => hasBody(request) && !response.headersSent && response.writeContinue();
     if (response.socket === null) response.once('socket', go);
     else go();
@@ -231,8 +231,9 @@ function answer(response, refusal) {
 }
 
 /**
- * For input that never became a request. It may belong to the request before, which this then answers. Hangs up if a
- * response has begun or if several are to come: the client would take this for a part of one, or for another one.
+ * Answers input that is no complete request. Such input may be the rest of the request before, which this then answers.
+ * Destroys the socket instead if a response has begun or several are pending: the client would read the refusal as a part
+ * of one, or as another one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal

@@ -130,7 +130,7 @@ export const USUAL_SILENCES = 3;
 export const CALL_SILENCE_MS = 60 * 60_000;
 /** Default time for a turn to take up the result of a task that ended while its agent was idle. */
 export const UNDELIVERED_MS = 60_000;
-/** How much of a session's first and of its newest message its row quotes, in UTF-16 code units. */
+/** Longest title and preview of a session (from its first and its newest message), in UTF-16 code units. */
 export const MAX_TITLE = 120;
 export const MAX_PREVIEW = 240;
 /** Longest name that a person gives a session, in UTF-16 code units. */

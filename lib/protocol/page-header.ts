@@ -5,8 +5,8 @@
 export const PAGE_HEADER = 'x-interlude-page';
 
 /**
- * The value of that header if the person used the page in the last minute, by a key, a pointer or a wheel. It is `1`
- * otherwise. Only a request with this value counts as use of a sign-in: pages send requests by themselves, too.
+ * Value of that header if the person used the page (key, pointer or wheel) in the last minute; otherwise `1`. Besides
+ * navigations, only requests with this value count as use of a sign-in, because pages also send requests by themselves.
  */
 export const USED_PAGE = 'used';
 

@@ -96,7 +96,7 @@ test('a refusal is never written into the middle of a response', async () => {
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 test.each(['no request\r\n\r\n', 'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n'])(
-  'a refusal of %j is never taken for a response that is still to come',
+  'closes the connection on %j while several responses are pending',
   async (refused) => {
     const { send } = await open('', { isSlow: true });
     for (const first of ['/api/slow', '/api/silent']) {
@@ -140,20 +140,17 @@ test('with a credential there is time for the rest', async () => {
 test.each([
   ['a body', 'POST', 'Content-Length: 5\r\n', ['200', '100', '200']],
   ['no body', 'GET', '', ['200', '200']],
-])(
-  'a request with %s that expects 100 Continue is told so after the response before it',
-  async (_what, method, length, statuses) => {
-    const { send } = await open();
-    const first = 'POST /api/first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nfirst';
-    const expects = `${method} /api/second HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n${length}\r\n`;
-    const { socket, closed } = send(first + expects);
-    await once(socket, 'data');
-    if (length !== '') socket.write('again');
-    const lines = (await closed).split('\r\n');
-    expect(lines.flatMap((line) => /^(?:taken: \S+)?HTTP\/1\.1 (\d+)/.exec(line)?.[1] ?? [])).toEqual(statuses);
-    expect(lines.at(-1)).toBe('taken: /api/second');
-  },
-);
+])('answers pipelined requests with %s that expect 100 Continue in order', async (_what, method, length, statuses) => {
+  const { send } = await open();
+  const first = 'POST /api/first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nfirst';
+  const expects = `${method} /api/second HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n${length}\r\n`;
+  const { socket, closed } = send(first + expects);
+  await once(socket, 'data');
+  if (length !== '') socket.write('again');
+  const lines = (await closed).split('\r\n');
+  expect(lines.flatMap((line) => /^(?:taken: \S+)?HTTP\/1\.1 (\d+)/.exec(line)?.[1] ?? [])).toEqual(statuses);
+  expect(lines.at(-1)).toBe('taken: /api/second');
+});
 
 test('a page takes no body, and what has one for it is refused before any of it is read', async () => {
   const { bodies, send } = await open();

@@ -65,7 +65,7 @@ describe('a link to sign in', () => {
     const { cookie = '' } = await named.browser();
     const known = await named.send(`/sign-in?token=${code}`, { as: { cookie }, headers });
     expect(await known.text()).toContain('It is signed in as “Local admin” now');
-    const { secret } = await named.credential({ kind: 'session', role: 'viewer', name: 'x” now. “y', idleMs: 60_000 });
+    const { secret } = await named.credential({ kind: 'session', role: 'viewer', name: 'x” now. ″y', idleMs: 60_000 });
     const quoting = await named.send(`/sign-in?token=${code}`, { as: { cookie: `interlude=${secret}` }, headers });
     expect((await quoting.text()).replaceAll('&quot;', '"')).toContain('It is signed in as “x" now. "y” now');
   });

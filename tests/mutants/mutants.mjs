@@ -1,10 +1,12 @@
 import { ACCESS } from './access.mjs';
 import { COMMANDS } from './commands.mjs';
+import { DOOR } from './door.mjs';
 import { INGEST } from './ingest.mjs';
 import { LIVE } from './live.mjs';
 import { PAGE } from './page.mjs';
 import { REDACTION } from './redaction.mjs';
 import { RUNNER } from './runner.mjs';
+import { SIGN_IN } from './sign-in.mjs';
 import { STATE } from './state.mjs';
 import { STORAGE } from './storage.mjs';
 
@@ -15,6 +17,8 @@ export const MUTANTS = [
   ...STATE,
   ...COMMANDS,
   ...ACCESS,
+  ...SIGN_IN,
+  ...DOOR,
   ...REDACTION,
   ...STORAGE,
   ...RUNNER,

@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
 import { act, render } from '@testing-library/react';
+import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PagePerson } from '@/components/access/page-person';
 import {
@@ -110,7 +111,7 @@ describe('what a browser stores', () => {
 });
 
 describe('a page whose browser has passed on', () => {
-  const show = (id: string) => render(<PagePerson id={id}>{null}</PagePerson>);
+  const show = (id: string, page: ReactNode = null) => render(<PagePerson id={id}>{page}</PagePerson>);
   const storageEvent = () => act(() => void dispatchEvent(new StorageEvent('storage')));
 
   it.each([
@@ -148,9 +149,9 @@ describe('a page whose browser has passed on', () => {
     ['', () => localStorage.clear()],
     [', also to the same person', () => localStorage.setItem('interlude:current', 'ada')],
   ])('goes where its own sign-out leads, and leaves when the way back shows it again%s', (_, happen) => {
-    show('ada');
-    render(<SignOut principal="ada" label="Sign out" className="" />);
+    show('ada', <SignOut label="Sign out" className="" />);
     const form = document.querySelector('form');
+    expect(form?.elements.namedItem('principal')).toHaveProperty('value', 'ada');
     form?.addEventListener('submit', (event) => event.preventDefault());
     act(() => form?.requestSubmit());
     happen();

@@ -20,7 +20,9 @@ const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', id
 describe('the page to sign in', () => {
   it('says what became of the sign-in, and what to do', () => {
     expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
-    expect(words(<WhySignedOut reason="old-link" />)).toContain('It was used already, or is older than five minutes.');
+    expect(words(<WhySignedOut reason="old-link" />)).toContain(
+      'It was used, is older than five minutes, or was made by a sign-in that has ended. Get a new one below.',
+    );
     expect(words(<WhySignedOut reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);
   });

@@ -43,7 +43,7 @@ export interface SignedInPerson {
   clearedCookie: string;
 }
 
-/** A signed-in person as the provider describes them now. Undefined: it does not say. */
+/** A signed-in person as the provider describes them now. Fields that the refreshed claims leave out are undefined. */
 export type RefreshedPerson = { [Field in 'name' | 'email' | 'role']: SignedInPerson[Field] | undefined };
 
 /** What the provider said of itself a moment ago is good enough to send somebody there. */

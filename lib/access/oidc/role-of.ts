@@ -37,6 +37,7 @@ export function refreshedRole(
   settings: RoleSettings,
   email: string | null,
 ): PersonRole | null | undefined {
+  // without both email claims the first admin can't be recognised: the role stays
   const isSilent = claims.email === undefined || claims.email_verified === undefined;
   const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
   if (isSilent && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;

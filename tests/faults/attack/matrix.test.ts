@@ -205,7 +205,7 @@ function plain({ status, head, text }: { status: number; head: unknown; text: st
   return JSON.stringify([status, head, said]);
 }
 
-test('every route is for what its name says, and every role may what is said of it', () => {
+test('lists a permission for every route and every role', () => {
   for (const { method, pattern, access } of ROUTES) {
     const expected = isOpen(pattern) ? 'open' : neededFor(method, pattern);
     expect([method, pattern, access]).toEqual([method, pattern, expected]);
@@ -217,7 +217,7 @@ function sorted(role: Role): string[] {
   return ROLE_MAY[role].split(' ').sort();
 }
 
-test('nobody comes in, by no method and at no path, and all are told the same', async () => {
+test('answers every stranger 401 with the same bytes', async () => {
   for (const [name, headers] of Object.entries(strangers)) {
     const answers = new Set<string>();
     for (const pattern of paths.filter((one) => !isOpen(one))) {
@@ -279,7 +279,7 @@ test('answers 405 with Allow', async () => {
 
 const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
 
-test('what is somebody else’s is the same to the last byte as what there is not', async () => {
+test('answers foreign ids byte for byte like unknown ids', async () => {
   const told: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
@@ -311,7 +311,7 @@ test('runs as many statements for another agent’s ids as for ids of nothing', 
   expect(different).toEqual([]);
 });
 
-test('the same of what is not theirs in, below or beside what is', async () => {
+test('answers a request byte for byte the same if one id of several is foreign', async () => {
   const told: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
@@ -360,7 +360,7 @@ function expectedFor(name: string, { role, reach, headers, redacts }: Asker, met
   return NOT_THERE.includes(route) ? 404 : 'let in';
 }
 
-test('each may what the role and the scope say, and nothing else', async () => {
+test('permits what role and scope permit, and nothing else', async () => {
   const wrong: unknown[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     for (const { method, pattern } of api()) {

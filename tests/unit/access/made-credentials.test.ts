@@ -138,7 +138,7 @@ test('a sign-in by a link that the owner made ends after 30 days', async () => {
   expect(Math.abs(expiresAt - stage.parts.now() - 30 * 24 * HOUR)).toBeLessThan(HOUR);
 });
 
-test('who ends their other sign-ins keeps the one that asks, even if it was made by another', async () => {
+test('ending other sign-ins spares the sender’s, even if one of them made it', async () => {
   const first = await stage.browser();
   const second = await signInBy(await stage.code(first));
   const shown = await embed(second);

@@ -23,6 +23,8 @@ test.each([
   'zaq12wsxcde34rfv',
   'S3cr3tT0k3nF0rM3',
   'P@$$w0rd-P@ssw0rd-2026',
+  '1nt3rlud3-4dm1n-t0k3n',
+  'h0rs3b4tt3ryst4pl3',
 ])('%s can be guessed', (secret) => {
   expect(isGuessable(secret)).toBe(true);
 });
@@ -39,6 +41,19 @@ test('32 random bytes can’t be guessed, in any usual spelling', () => {
     }),
     { numRuns: 2_000 },
   );
+});
+
+// Most false warnings come from lower-case letters and digits.
+const LOWER = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+test.each([
+  [20, LOWER, 0.03],
+  [24, LOWER, 0.01],
+  [16, LOWER + LOWER.slice(0, 26).toUpperCase(), 0.01],
+])('warns of few random secrets of %d characters from %s', (length, alphabet, most) => {
+  const secret = fc.noBias(fc.string({ unit: fc.constantFrom(...alphabet), minLength: length, maxLength: length }));
+  const secrets = fc.sample(secret, { numRuns: 10_000, seed: 36 });
+  expect(secrets.filter(isGuessable).length / secrets.length).toBeLessThanOrEqual(most);
 });
 
 test('every secret of the environment that can be guessed is named, with the command for a good one', () => {
