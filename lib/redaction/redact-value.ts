@@ -118,11 +118,11 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
   const own = secretName(name);
   const { label, named } = labels[0] ?? { label: name, named: own?.strength === 'strong' ? own : null };
   if (named === null) return NO_FIELDS;
-  const isSecret = (field: unknown) =>
-    typeof field === 'string'
-      ? isSecretValue(field, named, label, ALONE)
-      : labels.length > 0 && isObject(field) && !Array.isArray(field);
-  return new Map(values.filter(([, field]) => isSecret(field)).map(([key]) => [key, named.kind]));
+  const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
+  const holdsSecret = (field: unknown) => labels.length > 0 && isObject(field) && Object.values(field).some(isSecret);
+  return new Map(
+    values.filter(([, field]) => isSecret(field) || holdsSecret(field)).map(([key]) => [key, named.kind]),
+  );
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };
