@@ -43,15 +43,23 @@ export function useJumpTarget(options: {
       // The turns just loaded are rendered before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
       if (own !== asked.current) return true;
-      const index = indexOf(newest.current, anchor);
-      const turn = newest.current[index];
+      const turn = newest.current[indexOf(newest.current, anchor)];
       if (!turn) return false;
       // A reader whose eyes are elsewhere is spared a move that shows nothing new.
       const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
-      // Above the first stands what became of those before it.
-      if (!stays && index === 0) virtualizer.scrollToOffset(0);
-      else if (!stays) virtualizer.scrollToIndex(index, { align: 'start' });
-      const element = await waitFor(() => document.getElementById(anchor));
+      const scroll = () => {
+        const index = indexOf(newest.current, anchor);
+        // Above the first stands what became of those before it.
+        if (index === 0) virtualizer.scrollToOffset(0);
+        else if (index > 0) virtualizer.scrollToIndex(index, { align: 'start' });
+      };
+      if (!stays) scroll();
+      const element = await waitFor(() => {
+        const found = document.getElementById(anchor);
+        // Turns that were loaded or removed meanwhile have moved it.
+        if (found === null && !stays) scroll();
+        return found;
+      });
       if (own !== asked.current) return true;
       if (!element) return false;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
