@@ -140,7 +140,7 @@ function each(text: string, [pattern, begun]: readonly [RegExp, RegExp], spans: 
 const SECRET_OPTION = /(?:pass|pwd|pw|secret|token|key|cred|auth|psk)/;
 /** `--password hunter2`, and as a list has it: `"--password", "hunter2"`. */
 const LONG_OPTION =
-  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
+  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{0,4}\\\r?\n[ \t]{0,24}|[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
 
 function options(text: string, lower: string, spans: SecretSpan[], isOpen: boolean): void {
   if (!SECRET_OPTION.test(lower)) return;
@@ -152,7 +152,8 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const isList = between.includes(',');
     const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
     // the next one may be another parameter: add_argument("--password", help="…")
-    if (value === '' || value.startsWith('-') || isStandIn(value) || /^[A-Za-z_]+=$/.test(value)) continue;
+    const isVariable = value.startsWith('{') && whole.endsWith('$');
+    if (value === '' || /^-|^[A-Za-z_]+=$/.test(value) || isVariable || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
     const isSecret =
@@ -293,7 +294,9 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   if (part === '/') secret = secret.replace(/@[^@]*$/, '');
   const start = at + cut + 1;
   const isEnd = isOpen && at + value.length >= text.length - 1;
-  if (secret === '' || isStandIn(secret) || (part === '' && isFileName(secret))) return;
+  // a variable of a template, whose brace ends the argument
+  const isVariable = secret === '$' && text.charAt(start + 1) === '{';
+  if (secret === '' || isVariable || isStandIn(secret) || (part === '' && isFileName(secret))) return;
   spans.push({ start, end: start + secret.length, kind: 'password' });
   if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

@@ -70,12 +70,14 @@ export class FieldMarks {
   readonly #columns: ReturnType<typeof secretColumns>;
   readonly #isManifest: boolean;
   readonly #growing: string | null;
+  readonly #program: string | null;
 
   constructor(value: object, name: string, isFree: boolean) {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
     this.#growing = isFree ? null : growingField(value);
+    this.#program = isFree ? programOf(value) : null;
   }
 
   /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
@@ -85,6 +87,8 @@ export class FieldMarks {
     if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    if (this.#program !== null && /^arg(?:s|v|uments)$/i.test(key) && Array.isArray(field))
+      return { field: redactArguments([this.#program, ...field], tally, key).slice(1), isDone: false };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
     return { field: isTable ? redactRows(field, this.#columns, tally) : field, isDone: false };
   }
@@ -94,6 +98,12 @@ export class FieldMarks {
 function growingField(row: object): string | null {
   const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
   return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
+}
+
+/** The command whose arguments another field lists. */
+function programOf(value: object): string | null {
+  const [, program] = Object.entries(value).find(([key]) => /^(?:command|cmd|program|executable)$/i.test(key)) ?? [];
+  return typeof program === 'string' && /^[\w./-]{1,64}$/.test(program) ? program : null;
 }
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
@@ -112,17 +122,22 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
       const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
-      return named === null ? [] : [{ label: label as string, named }];
+      return named === null ? [] : [{ label: label as string, named, isPointer: role === 'pointer' }];
     });
   });
   const own = secretName(name);
-  const { label, named } = labels[0] ?? { label: name, named: own?.strength === 'strong' ? own : null };
+  const { label, named, isPointer } = labels[0] ?? {
+    label: name,
+    named: own?.strength === 'strong' ? own : null,
+    isPointer: false,
+  };
   if (named === null) return NO_FIELDS;
   const isSecret = (field: unknown) =>
     typeof field === 'string'
       ? isSecretValue(field, named, label, ALONE)
       : labels.length > 0 && isObject(field) && !Array.isArray(field);
-  return new Map(values.filter(([, field]) => isSecret(field)).map(([key]) => [key, named.kind]));
+  const isOwn = (key: string) => !isPointer || key === 'value';
+  return new Map(values.filter(([key, field]) => isOwn(key) && isSecret(field)).map(([key]) => [key, named.kind]));
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };

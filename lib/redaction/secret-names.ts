@@ -157,20 +157,25 @@ export function secretName(name: string): NamedSecret | null {
 
 /**
  * The part of a name in a pair of two fields: `name: DB_PASS` is a label of `value: …`, and so are `element: "Password
- * input"`, which describes a field of a page, and `type: password`.
+ * input"`, which describes a field of a page, `question: "What is the password?"` and `type: password`.
  */
-export type PairRole = 'label' | 'field' | 'type' | 'value';
+export type PairRole = 'label' | 'field' | 'question' | 'pointer' | 'type' | 'value';
 
 const PAIR_ROLES: Readonly<Record<string, string>> = {
   ...kinds(
     'label',
     'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname optionname',
   ),
-  ...kinds('field', 'element selector locator target placeholder css xpath arialabel labeltext fieldname inputname'),
+  ...kinds(
+    'field',
+    'element selector locator target into placeholder css xpath arialabel labeltext fieldname inputname',
+  ),
+  ...kinds('question', 'question prompt'),
+  ...kinds('pointer', 'path'),
   ...kinds('type', 'type inputtype'),
   ...kinds(
     'value',
-    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
+    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue response answer',
   ),
 };
 
@@ -192,11 +197,23 @@ const SECRET_FIELD =
   /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
 
 /** Other parts of a page about a secret. */
-const BESIDE_FIELD = /meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset/i;
+const BESIDE =
+  'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset|count|list|usage|table';
+const BESIDE_FIELD = new RegExp(BESIDE, 'i');
+/** The same as the end of a selector's name: `#token-list`. */
+const BESIDE_SELECTED = new RegExp(
+  `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_]?(?:${BESIDE})s?["'\\])]{0,4}$`,
+  'i',
+);
+/** The name at the end of a JSON pointer: `/data/DB_PASSWORD`. */
+const POINTED = /^\/(?:[^/\s]{1,64}\/){0,16}(\w{1,64})$/;
+/** A question for a secret: `Enter password:`, `What is the API key for staging?` */
+const QUESTION =
+  /^[^\r\n]{0,60}(?<![A-Za-z])(?:password|passphrase|passcode|pin|otp|secret|token|api[ _-]?key)(?: (?:for|of) [^\r\n]{1,60})?\s{0,2}[?:.]{0,3}\s{0,2}$/i;
 
 function isSecretField(label: string): boolean {
   // a selector names its form and its page, too
-  if (!/[#.[\]=>/]/.test(label) && BESIDE_FIELD.test(label)) return false;
+  if (/[#.[\]=>/]/.test(label) ? BESIDE_SELECTED.test(label) : BESIDE_FIELD.test(label)) return false;
   return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
 }
 
@@ -205,6 +222,8 @@ export function labelledSecret(role: PairRole, label: string): NamedSecret | nul
   if (role === 'value') return null;
   if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
   if (role === 'field') return isSecretField(label) ? PASSWORD_FIELD : null;
+  if (role === 'question') return QUESTION.test(label) ? PASSWORD_FIELD : null;
+  if (role === 'pointer') return secretName(POINTED.exec(label)?.[1] ?? '');
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 
