@@ -125,6 +125,8 @@ class AssignmentScan {
     if (at < this.#upTo || !mayAssign(text, at, sign)) return;
     const { name, closing, start } = nameBefore(text, at, sign);
     if (name === '') return;
+    // a list of a type: `keys: WriteKey[] = …`
+    if (closing === '[]' && /:\s?$/.test(text.slice(Math.max(0, start - 2), start))) return;
     // a list of paths, the branches of a condition
     if (sign === ',' && text.charAt(start - 1) === '/') return;
     if (sign === ':' && closing !== '' && TERNARY.test(text.slice(Math.max(0, start - 96), start))) return;

@@ -142,7 +142,7 @@ export function isSecretValue(
   }
   if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
   // a program's words: the types of a lexer's tokens, labels
-  if (isWord(value) && (kind !== 'secret' || /^[A-Z][a-z]+$/.test(value))) return false;
+  if (isWord(value) && (kind !== 'secret' || /s$/i.test(name) || /^[A-Z][a-z]+$/.test(value))) return false;
   if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
   return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
 }

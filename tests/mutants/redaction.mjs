@@ -231,7 +231,7 @@ export const REDACTION = [
   {
     name: 'misses a value behind its name in another field',
     file: 'lib/redaction/assigned-secrets.ts',
-    find: 'this.#label = { named, name, at: start, isField };',
+    find: "this.#label = { named, name, at: start, isField, isPointer: role === 'pointer' };",
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
