@@ -12,6 +12,9 @@ describe('redactModel', () => {
     for (const input of [
       { name: 'DB_PASSWORD', value: secret, tags: [{ a: 1 }] },
       { args: ['--password', secret], list: [{ a: 1 }] },
+      { command: 'sshpass', args: ['-p', secret] },
+      { op: 'replace', path: '/data/DB_PASSWORD', value: secret },
+      { question: 'What is the password?', answer: secret },
       { columns: ['user', 'password'], rows: [['mara', secret]] },
     ]) {
       for (const [model, isFree] of [
