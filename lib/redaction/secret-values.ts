@@ -38,8 +38,8 @@ const SENTENCE =
 /** The name of a variable that holds a secret. */
 const CONSTANT = /^(?=.*(?:PASS|PWD|SECRET|TOKEN|KEY))[A-Z]{2,}(?:_[A-Z]{2,})+[.,:;]?$/;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
-/** A type of a program, by a size among its words: `Base64String`. */
-const SIZED_TYPE = /^(?:[A-Z][a-z]+)+(?:8|16|32|64|128|256|512)(?:[A-Z][a-z]+)+$/;
+/** A type of a program with a size among its words: `Base64String`. */
+const SIZED_TYPE = /^[A-Z][A-Za-z]{1,20}\d{1,3}(?:Array|Buffer|Bytes|Data|Digest|Hash|Key|String)$/;
 /** An algorithm, an encoding or a protocol. */
 const TERM =
   /^(?:base(?:16|32|36|58|62|64)(?:url)?|sha\d{1,3}|md5|utf\d{1,2}|[ex]d?25519|secp256k1|argon2(?:id?|d)?|pbkdf2|oauth2?|saml2?|pkcs\d{1,2}|aes\d{3}|rsa\d{4}|[ehpr]s(?:256|384|512))$/i;
