@@ -164,6 +164,14 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
   }
 }
 
+interface Argument {
+  value: string;
+  at: number;
+  end: number;
+  /** It ends with a quoted value: `-p'hunter2'`. */
+  isQuoted: boolean;
+}
+
 /** @returns where the command ends */
 function argumentsOf(
   text: string,
@@ -174,7 +182,7 @@ function argumentsOf(
   command: string,
 ): number {
   const window = text.slice(from, from + LONGEST_COMMAND);
-  const found: { value: string; at: number; end: number }[] = [];
+  const found: Argument[] = [];
   ARGUMENT.lastIndex = 0;
   for (let match = ARGUMENT.exec(window); match !== null; match = ARGUMENT.exec(window)) {
     const { 0: whole, 1: quote, 2: inner } = match;
@@ -193,6 +201,7 @@ function argumentsOf(
     ) {
       previous.value += value;
       Object.assign(previous, {
+        isQuoted: true,
         end: from + match.index + whole.length,
         at: at - (previous.value.length - value.length),
       });
@@ -200,7 +209,7 @@ function argumentsOf(
     }
     // the quote that the command itself stands in
     if (quote !== undefined && /[^\s,=([{:]/.test(window.charAt(match.index - 1))) break;
-    found.push({ value, at, end: from + match.index + whole.length });
+    found.push({ value, at, end: from + match.index + whole.length, isQuoted: false });
     if (found.length > 200) break;
   }
   for (const rule of rules) {
@@ -211,17 +220,13 @@ function argumentsOf(
   return last === undefined ? from : Math.max(from, last.at);
 }
 
-function secretsOf(
-  found: readonly { value: string; at: number }[],
-  rule: CommandRule,
-  command: string,
-): [number, string][] {
+function secretsOf(found: readonly Argument[], rule: CommandRule, command: string): [number, string][] {
   const secrets: [number, string][] = [];
   if (rule.when !== undefined && !found.some(({ value }) => value === rule.when)) return secrets;
   let position = rule.after === undefined ? 0 : -1;
   let last: [number, string] | null = null;
   for (let index = 0; index < found.length; index += 1) {
-    const { value, at } = found[index] as { value: string; at: number };
+    const { value, at, isQuoted } = found[index] as Argument;
     const next = found[index + 1];
     const isOption =
       rule.options?.includes(value) ||
@@ -238,7 +243,7 @@ function secretsOf(
     if (own !== undefined && !/^--/.test(value)) {
       const isEqual = value.charAt(own.length) === '=';
       const rest = value.slice(own.length + (isEqual ? 1 : 0));
-      const isJoined = rule.joined?.includes(own) === true || (rest.length > 3 && !isWord(rest));
+      const isJoined = rule.joined?.includes(own) === true || isQuoted || (rest.length > 3 && !isWord(rest));
       const isPort = own === '-p' && rule.joined === undefined && isPublished(command, found, rest);
       if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !isPort)
         secrets.push([at + value.length - rest.length, rest]);

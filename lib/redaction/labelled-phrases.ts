@@ -78,7 +78,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
     pattern: new RegExp(
-      `(\\b(?:with|using|use|enter|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
+      `(\\b(?:with|using|use[ds]?|enter(?:ed)?|try|tried|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
       'gi',
     ),
     unless: 'undrawn',

@@ -149,7 +149,10 @@ export function isSecretValue(
 
 /** Words around the variables of a template: `conformance-${id}`. */
 function isInterpolated(value: string): boolean {
-  return value.includes('${') && /^(?:[A-Za-z]+[-_.:=/]{0,2})*$/.test(value.replaceAll(/\$\{[^{}]{0,200}\}/g, ''));
+  return (
+    value.includes('${') &&
+    /^[A-Za-z]*(?:[-_.:=/]{1,2}[A-Za-z]+)*[-_.:=/]{0,2}$/.test(value.replaceAll(/\$\{[^{}]{0,200}\}/g, ''))
+  );
 }
 
 /** True if a value at the end of a text could still become a secret of this name. */
