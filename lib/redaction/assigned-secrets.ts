@@ -1,6 +1,6 @@
 import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
 import { fallbackSecrets } from './fallback-secrets';
-import { labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
+import { isValueOf, labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
   isSecretValue,
@@ -51,7 +51,7 @@ const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
 /** The first branch of a condition: `? 'asks for a password' : …`. */
-const TERNARY = /\?\s{0,3}(["'`])(?:(?!\1)[^\r\n]){0,80}$/;
+const TERNARY = /[\s)]\?\s{1,3}(["'`])(?:(?!\1)[^\r\n]){0,80}$/;
 /** The text or selector that describes a field, in quotes. */
 const FIELD_VALUE = /\s{0,8}(\\{0,4})(["'`])((?:(?!\1\2)[^\r\n]){2,160})\1\2/y;
 /** The name that a label is given. */
@@ -71,10 +71,8 @@ interface Label {
   named: NamedSecret;
   name: string;
   at: number;
-  /** It describes a field: only a value in the same object or tag is the field's. */
-  isField: boolean;
-  /** It is the path of a JSON patch: only `value` is its value. */
-  isPointer: boolean;
+  /** Other than of a 'label', only a value in the same object or tag is its value. */
+  role: PairRole;
 }
 
 /**
@@ -112,7 +110,7 @@ class AssignmentScan {
   #upTo = 0;
   #label: Label | null = null;
   /** The value before the name: `value="…" name="password"`. */
-  #early: Found | null = null;
+  #early: (Found & { name: string }) | null = null;
 
   constructor(text: string, spans: SecretSpan[], isOpen: boolean) {
     this.#text = text;
@@ -127,8 +125,7 @@ class AssignmentScan {
     if (name === '') return;
     // a list of a type: `keys: WriteKey[] = …`
     if (closing === '[]' && /:\s?$/.test(text.slice(Math.max(0, start - 2), start))) return;
-    // a list of paths, the branches of a condition
-    if (sign === ',' && text.charAt(start - 1) === '/') return;
+    // the branches of a condition
     if (sign === ':' && closing !== '' && TERNARY.test(text.slice(Math.max(0, start - 96), start))) return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
     const role = pairRole(name);
@@ -136,7 +133,8 @@ class AssignmentScan {
     else if (sign === '(') this.#setter(name, at, start);
     else if (sign === '|') this.#cell(name, closing, at, start);
     else if (sign === ',' && !/["'`]/.test(closing)) return;
-    else if (role === 'value' && !isTypeOf(text, name, closing, start)) this.#valueOf(at + sign.length, sign, start);
+    else if (role === 'value' && !isTypeOf(text, name, closing, start))
+      this.#valueOf(at + sign.length, sign, start, name);
     else this.#assigned({ name, closing, start }, role, at, sign);
   }
 
@@ -177,7 +175,7 @@ class AssignmentScan {
     if (/^[a-z][a-z-]{0,24}=\\*$/.test(value) && /["'`{]/.test(next)) return;
     const place: ValuePlace = { isQuoted, isProse, next };
     // a list of names is none of names and values
-    const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6 || isWord(value));
+    const isListed = sign === ',' && (/^[A-Za-z_.]*$|^\/[\w/?=&.-]*$/.test(value) || value.length < 6 || isWord(value));
     if (!isListed && isSecretValue(value, named, name, place)) {
       this.#add(start, value, named.kind);
       return;
@@ -202,13 +200,13 @@ class AssignmentScan {
     const found = pattern.exec(this.#text);
     const name = (isSelector ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
     const named = labelledSecret(role, name);
-    const isField = role !== 'label';
     if (role === 'pointer' && named === null) return;
-    if (!isField && !(named === null && this.#isInField(start))) this.#label = null;
+    if (role === 'label' && !(named === null && this.#isInField(start))) this.#label = null;
     if (named === null) return;
     const early = this.#early;
     if (
       early !== null &&
+      isValueOf(role, early.name) &&
       start - early.start < PAIR_REACH &&
       !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))
     ) {
@@ -219,31 +217,29 @@ class AssignmentScan {
       this.#early = null;
       return;
     }
-    this.#label = { named, name, at: start, isField, isPointer: role === 'pointer' };
+    this.#label = { named, name, at: start, role };
   }
 
   /** True if the last label describes a field whose object or tag goes on at a place. */
   #isInField(at: number): boolean {
-    return this.#label?.isField === true && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
+    return this.#label !== null && this.#label.role !== 'label' && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
   }
 
-  #valueOf(from: number, sign: string, start: number): void {
+  #valueOf(from: number, sign: string, start: number, name: string): void {
     const found = this.#value(from, sign, '', start, 'value');
-    const isOther =
-      this.#label?.isField === true &&
-      (!this.#isInField(start) || (this.#label.isPointer && !this.#text.startsWith('value', start)));
-    const label = isOther ? null : this.#label;
+    const isOwn = this.#label?.role === 'label' || this.#isInField(start);
+    const label = isOwn && this.#label !== null && isValueOf(this.#label.role, name) ? this.#label : null;
     // the value may be an object: { key: …, value: { stringValue: … } }
     if (found === null && /^\s{0,8}\{/.test(this.#text.slice(from, from + 10))) return;
     this.#label = null;
     if (found === null) return;
     if (label === null || start - label.at > PAIR_REACH) {
       const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
-      const name = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
-      const named = secretName(name);
+      const outer = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
+      const named = secretName(outer);
       if (found.value.length > 256) this.#upTo = found.start + found.value.length;
-      if (named === null) this.#early = found;
-      else this.#judge(found, named, name, '=', '"', from);
+      if (named === null) this.#early = { ...found, name };
+      else this.#judge(found, named, outer, '=', '"', from);
       return;
     }
     // a scheme and its credentials
@@ -260,15 +256,14 @@ class AssignmentScan {
       text.charAt(start - 1) === '<' ||
       (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
     const label = this.#label;
-    const isNear = label !== null && !label.isField && at - label.at < PAIR_REACH;
+    const isNear = label !== null && label.role === 'label' && at - label.at < PAIR_REACH;
     let from = at + 1;
     if (text.startsWith('<![CDATA[', from)) from += 9;
     if (text.charAt(from) === '<') return;
     if (isTag && role === 'label') {
       const inner = run(text, from, BARE.text as RegExp);
       const named = inner === null ? null : secretName(inner.trim());
-      this.#label =
-        named === null ? null : { named, name: (inner as string).trim(), at: start, isField: false, isPointer: false };
+      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start, role };
       return;
     }
     const isValue = (isTag && role === 'value') || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);

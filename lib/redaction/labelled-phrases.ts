@@ -30,11 +30,12 @@ const PASSWORD_HINTS = ['password', 'passphrase', 'passcode', 'passwd'];
 const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
 /** Words about a label, in brackets behind it. */
 const ABOUT = String.raw`(?: \([A-Za-z][A-Za-z @.-]{0,40}\))?`;
-const SET_TO =
-  '(?:(?:is|was|will be|should be|must be|has been) )?(?:now )?(?:set|reset|changed|updated|rotated) (?:to|from)';
-const IS_NOW = '(?:is|was|will be)(?: (?:now|currently|still))?';
+const BE = '(?:is|was|got|will be|should be|must be|can be|ha(?:s|d) been)';
+const SET_TO = `(?:${BE} )?(?:(?:now|just|recently) )?(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)`;
+const IS_NOW = '(?:is|was|will be|becomes)(?: (?:now|currently|still))?';
+const ARROW = '(?:->|[→⇒➜›»])';
 /** Between a label and its value in a sentence. */
-const SAYS = String.raw`(?:,? which)? (?:${SET_TO}|${IS_NOW}|to|from)(?: now)?:?|(?:[ .]{2,40})?:| (?:->|=>|[—–→›»-])| (?=\()`;
+const SAYS = String.raw`(?:,? which)? (?:${SET_TO}|${IS_NOW}|to|from)(?: now)?:?|(?:[ .]{2,40})?:| (?:${ARROW}|=>|[—–-])| (?=\()`;
 /** From the end of a label's line to the next line that is not blank, which may be in a fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
 const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
@@ -63,7 +64,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'token',
     hints: TOKEN_HINTS,
     pattern: new RegExp(
-      `(${TOKEN}(?: for \\S{1,40})?${Q}?(?:${ABOUT} (?:${SET_TO}|${IS_NOW})(?: now)?:?| \\([A-Za-z][A-Za-z @.-]{0,40}\\):| ->) {1,2}${Q}?)(${BARE}{8,512})`,
+      `(${TOKEN}(?: for \\S{1,40})?${Q}?${ABOUT}(?: (?:${SET_TO}|${IS_NOW})(?: now)?:?|(?<=\\)):| ${ARROW}) {1,2}${Q}?)(${BARE}{8,512})`,
       'gi',
     ),
     unless: 'word',
@@ -71,7 +72,7 @@ export const LABELLED: readonly Phrase[] = [
   {
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
-    pattern: new RegExp(`((?:${PASSWORD}|${TOKEN}) (?:should|must|has to) be:? ${Q}?)(${BARE}{6,256})`, 'gi'),
+    pattern: new RegExp(`((?:${PASSWORD}|${TOKEN}) (?:should|must|has to|needs to) be:? ${Q}?)(${BARE}{6,256})`, 'gi'),
     unless: 'unmixed',
   },
   {

@@ -240,7 +240,7 @@ function isOrdinary(text: string): boolean {
   return text
     .split(/[-_/.:]/)
     .every((part) =>
-      /^(?:\d{1,4}|[A-Za-z]?[a-z]*|v?\d{1,3}[a-z]?|[A-Z]+\d{0,3}|(?:user|role|group|team|org|tenant|host|node)\d{1,2})$/.test(
+      /^(?:\d{1,4}|[A-Za-z]?[a-z]*|v?\d{1,3}[a-z]?|[A-Z]+|[A-Z]{2,5}\d{1,3}|(?:user|role|group|team|org|tenant|host|node)\d{1,2})$/.test(
         part,
       ),
     );

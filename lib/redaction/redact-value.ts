@@ -2,7 +2,7 @@ import { isObject, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { isCredentialHeader, labelledSecret, pairRole, secretName } from './secret-names';
+import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
@@ -122,22 +122,21 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
       const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
-      return named === null ? [] : [{ label: label as string, named, isPointer: role === 'pointer' }];
+      return named === null || role === null ? [] : [{ label: label as string, named, role }];
     });
   });
   const own = secretName(name);
-  const { label, named, isPointer } = labels[0] ?? {
-    label: name,
-    named: own?.strength === 'strong' ? own : null,
-    isPointer: false,
-  };
-  if (named === null) return NO_FIELDS;
-  const isSecret = (field: unknown) =>
-    typeof field === 'string'
-      ? isSecretValue(field, named, label, ALONE)
-      : labels.length > 0 && isObject(field) && !Array.isArray(field);
-  const isOwn = (key: string) => !isPointer || key === 'value';
-  return new Map(values.filter(([key, field]) => isOwn(key) && isSecret(field)).map(([key]) => [key, named.kind]));
+  const kinds = values.flatMap(([key, field]) => {
+    const paired = labels.find(({ role }) => isValueOf(role, key));
+    const named = paired?.named ?? (own?.strength === 'strong' ? own : null);
+    if (named === null) return [];
+    const isSecret =
+      typeof field === 'string'
+        ? isSecretValue(field, named, paired?.label ?? name, ALONE)
+        : paired !== undefined && isObject(field) && !Array.isArray(field);
+    return isSecret ? [[key, named.kind] as const] : [];
+  });
+  return new Map(kinds);
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };

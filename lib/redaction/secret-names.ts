@@ -214,6 +214,12 @@ const PAIR_ROLES: Readonly<Record<string, string>> = {
   ),
 };
 
+/** True if a field of that name holds the value of such a label. */
+export function isValueOf(role: PairRole, name: string): boolean {
+  if (role === 'pointer') return name === 'value';
+  return role === 'question' || !/^(?:answer|response)$/i.test(name);
+}
+
 /** A cache: a log repeats its names. */
 const PAIRS_KNOWN = new Map<string, PairRole | null>();
 
@@ -232,12 +238,11 @@ const SECRET_FIELD =
   /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
 
 /** Other parts of a page about a secret. */
-const BESIDE =
-  'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset|count|list|usage|table';
+const BESIDE = 'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset';
 const BESIDE_FIELD = new RegExp(BESIDE, 'i');
-/** The same as the end of a selector's name: `#token-list`. */
-const BESIDE_SELECTED = new RegExp(
-  `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_]?(?:${BESIDE})s?["'\\])]{0,4}$`,
+/** The same, or a number or list of several, at the end of a label or selector: `#token-list`. */
+const BESIDE_LAST = new RegExp(
+  `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_ ]?(?:${BESIDE}|count|list|usage|table)s?["'\\])]{0,4}$`,
   'i',
 );
 /** The name at the end of a JSON pointer: `/data/DB_PASSWORD`. */
@@ -248,7 +253,7 @@ const QUESTION =
 
 function isSecretField(label: string): boolean {
   // a selector names its form and its page, too
-  if (/[#.[\]=>/]/.test(label) ? BESIDE_SELECTED.test(label) : BESIDE_FIELD.test(label)) return false;
+  if (BESIDE_LAST.test(label) || (!/[#.[\]=>/]/.test(label) && BESIDE_FIELD.test(label))) return false;
   return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
 }
 
