@@ -41,7 +41,7 @@ const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0
 const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
 /** A word that makes several of them a sentence. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
-/** Up to a phrase of words. */
+/** The label of a mnemonic, up to its words. */
 const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
 /** A field for a secret, as programs that drive a browser find it. */
 const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
