@@ -28,6 +28,9 @@ export class Pace {
     if (this.isDue) await this.turn();
   }
 
+  /** A turn if one is due, else null: costs no promise. */
+  readonly restIfDue = (): Promise<void> | null => (this.isDue ? this.rest() : null);
+
   /** Gives the loop a turn in any case. */
   async turn(): Promise<void> {
     await nextTurn();

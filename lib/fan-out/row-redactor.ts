@@ -74,13 +74,15 @@ export class RowRedactor {
   async #inTurns(row: EventRow, event: AgUiEvent, step: Step | null, known: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
     const pace = new Pace();
-    const rest = () => (pace.isDue ? pace.rest() : null);
     const soFar = step !== null && known.lacks(step) ? await readSoFar(this.#reader, row, step) : undefined;
     if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
-      return framed(row, await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, rest, soFar));
+      return framed(
+        row,
+        await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, pace.restIfDue, soFar),
+      );
     }
-    await prepareTexts([event, soFar?.text], rest);
+    await prepareTexts([event, soFar?.text], pace.restIfDue);
     return framed(row, known.redact(event, tally, soFar));
   }
 }

@@ -145,10 +145,24 @@ export const MAX_EVERY_MS = 10 * 60_000;
 export const SILENT_MS = 120_000;
 /** How much of a title, reason or error is kept beside what it is about, in UTF-16 code units. */
 export const MAX_CAPTION = 4_000;
+/** Longest reason why a runner does not act on a command, and longest text of its status, in UTF-16 code units. */
+export const MAX_REFUSAL_REASON = 500;
+export const MAX_SENTENCE = 1_000;
+/** Longest text of a message of another role than assistant and user, in UTF-16 code units. */
+export const MAX_OTHER_TEXT = 512 * 1024;
 /** Most insights kept per agent that nobody has to look at: the newest. */
 export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;
+/** Lengths that adapters truncate descriptions, titles and texts to, in UTF-16 code units. */
+const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 64 * 1024, 128 * 1024];
+/** Every length that a text is truncated to, in UTF-16 code units: a text of such a length may end inside a secret. */
+export const TEXT_LIMITS: readonly number[] = [
+  ...ADAPTER_LIMITS,
+  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_OPTION_LABEL],
+  ...[MAX_REFUSAL_REASON, MAX_SENTENCE, MAX_CAPTION, MAX_INSIGHT_DETAIL, MAX_OBLIGATION_TEXT, MAX_OTHER_TEXT],
+  MAX_ITEM_TEXT,
+];
 
 /** The id of an inbox item, in UTF-16 units: it holds two ids as JSON, which writes some signs as six. */
 export const MAX_INBOX_ID = 2 * 6 * MAX_ID_LENGTH + 128;

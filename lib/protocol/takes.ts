@@ -1,5 +1,6 @@
 import type { CommandType } from './commands';
 import { cutText } from './cut-text';
+import { MAX_REFUSAL_REASON } from './limits';
 
 /**
  * Why a runner does not act on a command, as part of a sentence, and who might: from `takes`, `takesNot` and `instead`
@@ -10,16 +11,13 @@ export interface Refusal {
   instead: { agentId: string; sessionId: string } | null;
 }
 
-/** As much of a reason is read. */
-const MAX_REASON = 500;
-
 /** @param status as the agent's runner sent it: nothing of it is certain */
 export function refusalOf(status: Record<string, unknown> | null, type: CommandType): Refusal | null {
   const takes = status?.takes;
   if (!Array.isArray(takes) || takes.includes(type)) return null;
   const said = fieldOf(status?.takesNot, type);
   return {
-    reason: said === null ? unsaid(type, takes) : cutText(said, MAX_REASON),
+    reason: said === null ? unsaid(type, takes) : cutText(said, MAX_REFUSAL_REASON),
     instead: insteadOf(status?.instead),
   };
 }

@@ -1,12 +1,12 @@
 import { cutText } from './cut-text';
 import { fieldsOf, listOf, textOf } from './fields';
+import { MAX_SENTENCE } from './limits';
 
 type Status = Record<string, unknown> | null;
 
 /** Of what a runner sends, which may be anything, as much as a page has room for. */
 const MOST_LIMITS = 50;
 const MOST_COMMANDS = 500;
-const SENTENCE = 1_000;
 
 /** What can't be told or done of an agent, each in a sentence. */
 export function limitsOf(status: Status): string[] {
@@ -56,5 +56,5 @@ const MOST_NAME = 100;
 
 function sentenceOf(said: unknown): string | null {
   const text = textOf(said)?.trim() ?? '';
-  return text === '' ? null : cutText(text, SENTENCE);
+  return text === '' ? null : cutText(text, MAX_SENTENCE);
 }

@@ -48,7 +48,7 @@ export async function readTaskOutput(
   if (!sight.redacts || output === null) return { position, taskPosition, output };
   const tally = { redacted: 0 };
   const pace = new Pace();
-  const told = await redactTaskOutput(output, tally, () => (pace.isDue ? pace.rest() : null));
+  const told = await redactTaskOutput(output, tally, pace.restIfDue);
   return markRedacted({ position, taskPosition, output: told, redacted: tally.redacted });
 }
 

@@ -33,7 +33,7 @@ export class ShownEntries {
   async each(rows: Iterable<Row>, pace: Pace, take: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
-        await prepareTexts(entryFromRow(row).event, () => (pace.isDue ? pace.rest() : null));
+        await prepareTexts(entryFromRow(row).event, pace.restIfDue);
       }
       take(this.fromRow(row));
       if (pace.isDue) await pace.rest();
@@ -54,6 +54,5 @@ export async function withoutSecrets<Folded extends object, Others extends objec
   pace = new Pace(),
 ): Promise<Others & Folded & { redacted?: number }> {
   if (!redacts) return { ...others, ...folded };
-  const rest = () => (pace.isDue ? pace.rest() : null);
-  return markRedacted({ ...(await redactModel(others, rest)), ...folded });
+  return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });
 }

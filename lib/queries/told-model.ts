@@ -14,7 +14,7 @@ export async function toldModel<Model>(
 ): Promise<Model> {
   if (typeof model !== 'object' || model === null) return model;
   const pace = new Pace();
-  const shown = redacts ? await redactModel(model, () => (pace.isDue ? pace.rest() : null)) : model;
+  const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
   // readers who see everything, most of them, cost no walk
   return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

@@ -1,6 +1,6 @@
 import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
 import { fallbackSecrets } from './fallback-secrets';
-import { labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
+import { isValueOf, labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
 import { BEGUN, type SecretSpan } from './secret-span';
 import {
   isSecretValue,
@@ -50,8 +50,11 @@ const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
-/** The name that a label is given. */
+/** The first branch of a condition: `? 'asks for a password' : …`. */
+const TERNARY = /[\s)]\?\s{1,3}(["'`])(?:(?!\1)[^\r\n]){0,80}$/;
+/** The text or selector that describes a field, in quotes. */
 const FIELD_VALUE = /\s{0,8}(\\{0,4})(["'`])((?:(?!\1\2)[^\r\n]){2,160})\1\2/y;
+/** The name that a label is given. */
 const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
 /** The block, tag or object around a value: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING =
@@ -68,8 +71,8 @@ interface Label {
   named: NamedSecret;
   name: string;
   at: number;
-  /** It describes a field: only a value in the same object or tag is the field's. */
-  isField: boolean;
+  /** Other than of a 'label', only a value in the same object or tag is its value. */
+  role: PairRole;
 }
 
 /**
@@ -107,7 +110,7 @@ class AssignmentScan {
   #upTo = 0;
   #label: Label | null = null;
   /** The value before the name: `value="…" name="password"`. */
-  #early: Found | null = null;
+  #early: (Found & { name: string }) | null = null;
 
   constructor(text: string, spans: SecretSpan[], isOpen: boolean) {
     this.#text = text;
@@ -120,13 +123,18 @@ class AssignmentScan {
     if (at < this.#upTo || !mayAssign(text, at, sign)) return;
     const { name, closing, start } = nameBefore(text, at, sign);
     if (name === '') return;
+    // a list of a type: `keys: WriteKey[] = …`
+    if (closing === '[]' && /:\s?$/.test(text.slice(Math.max(0, start - 2), start))) return;
+    // the branches of a condition
+    if (sign === ':' && closing !== '' && TERNARY.test(text.slice(Math.max(0, start - 96), start))) return;
     if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
     const role = pairRole(name);
     if (sign === '>') this.#tag(name, role, at, start);
     else if (sign === '(') this.#setter(name, at, start);
     else if (sign === '|') this.#cell(name, closing, at, start);
     else if (sign === ',' && !/["'`]/.test(closing)) return;
-    else if (role === 'value' && !isTypeOf(text, name, closing, start)) this.#valueOf(at + sign.length, sign, start);
+    else if (role === 'value' && !isTypeOf(text, name, closing, start))
+      this.#valueOf(at + sign.length, sign, start, name);
     else this.#assigned({ name, closing, start }, role, at, sign);
   }
 
@@ -154,12 +162,20 @@ class AssignmentScan {
     const isProse = !isQuoted && !/["'\]]/.test(closing) && (sign === ':' || isSpaced);
     // an annotation, a ternary, the last field of an object in a program
     const end = start + value.length;
-    if (isProse && /^[A-Za-z_]+$/.test(value) && /^\s{0,3}[=)}>?&]/.test(this.#text.slice(end, end + 4))) return;
+    const after = this.#text.slice(end, end + 16);
+    if (
+      isProse &&
+      /^[A-Za-z_]+$/.test(value) &&
+      /^\s{0,3}(?:[=)}>?&]|\|\s{0,3}(?:null|undefined|None|string|[A-Z]))/.test(after)
+    )
+      return;
+    // a comparison with what a call returns
+    if (closing.includes(')') && isWord(value)) return;
     // the next attribute: type="password" :value="…"
     if (/^[a-z][a-z-]{0,24}=\\*$/.test(value) && /["'`{]/.test(next)) return;
     const place: ValuePlace = { isQuoted, isProse, next };
     // a list of names is none of names and values
-    const isListed = sign === ',' && (/^[A-Za-z_.]*$/.test(value) || value.length < 6);
+    const isListed = sign === ',' && (/^[A-Za-z_.]*$|^\/[\w/?=&.-]*$/.test(value) || value.length < 6 || isWord(value));
     if (!isListed && isSecretValue(value, named, name, place)) {
       this.#add(start, value, named.kind);
       return;
@@ -177,18 +193,20 @@ class AssignmentScan {
 
   /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
   #labelled(from: number, start: number, role: PairRole): void {
-    const isSelector = role === 'field' || /^\s{0,8}\\{0,4}["'`][#.[]/.test(this.#text.slice(from, from + 16));
+    const isSelector =
+      role === 'field' || role === 'question' || /^\s{0,8}\\{0,4}["'`][#.[]/.test(this.#text.slice(from, from + 16));
     const pattern = isSelector ? FIELD_VALUE : LABEL_VALUE;
     pattern.lastIndex = from;
     const found = pattern.exec(this.#text);
     const name = (isSelector ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
     const named = labelledSecret(role, name);
-    const isField = role !== 'label';
-    if (!isField && !(named === null && this.#isInField(start))) this.#label = null;
+    if (role === 'pointer' && named === null) return;
+    if (role === 'label' && !(named === null && this.#isInField(start))) this.#label = null;
     if (named === null) return;
     const early = this.#early;
     if (
       early !== null &&
+      isValueOf(role, early.name) &&
       start - early.start < PAIR_REACH &&
       !/[}>\n]/.test(this.#text.slice(early.start + early.value.length, start))
     ) {
@@ -199,28 +217,29 @@ class AssignmentScan {
       this.#early = null;
       return;
     }
-    this.#label = { named, name, at: start, isField };
+    this.#label = { named, name, at: start, role };
   }
 
   /** True if the last label describes a field whose object or tag goes on at a place. */
   #isInField(at: number): boolean {
-    return this.#label?.isField === true && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
+    return this.#label !== null && this.#label.role !== 'label' && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
   }
 
-  #valueOf(from: number, sign: string, start: number): void {
+  #valueOf(from: number, sign: string, start: number, name: string): void {
     const found = this.#value(from, sign, '', start, 'value');
-    const label = this.#label?.isField === true && !this.#isInField(start) ? null : this.#label;
+    const isOwn = this.#label?.role === 'label' || this.#isInField(start);
+    const label = isOwn && this.#label !== null && isValueOf(this.#label.role, name) ? this.#label : null;
     // the value may be an object: { key: …, value: { stringValue: … } }
     if (found === null && /^\s{0,8}\{/.test(this.#text.slice(from, from + 10))) return;
     this.#label = null;
     if (found === null) return;
     if (label === null || start - label.at > PAIR_REACH) {
       const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
-      const name = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
-      const named = secretName(name);
+      const outer = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
+      const named = secretName(outer);
       if (found.value.length > 256) this.#upTo = found.start + found.value.length;
-      if (named === null) this.#early = found;
-      else this.#judge(found, named, name, '=', '"', from);
+      if (named === null) this.#early = { ...found, name };
+      else this.#judge(found, named, outer, '=', '"', from);
       return;
     }
     // a scheme and its credentials
@@ -237,14 +256,14 @@ class AssignmentScan {
       text.charAt(start - 1) === '<' ||
       (text.charAt(start - 1) === ':' && /<\w{1,32}:$/.test(text.slice(Math.max(0, start - 40), start)));
     const label = this.#label;
-    const isNear = label !== null && !label.isField && at - label.at < PAIR_REACH;
+    const isNear = label !== null && label.role === 'label' && at - label.at < PAIR_REACH;
     let from = at + 1;
     if (text.startsWith('<![CDATA[', from)) from += 9;
     if (text.charAt(from) === '<') return;
     if (isTag && role === 'label') {
       const inner = run(text, from, BARE.text as RegExp);
       const named = inner === null ? null : secretName(inner.trim());
-      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start, isField: false };
+      this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start, role };
       return;
     }
     const isValue = (isTag && role === 'value') || (!isTag && /["'\w]$/.test(text.slice(start, at)) && isNear);
@@ -350,6 +369,16 @@ class AssignmentScan {
     const quote = OPEN_QUOTE.exec(text);
     if (quote !== null) {
       const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
+      // it closes the string that the name begins: '--token='.length
+      const isTight = sign === '=' && escapes === '' && start === from && nameAt + name.length === from - 1;
+      if (
+        isTight &&
+        text
+          .slice(Math.max(0, nameAt - 3), nameAt)
+          .replace(/-+$/, '')
+          .endsWith(sort)
+      )
+        return null;
       const isTriple = escapes === '' && text.startsWith(sort + sort, start + opening.length);
       const at = start + opening.length + (isTriple ? 2 : 0);
       const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);

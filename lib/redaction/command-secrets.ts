@@ -140,7 +140,7 @@ function each(text: string, [pattern, begun]: readonly [RegExp, RegExp], spans: 
 const SECRET_OPTION = /(?:pass|pwd|pw|secret|token|key|cred|auth|psk)/;
 /** `--password hunter2`, and as a list has it: `"--password", "hunter2"`. */
 const LONG_OPTION =
-  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
+  /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{0,4}\\\r?\n[ \t]{0,24}|[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
 
 function options(text: string, lower: string, spans: SecretSpan[], isOpen: boolean): void {
   if (!SECRET_OPTION.test(lower)) return;
@@ -152,7 +152,8 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const isList = between.includes(',');
     const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
     // the next one may be another parameter: add_argument("--password", help="…")
-    if (value === '' || value.startsWith('-') || isStandIn(value) || /^[A-Za-z_]+=$/.test(value)) continue;
+    const isVariable = value.startsWith('{') && whole.endsWith('$');
+    if (value === '' || /^-|^[A-Za-z_]+=$/.test(value) || isVariable || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
     const isSecret =
@@ -161,6 +162,14 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
       spans.push({ start, end: start + value.length, kind: named.kind });
     else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
   }
+}
+
+interface Argument {
+  value: string;
+  at: number;
+  end: number;
+  /** It ends with a quoted value: `-p'hunter2'`. */
+  isQuoted: boolean;
 }
 
 /** @returns where the command ends */
@@ -173,7 +182,7 @@ function argumentsOf(
   command: string,
 ): number {
   const window = text.slice(from, from + LONGEST_COMMAND);
-  const found: { value: string; at: number; end: number }[] = [];
+  const found: Argument[] = [];
   ARGUMENT.lastIndex = 0;
   for (let match = ARGUMENT.exec(window); match !== null; match = ARGUMENT.exec(window)) {
     const { 0: whole, 1: quote, 2: inner } = match;
@@ -192,6 +201,7 @@ function argumentsOf(
     ) {
       previous.value += value;
       Object.assign(previous, {
+        isQuoted: true,
         end: from + match.index + whole.length,
         at: at - (previous.value.length - value.length),
       });
@@ -199,7 +209,7 @@ function argumentsOf(
     }
     // the quote that the command itself stands in
     if (quote !== undefined && /[^\s,=([{:]/.test(window.charAt(match.index - 1))) break;
-    found.push({ value, at, end: from + match.index + whole.length });
+    found.push({ value, at, end: from + match.index + whole.length, isQuoted: false });
     if (found.length > 200) break;
   }
   for (const rule of rules) {
@@ -210,17 +220,13 @@ function argumentsOf(
   return last === undefined ? from : Math.max(from, last.at);
 }
 
-function secretsOf(
-  found: readonly { value: string; at: number }[],
-  rule: CommandRule,
-  command: string,
-): [number, string][] {
+function secretsOf(found: readonly Argument[], rule: CommandRule, command: string): [number, string][] {
   const secrets: [number, string][] = [];
   if (rule.when !== undefined && !found.some(({ value }) => value === rule.when)) return secrets;
   let position = rule.after === undefined ? 0 : -1;
   let last: [number, string] | null = null;
   for (let index = 0; index < found.length; index += 1) {
-    const { value, at } = found[index] as { value: string; at: number };
+    const { value, at, isQuoted } = found[index] as Argument;
     const next = found[index + 1];
     const isOption =
       rule.options?.includes(value) ||
@@ -237,7 +243,7 @@ function secretsOf(
     if (own !== undefined && !/^--/.test(value)) {
       const isEqual = value.charAt(own.length) === '=';
       const rest = value.slice(own.length + (isEqual ? 1 : 0));
-      const isJoined = rule.joined?.includes(own) === true || (rest.length > 3 && !isWord(rest));
+      const isJoined = rule.joined?.includes(own) === true || isQuoted || (rest.length > 3 && !isWord(rest));
       const isPort = own === '-p' && rule.joined === undefined && isPublished(command, found, rest);
       if (isJoined && rest.length >= 2 && !/^(?:ort|assword)/.test(rest) && !isPort)
         secrets.push([at + value.length - rest.length, rest]);
@@ -293,7 +299,9 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   if (part === '/') secret = secret.replace(/@[^@]*$/, '');
   const start = at + cut + 1;
   const isEnd = isOpen && at + value.length >= text.length - 1;
-  if (secret === '' || isStandIn(secret) || (part === '' && isFileName(secret))) return;
+  // a variable of a template, whose brace ends the argument
+  const isVariable = secret === '$' && text.charAt(start + 1) === '{';
+  if (secret === '' || isVariable || isStandIn(secret) || (part === '' && isFileName(secret))) return;
   spans.push({ start, end: start + secret.length, kind: 'password' });
   if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

@@ -23,6 +23,9 @@ const COOKIE = new RegExp(
   'gi',
 );
 
+/** A name and a value, not code. */
+const COOKIE_PAIR = /^\s{0,8}[^\s=,(){}[\]]{1,256}=(?![=>\s]|\$\{|$)/;
+
 /** What a sentence about the header says behind its scheme. Any other word may be what somebody chose for a secret. */
 const SAID_OF_IT =
   /^(?:auth|authentication|authorization|credentials?|expected|header|invalid|is|missing|not|or|required|scheme|tokens?|was)[.,:;!?)]*$/i;
@@ -45,9 +48,10 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       values.lastIndex = start + (scheme?.[0].length ?? 0);
       const value = values.exec(text);
       if (value === null || isPlaceholder(value[0]) || /^[A-Za-z_]+(?:\.[A-Za-z_]+)+\(?$/.test(value[0])) continue;
-      // code: a call, a comparison
+      // code: a call, a comparison, the end of a pattern
+      if (!/\w/.test(value[0])) continue;
       if (name === undefined && (/^[=({[]/.test(value[0]) || isExpression(value[0]))) continue;
-      if (name === undefined ? isWord(value[0]) : SAID_OF_IT.test(value[0])) {
+      if (name === undefined ? isWord(value[0].replace(/\W+$/, '')) : SAID_OF_IT.test(value[0])) {
         if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(spanOf(value.index, value[0], BEGUN));
         continue;
       }
@@ -66,7 +70,8 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
   }
   if (lower.includes('cookie')) {
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(COOKIE)) {
-      if (value.includes('=')) spans.push(spanOf(index + before.length, value, 'cookie'));
+      if (value.split(';').some((pair) => COOKIE_PAIR.test(pair)))
+        spans.push(spanOf(index + before.length, value, 'cookie'));
     }
   }
 }

@@ -46,7 +46,7 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   }
   if (unmarked !== null) {
     const own: SecretSpan[] = [];
-    for (const rule of LABELLED) rule(unmarked.text, unmarked.text.toLowerCase(), own, isOpen);
+    for (const rule of BY_LABEL) rule(unmarked.text, unmarked.text.toLowerCase(), own, isOpen);
     for (const span of own) spans.push(mapped(span, unmarked, text));
   }
   if (!isOpen) return spans;
@@ -64,8 +64,8 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 
 /** Rules for secrets that are known by what stands before them. */
 const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
-/** Those of them that know a secret by a label, which markup may divide from it. */
-const LABELLED = [credentialHeaders, assignedSecrets, phraseSecrets];
+/** The rules of PLACES that find a secret by its label; markup may stand between the two. */
+const BY_LABEL = [credentialHeaders, assignedSecrets, phraseSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;

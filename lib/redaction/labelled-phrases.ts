@@ -12,7 +12,10 @@ export interface Phrase {
    * secret tells it.
    */
   begun?: RegExp | null;
-  /** `words`: a plain word is no secret there. `mixed`: nothing is without a digit or a symbol. `drawn`: see `looksDrawn`. */
+  /**
+   * Values that are no secret here. 'word': plain words. 'unmixed': values without both letters and digits, and words
+   * with numbers. 'undrawn': values that fail looksDrawn.
+   */
   unless?: 'word' | 'unmixed' | 'undrawn';
 }
 
@@ -25,13 +28,21 @@ const TOKEN =
   '(?<![A-Za-z])(?:token|api[ _-]?key|access[ _-]?key|secret|secret[ _-]?key|client[ _-]?secret|recovery code|private[ _-]?key)';
 const PASSWORD_HINTS = ['password', 'passphrase', 'passcode', 'passwd'];
 const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
+/** Words about a label, in brackets behind it. */
+const ABOUT = String.raw`(?: \([A-Za-z][A-Za-z @.-]{0,40}\))?`;
+const BE = '(?:is|was|got|will be|should be|must be|can be|ha(?:s|d) been)';
+const SET_TO = `(?:${BE} )?(?:(?:now|just|recently) )?(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)`;
+const IS_NOW = '(?:is|was|will be|becomes)(?: (?:now|currently|still))?';
+const ARROW = '(?:->|[→⇒➜›»])';
 /** Between a label and its value in a sentence. */
-const SAYS = String.raw`(?:,? which)? (?:is|was|will be|(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated) (?:to|from)|to|from)(?: now)?:?|(?:[ .]{2,40})?:| [—–→-]| =>| (?=\()`;
+const SAYS = String.raw`(?:,? which)? (?:${SET_TO}|${IS_NOW}|to|from)(?: now)?:?|(?:[ .]{2,40})?:| (?:${ARROW}|=>|[—–-])| (?=\()`;
 /** From the end of a label's line to the next line that is not blank, which may be in a fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
 const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
 /** A word that makes several of them a sentence. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
+/** The label of a mnemonic, up to its words. */
+const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
 /** A field for a secret, as programs that drive a browser find it. */
 const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
@@ -44,7 +55,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'password',
     hints: PASSWORD_HINTS,
     pattern: new RegExp(
-      `(${PASSWORD}(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?${Q}?(?:${SAYS}) {0,2}[(]?${Q}?)(${BARE}{4,256})`,
+      `(${PASSWORD}(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?${Q}?${ABOUT}(?:${SAYS}) {0,2}[(]?${Q}?)(${BARE}{4,256})`,
       'gi',
     ),
     unless: 'word',
@@ -53,7 +64,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'token',
     hints: TOKEN_HINTS,
     pattern: new RegExp(
-      `(${TOKEN}(?: for \\S{1,40})?${Q}?(?: (?:is|was|will be)| (?:is |was )?set to)(?: now)?:? {1,2}${Q}?)(${BARE}{8,512})`,
+      `(${TOKEN}(?: for \\S{1,40})?${Q}?${ABOUT}(?: (?:${SET_TO}|${IS_NOW})(?: now)?:?|(?<=\\)):| ${ARROW}) {1,2}${Q}?)(${BARE}{8,512})`,
       'gi',
     ),
     unless: 'word',
@@ -61,8 +72,14 @@ export const LABELLED: readonly Phrase[] = [
   {
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    pattern: new RegExp(`((?:${PASSWORD}|${TOKEN}) (?:should|must|has to|needs to) be:? ${Q}?)(${BARE}{6,256})`, 'gi'),
+    unless: 'unmixed',
+  },
+  {
+    kind: 'secret',
+    hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
     pattern: new RegExp(
-      `(\\b(?:with|using|use|enter|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
+      `(\\b(?:with|using|use[ds]?|enter(?:ed)?|try|tried|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
       'gi',
     ),
     unless: 'undrawn',
@@ -85,14 +102,8 @@ export const LABELLED: readonly Phrase[] = [
   {
     kind: 'secret',
     hints: ['mnemonic', 'phrase', 'words'],
-    pattern: new RegExp(
-      `((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\\s{0,2}(?:is|[:=]):?\\s{0,3}${Q}?)(${WORD}(?: ${WORD}){2,23})`,
-      'gi',
-    ),
-    begun: new RegExp(
-      `((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\\s{0,2}(?:is|[:=]):?\\s{0,3}${Q}?)([a-z]{1,10}(?: [a-z]{0,10}){0,23})$`,
-      'i',
-    ),
+    pattern: new RegExp(`${MNEMONIC}(${WORD}(?: ${WORD}){2,23})`, 'gi'),
+    begun: new RegExp(`${MNEMONIC}([a-z]{1,10}(?: [a-z]{0,10}){0,23})$`, 'i'),
   },
   ...[
     { kind: 'password', label: PASSWORD, hints: PASSWORD_HINTS },
@@ -226,7 +237,10 @@ export const LABELLED: readonly Phrase[] = [
   {
     kind: 'password',
     hints: [...PASSWORD_LABELS],
-    pattern: new RegExp(`((?:${anyOf(PASSWORD_LABELS)})(?: \\p{L}{1,16}){1,3}${IS})(${BARE}{4,256})`, 'giu'),
+    pattern: new RegExp(
+      `((?:${anyOf(PASSWORD_LABELS)})(?: \\p{L}{1,16}){1,3}(?:${IS}| (?:на|auf|a|à|para|en|in|naar|til|till|na) ${Q}?))(${BARE}{4,256})`,
+      'giu',
+    ),
     unless: 'unmixed',
   },
   {

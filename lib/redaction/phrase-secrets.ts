@@ -10,6 +10,7 @@ import {
   isReference,
   isSecretValue,
   isStandIn,
+  isTerm,
   isUnfinished,
   isWord,
   looksDrawn,
@@ -32,7 +33,7 @@ const CLOSED: readonly Phrase[] = [
     kind: 'password',
     hints: ['identified'],
     pattern: new RegExp(
-      `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!values\\b|password\\b|random\\b)([^\\s"'\`;\\\\]{3,512})`,
+      `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!(?:values|password|random|the|their|its|an?|his|her|your|our|this|that|one|each|name|email|id)\\b)([^\\s"'\`;\\\\]{3,512})`,
       'gi',
     ),
   },
@@ -228,15 +229,21 @@ function isNone(value: string, unless: Phrase['unless']): boolean {
   const said = value.replace(/[.,:;!?)\]*\\]+$/, '');
   if (isStandIn(value) || isFileName(said) || isReference(said) || isExpression(value) || isCaption(value)) return true;
   // a word of another language, a dotfile
-  if (isPasswordLabel(said) || /^\.[a-z]/.test(said)) return true;
+  if (isPasswordLabel(said) || isTerm(said) || /^\.[a-z]/.test(said)) return true;
   if (unless === 'unmixed') return !/\d/.test(said) || !/[A-Za-z]/.test(said) || isOrdinary(said);
   if (unless === 'undrawn') return !looksDrawn(said);
   return unless === 'word' && (isWord(said) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
 }
 
-/** Words with numbers: `sha256-rsa`, `12-character`. */
+/** Words with numbers: `12-character`, `SAML2`, `role3`. */
 function isOrdinary(text: string): boolean {
-  return text.split(/[-_/.:]/).every((part) => /^(?:\d{1,4}|[A-Za-z]?[a-z]*|v?\d{1,3}[a-z]?|[A-Z]+)$/.test(part));
+  return text
+    .split(/[-_/.:]/)
+    .every((part) =>
+      /^(?:\d{1,4}|[A-Za-z]?[a-z]*|v?\d{1,3}[a-z]?|[A-Z]+|[A-Z]{2,5}\d{1,3}|(?:user|role|group|team|org|tenant|host|node)\d{1,2})$/.test(
+        part,
+      ),
+    );
 }
 
 /** Random values behind a name, with at most a word between. */

@@ -39,7 +39,7 @@ async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, na
   if (Array.isArray(value)) {
     const entries: unknown[] = [];
     for (const entry of isFree ? redactList(value, tally, name) : value)
-      entries.push(await told(name, entry, tally, rest, isFree));
+      entries.push(await redactEntry(name, entry, tally, rest, isFree));
     return entries;
   }
   const marks = new FieldMarks(value, name, isFree);
@@ -51,13 +51,13 @@ async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, na
       ? await linesOf(field, tally, rest)
       : own.isDone
         ? own.field
-        : await told(key, own.field, tally, rest, isFree || FREE.has(key));
+        : await redactEntry(key, own.field, tally, rest, isFree || FREE.has(key));
     fields.push([isFree ? counted(key, tally) : key, next]);
   }
   return Object.fromEntries(fields);
 }
 
-async function told(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
+async function redactEntry(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
   if (isBranch(field)) return walk(field, tally, rest, isFree, name);
   await prepareTexts(field, rest);
   return redactValue(field, tally, isFree, name);

@@ -2,7 +2,7 @@ import { isObject, textOf } from '@/lib/protocol/fields';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { isCredentialHeader, labelledSecret, pairRole, secretName } from './secret-names';
+import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
@@ -70,12 +70,14 @@ export class FieldMarks {
   readonly #columns: ReturnType<typeof secretColumns>;
   readonly #isManifest: boolean;
   readonly #growing: string | null;
+  readonly #program: string | null;
 
   constructor(value: object, name: string, isFree: boolean) {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
     this.#growing = isFree ? null : growingField(value);
+    this.#program = isFree ? programOf(value) : null;
   }
 
   /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
@@ -85,6 +87,8 @@ export class FieldMarks {
     if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    if (this.#program !== null && /^arg(?:s|v|uments)$/i.test(key) && Array.isArray(field))
+      return { field: redactArguments([this.#program, ...field], tally, key).slice(1), isDone: false };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
     return { field: isTable ? redactRows(field, this.#columns, tally) : field, isDone: false };
   }
@@ -94,6 +98,12 @@ export class FieldMarks {
 function growingField(row: object): string | null {
   const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
   return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
+}
+
+/** The command whose arguments another field lists. */
+function programOf(value: object): string | null {
+  const [, program] = Object.entries(value).find(([key]) => /^(?:command|cmd|program|executable)$/i.test(key)) ?? [];
+  return typeof program === 'string' && /^[\w./-]{1,64}$/.test(program) ? program : null;
 }
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
@@ -112,17 +122,20 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
       const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
-      return named === null ? [] : [{ label: label as string, named }];
+      return named === null || role === null ? [] : [{ label: label as string, named, role }];
     });
   });
   const own = secretName(name);
-  const { label, named } = labels[0] ?? { label: name, named: own?.strength === 'strong' ? own : null };
-  if (named === null) return NO_FIELDS;
-  const isSecret = (field: unknown) => typeof field === 'string' && isSecretValue(field, named, label, ALONE);
-  const holdsSecret = (field: unknown) => labels.length > 0 && isObject(field) && Object.values(field).some(isSecret);
-  return new Map(
-    values.filter(([, field]) => isSecret(field) || holdsSecret(field)).map(([key]) => [key, named.kind]),
-  );
+  const kinds = values.flatMap(([key, field]) => {
+    const paired = labels.find(({ role }) => isValueOf(role, key));
+    const named = paired?.named ?? (own?.strength === 'strong' ? own : null);
+    if (named === null) return [];
+    const isSecret = (text: unknown) =>
+      typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, ALONE);
+    const holdsSecret = paired !== undefined && isObject(field) && Object.values(field).some(isSecret);
+    return isSecret(field) || holdsSecret ? [[key, named.kind] as const] : [];
+  });
+  return new Map(kinds);
 }
 
 const ALONE = { isQuoted: true, isProse: false, next: '' };

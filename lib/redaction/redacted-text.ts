@@ -1,13 +1,4 @@
-import {
-  MAX_CAPTION,
-  MAX_INSIGHT_DETAIL,
-  MAX_ITEM_TEXT,
-  MAX_LATE_TITLE,
-  MAX_OBLIGATION_TEXT,
-  MAX_PREVIEW,
-  MAX_REPORT_SUMMARY,
-  MAX_TITLE,
-} from '@/lib/protocol/limits';
+import { TEXT_LIMITS } from '@/lib/protocol/limits';
 import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
 import { seenText, spansIn } from './redact-output';
@@ -46,11 +37,7 @@ export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacte
   return (prepared(text) ?? wholeText(text)).shown(mayGoOn);
 }
 
-/** Lengths that texts are truncated to, which may be in the middle of a secret. */
-const CUT_LENGTHS: ReadonlySet<number> = new Set([
-  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_INSIGHT_DETAIL, MAX_CAPTION, MAX_OBLIGATION_TEXT],
-  ...[200, 300, 500, 1_000, 8 * 1_024, 64 * 1_024, 512 * 1_024, MAX_ITEM_TEXT],
-]);
+const CUT_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
 
 /** True if a text is as long as a truncated one: `cutText` leaves out half a surrogate pair. */
 function isTruncated({ length }: string): boolean {

@@ -16,9 +16,32 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 /** A lower-case compound counts by its end: `keystorepass`, `clientsecret`. */
 const WORD_ENDS = [
-  ...['password', 'passwd', 'passphrase', 'passwort', 'secret', 'token', 'apikey', 'pwd', 'pass', 'pw'],
-  ...['accesskey', 'accountkey', 'secretkey', 'privatekey', 'masterkey', 'sharedkey', 'signingkey', 'encryptionkey'],
-  ...['authkey', 'appkey', 'presharedkey', 'storagekey', 'licensekey', 'servicekey', 'consumerkey', 'licencekey'],
+  'password',
+  'passwd',
+  'passphrase',
+  'passwort',
+  'secret',
+  'token',
+  'apikey',
+  'pwd',
+  'pass',
+  'pw',
+  'accesskey',
+  'accountkey',
+  'secretkey',
+  'privatekey',
+  'masterkey',
+  'sharedkey',
+  'signingkey',
+  'encryptionkey',
+  'authkey',
+  'appkey',
+  'presharedkey',
+  'storagekey',
+  'licensekey',
+  'servicekey',
+  'consumerkey',
+  'licencekey',
 ];
 const ENDS_OTHERWISE =
   /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|single|first|last|second|full|gold|rail|day|night|render|back|front|high|low|band)pass$/;
@@ -79,60 +102,72 @@ const WEAK: Readonly<Record<string, string>> = {
 
 /** The word for a password in other languages, in lower case. */
 export const PASSWORD_LABELS: ReadonlySet<string> = new Set([
-  ...[
-    'passwort',
-    'kennwort',
-    'contraseña',
-    'contrasena',
-    'senha',
-    'palavra-passe',
-    'mot de passe',
-    'wachtwoord',
-    'hasło',
-  ],
-  ...[
-    'parola',
-    'lösenord',
-    'passord',
-    'adgangskode',
-    'salasana',
-    'heslo',
-    'jelszó',
-    'şifre',
-    'parolă',
-    'zaporka',
-    'lozinka',
-  ],
-  ...[
-    'пароль',
-    'парола',
-    'лозинка',
-    'κωδικός',
-    'パスワード',
-    '密码',
-    '密碼',
-    '비밀번호',
-    '암호',
-    'mật khẩu',
-    'kata sandi',
-  ],
-  ...['รหัสผ่าน', 'סיסמה', 'كلمة المرور', 'كلمة السر', 'पासवर्ड', 'পাসওয়ার্ড'],
+  'passwort',
+  'kennwort',
+  'contraseña',
+  'contrasena',
+  'senha',
+  'palavra-passe',
+  'mot de passe',
+  'wachtwoord',
+  'hasło',
+  'parola',
+  'lösenord',
+  'passord',
+  'adgangskode',
+  'salasana',
+  'heslo',
+  'jelszó',
+  'şifre',
+  'parolă',
+  'zaporka',
+  'lozinka',
+  'пароль',
+  'парола',
+  'лозинка',
+  'κωδικός',
+  'パスワード',
+  '密码',
+  '密碼',
+  '비밀번호',
+  '암호',
+  'mật khẩu',
+  'kata sandi',
+  'รหัสผ่าน',
+  'סיסמה',
+  'كلمة المرور',
+  'كلمة السر',
+  'पासवर्ड',
+  'পাসওয়ার্ড',
 ]);
 
 /** The same for API keys and tokens. */
 export const TOKEN_LABELS: ReadonlySet<string> = new Set([
-  ...[
-    'api-schlüssel',
-    'zugriffstoken',
-    'geheimschlüssel',
-    'clave api',
-    'clave de api',
-    'clave secreta',
-    'clé api',
-    'jeton',
-  ],
-  ...['clé secrète', 'chave api', 'chave de api', 'chave secreta', 'chiave api', 'токен', 'ключ api', 'секретный ключ'],
-  ...['トークン', 'apiキー', '秘密鍵', '令牌', '密钥', '密鑰', '秘钥', '토큰', 'api 키'],
+  'api-schlüssel',
+  'zugriffstoken',
+  'geheimschlüssel',
+  'clave api',
+  'clave de api',
+  'clave secreta',
+  'clé api',
+  'jeton',
+  'clé secrète',
+  'chave api',
+  'chave de api',
+  'chave secreta',
+  'chiave api',
+  'токен',
+  'ключ api',
+  'секретный ключ',
+  'トークン',
+  'apiキー',
+  '秘密鍵',
+  '令牌',
+  '密钥',
+  '密鑰',
+  '秘钥',
+  '토큰',
+  'api 키',
 ]);
 
 export function isPasswordLabel(text: string): boolean {
@@ -157,22 +192,33 @@ export function secretName(name: string): NamedSecret | null {
 
 /**
  * The part of a name in a pair of two fields: `name: DB_PASS` is a label of `value: …`, and so are `element: "Password
- * input"`, which describes a field of a page, and `type: password`.
+ * input"`, which describes a field of a page, `question: "What is the password?"` and `type: password`.
  */
-export type PairRole = 'label' | 'field' | 'type' | 'value';
+export type PairRole = 'label' | 'field' | 'question' | 'pointer' | 'type' | 'value';
 
 const PAIR_ROLES: Readonly<Record<string, string>> = {
   ...kinds(
     'label',
     'name key id k variable param parameter parametername parameterkey field option attribute label env property setting configkey envname varname optionname',
   ),
-  ...kinds('field', 'element selector locator target placeholder css xpath arialabel labeltext fieldname inputname'),
+  ...kinds(
+    'field',
+    'element selector locator target into placeholder css xpath arialabel labeltext fieldname inputname',
+  ),
+  ...kinds('question', 'question prompt'),
+  ...kinds('pointer', 'path'),
   ...kinds('type', 'type inputtype'),
   ...kinds(
     'value',
-    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue',
+    'value val v s string stringvalue default content text keys chars characters keystrokes parametervalue secretvalue plaintext defaultvalue fallback configvalue resolvedvalue optionvalue newvalue response answer',
   ),
 };
+
+/** True if a field of that name holds the value of such a label. */
+export function isValueOf(role: PairRole, name: string): boolean {
+  if (role === 'pointer') return name === 'value';
+  return role === 'question' || !/^(?:answer|response)$/i.test(name);
+}
 
 /** A cache: a log repeats its names. */
 const PAIRS_KNOWN = new Map<string, PairRole | null>();
@@ -192,11 +238,22 @@ const SECRET_FIELD =
   /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
 
 /** Other parts of a page about a secret. */
-const BESIDE_FIELD = /meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset/i;
+const BESIDE = 'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset';
+const BESIDE_FIELD = new RegExp(BESIDE, 'i');
+/** The same, or a number or list of several, at the end of a label or selector: `#token-list`. */
+const BESIDE_LAST = new RegExp(
+  `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_ ]?(?:${BESIDE}|count|list|usage|table)s?["'\\])]{0,4}$`,
+  'i',
+);
+/** The name at the end of a JSON pointer: `/data/DB_PASSWORD`. */
+const POINTED = /^\/(?:[^/\s]{1,64}\/){0,16}(\w{1,64})$/;
+/** A question for a secret: `Enter password:`, `What is the API key for staging?` */
+const QUESTION =
+  /^[^\r\n]{0,60}(?<![A-Za-z])(?:password|passphrase|passcode|pin|otp|secret|token|api[ _-]?key)(?: (?:for|of) [^\r\n]{1,60})?\s{0,2}[?:.]{0,3}\s{0,2}$/i;
 
 function isSecretField(label: string): boolean {
   // a selector names its form and its page, too
-  if (!/[#.[\]=>/]/.test(label) && BESIDE_FIELD.test(label)) return false;
+  if (BESIDE_LAST.test(label) || (!/[#.[\]=>/]/.test(label) && BESIDE_FIELD.test(label))) return false;
   return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
 }
 
@@ -205,6 +262,8 @@ export function labelledSecret(role: PairRole, label: string): NamedSecret | nul
   if (role === 'value') return null;
   if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
   if (role === 'field') return isSecretField(label) ? PASSWORD_FIELD : null;
+  if (role === 'question') return QUESTION.test(label) ? PASSWORD_FIELD : null;
+  if (role === 'pointer') return secretName(POINTED.exec(label)?.[1] ?? '');
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 

@@ -12,15 +12,18 @@ export interface ValuePlace {
 }
 
 const NOTHING =
-  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|pass(?:ed)?|fail(?:ed)?|skipped|ok|success|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
+  /^[([]?(?:null|none|nil|undefined|true|false|yes|no|on|off|unset|empty|missing|n\/a|todo|tbd|fixme|optional|required|string|str|text|bytes|byte|object|any|unknown|never|number|integer|int|boolean|bool|(?:var)?char(?:\(\d+\))?|(?:ui|i)nt\d{0,2}(?:_t)?|float\d{0,2}|(?:(?:ui|i)nt|float)\d{1,2}(?:clamped)?array|&?'?(?:static )?str|SecretStr|password|include|omit|same-origin|pass(?:ed)?|fail(?:ed)?|skipped|ok|success|redacted|hidden|masked|omitted|filtered|sensitive|\(?\[?(?:redacted|filtered|hidden|masked|sensitive)(?: value)?\]?\)?|x{3,}|-+|\*+|•+|_+|\?+)[)\]]?[?!.]?$/i;
 const STAND_IN =
   /^(?:[<[({]?(?:your|my|the|some|enter|insert|replace|put|add|paste|provide|set|use|see|example|sample|dummy|fake)[-_ ][\w -]*?(?:key|token|password|passwd|secret|here|value|pass|id|this|me|with)\b.*|change[-_ ]?(?:me|this|it).*|replace[-_ ]?(?:me|this|with).*|(?:api|access|auth|secret)[-_](?:key|token)[-_]here)$/i;
+/** A range of versions: `^9.0.2`, `>=1.2 <2`, `workspace:*`. */
+const VERSIONS =
+  /^(?:(?:[~^]|[<>]=?|=)?\s?v?\d{1,4}(?:\.(?:\d{1,5}|[x*])){1,3}(?:-[a-z]{2,8}[.-]?\d{0,8}(?:\.\d{1,8}){0,2})?(?:\s{0,2}\|\|\s{0,2}|\s{1,2}-?\s{0,2}|$)){1,6}$|^(?:workspace|catalog|link):[\w./~^*-]{0,64}$/;
 /** A parameter of a statement, an escaped line break, the beginning of a pattern, the rules of a validator. */
 const SYNTAX =
   /^(?::[A-Za-z_]+$|\\{1,4}[nrt]|\.[*+]|\[\^|\\[sSwWdD]|\(\?|\([\\[.]|(?:[a-z_]+(?::[\w,]+)?\|)*(?:required|nullable|sometimes|confirmed|string|(?:min|max):\d+)(?:\|[a-z_]+(?::[\w,]+)?)*$)/;
 /** A place where the secret is kept, not the secret itself. No base64 begins like this by chance. */
 const ELSEWHERE =
-  /^(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
+  /^(?:[\w.-]{1,32}:(?=\/(?:etc|home|root|usr|var|tmp|opt|run)\/))?(?:file:|~\/|\.{1,2}\/|[A-Za-z]:[\\/]|\/(?:etc|home|root|usr|var|tmp|opt|mnt|srv|run|dev|proc|data|app|Users|Library|private|workspaces?|secrets|path)\/|https?:\/\/[^\s@]*$|arn:aws|op:\/\/|vault:|ref\+|projects\/[\w-]+\/secrets\/|secret(?:sManager)?:\/\/|keychain:|!(?:Ref|Sub|GetAtt|secret|vault|ImportValue)\b|ENC\[|@Microsoft\.KeyVault)/i;
 const FILE_NAME =
   /^[\w./-]{1,80}\.(?:pem|key|crt|cer|p12|pfx|jks|txt|json|ya?ml|env|ts|tsx|js|mjs|py|go|rb|rs|java|md|so|conf|cfg|ini|html?|php|log|zip|7z|rar|tar|t?gz|bz2|xz)$/i;
 /** The path of a name in a program: `config.db.password`, `process.env.TOKEN`, `opts->secret`. */
@@ -33,8 +36,13 @@ const CAPTION = /^\p{Lu}[\p{L}'’-]*(?: ["(]?[\p{L}'’-]+[,.:;)"]?)+(?:\.{2,3}
 const SENTENCE =
   /^(?=.*\b(?:is|are|was|must|should|cannot|can't|don't|doesn't|do not|your|the|please|too|at least)\b)\p{L}[\p{L}\d\s'’",.:;()-]*[?!…]*$/iu;
 /** The name of a variable that holds a secret. */
-const CONSTANT = /^(?=.*(?:PASS|PWD|SECRET|TOKEN|KEY))[A-Z]{2,}(?:_[A-Z]{2,})+$/;
+const CONSTANT = /^(?=.*(?:PASS|PWD|SECRET|TOKEN|KEY))[A-Z]{2,}(?:_[A-Z]{2,})+[.,:;]?$/;
 const IDENTIFIER = /^[@&*!$]?[A-Za-z_$][A-Za-z_$]*[!?]?$/;
+/** A type of a program with a size among its words: `Base64String`. */
+const SIZED_TYPE = /^[A-Z][A-Za-z]{1,20}\d{1,3}(?:Array|Buffer|Bytes|Data|Digest|Hash|Key|String)$/;
+/** An algorithm, an encoding or a protocol. */
+const TERM =
+  /^(?:base(?:16|32|36|58|62|64)(?:url)?|sha\d{1,3}|md5|utf\d{1,2}|[ex]d?25519|secp256k1|argon2(?:id?|d)?|pbkdf2|oauth2?|saml2?|pkcs\d{1,2}|aes\d{3}|rsa\d{4}|[ehpr]s(?:256|384|512))$/i;
 const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -42,6 +50,12 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 /** Letters as words have them, not as a generator draws them: at most the first is large, or all are. */
 export function isWord(value: string): boolean {
   return /^(?:[A-Za-z]?[a-z]{0,22}|[A-Z]{1,16})(?:[-_/][a-z]{1,16}){0,2}(?:'s)?[.,!?:)]{0,3}$/.test(value);
+}
+
+/** Names of algorithms, encodings or protocols, beside plain words: `base64-encoded`. */
+export function isTerm(value: string): boolean {
+  const parts = value.split(/[-_/.]/);
+  return parts.some((part) => TERM.test(part)) && parts.every((part) => TERM.test(part) || isWord(part));
 }
 
 const ARGUMENTS: Readonly<Record<string, RegExp>> = {
@@ -91,7 +105,10 @@ export function isFileName(value: string): boolean {
 }
 
 export function isStandIn(value: string): boolean {
-  return [NOTHING, STAND_IN, ELSEWHERE, SYNTAX].some((pattern) => pattern.test(value)) || isPlaceholder(value);
+  return (
+    [NOTHING, STAND_IN, ELSEWHERE, SYNTAX, VERSIONS, SIZED_TYPE].some((pattern) => pattern.test(value)) ||
+    isPlaceholder(value)
+  );
 }
 
 /** An expression or a type of a program, as far as it can be told without what follows it. */
@@ -114,6 +131,7 @@ export function isSecretValue(
 ): boolean {
   if ((value.startsWith('=') && !place.isQuoted) || isStandIn(value)) return false;
   if (!place.isQuoted && isCode(value, place)) return false;
+  if (isInterpolated(value)) return false;
   if (isCaption(value, name) || isPasswordLabel(value) || CONSTANT.test(value)) return false;
   if (strength === 'weak') return isWeakSecret(value, name, kind);
   if (kind === 'authorization') return value.length >= 8 && /[\d=]/.test(value) && !/^\w+ [<${]/.test(value);
@@ -124,9 +142,17 @@ export function isSecretValue(
   }
   if (value.length < 6 || /^\d{1,9}(?:\.\d+)?(?:[a-z]{1,2})?$/.test(value)) return false;
   // a program's words: the types of a lexer's tokens, labels
-  if (isWord(value) && (kind !== 'secret' || /^[A-Z][a-z]+$/.test(value))) return false;
+  if (isWord(value) && (kind !== 'secret' || /s$/i.test(name) || /^[A-Z][a-z]+$/.test(value))) return false;
   if (FILE_NAME.test(value) || /^#[0-9a-f]{3,8}$/i.test(value)) return false;
   return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
+}
+
+/** Words around the variables of a template: `conformance-${id}`. */
+function isInterpolated(value: string): boolean {
+  return (
+    value.includes('${') &&
+    /^[A-Za-z]*(?:[-_.:=/]{1,2}[A-Za-z]+)*[-_.:=/]{0,2}$/.test(value.replaceAll(/\$\{[^{}]{0,200}\}/g, ''))
+  );
 }
 
 /** True if a value at the end of a text could still become a secret of this name. */

@@ -58,7 +58,7 @@ export class Metrics {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
     const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
     const pace = new Pace();
-    return clearedLongText('metrics', `${gaugesText(gauges)}\n${ofProcess}`, () => (pace.isDue ? pace.rest() : null));
+    return clearedLongText('metrics', `${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
   }
 }
 

@@ -65,7 +65,7 @@ export class SpanExporter {
   async #send(spans: Span[]): Promise<void> {
     const pace = new Pace();
     const request = otlpRequest(spans, this.#settings.resource);
-    const body = await clearedJson('traces', request, () => (pace.isDue ? pace.rest() : null));
+    const body = await clearedJson('traces', request, pace.restIfDue);
     for (let tries = 1; ; tries += 1) {
       const trouble = await this.#post(body);
       if (trouble === null) {

@@ -231,9 +231,37 @@ export const REDACTION = [
   {
     name: 'misses a value behind its name in another field',
     file: 'lib/redaction/assigned-secrets.ts',
-    find: 'this.#label = { named, name, at: start, isField };',
+    find: 'this.#label = { named, name, at: start, role };',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses a password that a sentence says was changed',
+    file: 'lib/redaction/labelled-phrases.ts',
+    find: '(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)',
+    replace: 'set (?:to|from)',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses the answer to a question for a password',
+    file: 'lib/redaction/secret-names.ts',
+    find: "if (role === 'question') return QUESTION.test(label) ? PASSWORD_FIELD : null;",
+    replace: '',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses the value of a JSON patch',
+    file: 'lib/redaction/secret-names.ts',
+    find: "if (role === 'pointer') return secretName(POINTED.exec(label)?.[1] ?? '');",
+    replace: '',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses a password among arguments whose command is another field',
+    file: 'lib/redaction/redact-value.ts',
+    find: 'this.#program = isFree ? programOf(value) : null;',
+    replace: 'this.#program = null;',
+    test: 'tests/unit/redaction/in-turns.test.ts',
   },
   {
     name: 'misses a value that markup divides from its label',

@@ -3,16 +3,18 @@ import type { BusyAgent } from './busy-agent';
 
 /** Of a form that every redaction knows. */
 export const SECRET = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
+/** Known by its name alone. */
+export const PLACED = 'Zk4vq.Tr7wLx';
 
 export const CANARY = /canary-[a-z]+-[a-z]\b/;
 
-/** Gives each part of an agent a mark of its own and a secret: `canary-words-a` in what agent A says. */
+/** Gives each part of an agent a mark of its own and two secrets: `canary-words-a` in what agent A says. */
 export async function plantCanaries(
   stage: Pick<AccessStage, 'ask'>,
   { agentId, sessionId, taskId }: BusyAgent,
 ): Promise<void> {
   const letter = agentId.slice(-1);
-  const mark = (what: string) => `canary-${what}-${letter} ${SECRET}`;
+  const mark = (what: string) => `canary-${what}-${letter} ${SECRET} DB_PASS=${PLACED}`;
   const [messageId, toolCallId] = [`said-${letter}`, `call-${letter}`];
   const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
   const says = (session: string, id: string, what: string) =>

@@ -1,15 +1,14 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { type Fields, textOf } from '@/lib/protocol/fields';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { MAX_ID_LENGTH, MAX_OTHER_TEXT } from '@/lib/protocol/limits';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 import type { Speaker } from '../writer/speaker';
 import type { TextAbout } from '../writer/speech-events';
 import type { Asks } from './asks';
 
-/** Most open messages of other roles, and the longest text of one. */
+/** Most open messages of other roles. */
 const MAX_OTHERS = 16;
-const MAX_OTHER_TEXT = 512 * 1024;
 
 /**
  * What a run says and does: texts, thoughts, calls and their results, in the order in which they came.

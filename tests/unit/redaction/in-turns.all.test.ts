@@ -11,10 +11,9 @@ it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[3
   'redactModel yields to others at least every 100 ms over a page full of %j',
   async (unit) => {
     const pace = new Pace();
-    const rest = () => (pace.isDue ? pace.rest() : null);
     const model = { turns: [{ items: [{ text: filled(unit) }, { input: { command: filled(unit) } }] }] };
     const hold = await longestHold(async () => {
-      await redactModel(model, rest);
+      await redactModel(model, pace.restIfDue);
     });
     expectWithin(hold, 100);
   },

@@ -7,11 +7,14 @@ describe('redactModel', () => {
     expect(await redactModel(model, () => null)).toEqual({ ...model, redacted: 0 });
   });
 
-  it('redacts a secret that its place in a list or an object marks, beside branches too', async () => {
+  it('redacts secrets marked by a sibling field, argument or column', async () => {
     const secret = 'Rk4vqTr7wLx2';
     for (const input of [
       { name: 'DB_PASSWORD', value: secret, tags: [{ a: 1 }] },
       { args: ['--password', secret], list: [{ a: 1 }] },
+      { command: 'sshpass', args: ['-p', secret] },
+      { op: 'replace', path: '/data/DB_PASSWORD', value: secret },
+      { question: 'What is the password?', answer: secret },
       { columns: ['user', 'password'], rows: [['mara', secret]] },
     ]) {
       for (const [model, isFree] of [

@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import * as limits from '@/lib/protocol/limits';
 import { RedactedText, redactedText, wholeText } from '@/lib/redaction/redacted-text';
 import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
 
@@ -57,6 +59,22 @@ describe('a text without secrets', () => {
     for (const text of ['secret plan', 'the password is wrong', 'tokens: 1234', 'Secret: my-tls', 'pass = true'])
       expect(redactedText(text)).toEqual({ text, redacted: 0 });
     expect(redactedText(`${TOKEN} `.repeat(2).trimEnd()).redacted).toBe(2);
+  });
+
+  it('knows every length that a text is truncated to', () => {
+    // ids and names of one word
+    const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
+    const files = ['lib/protocol', 'lib/projections'].flatMap((folder) =>
+      readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
+    );
+    const passed = files.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/cutText\(.*?, ([A-Z_]{2,})\)/g)].map(([, limit = '']) => limit),
+    );
+    const texts = [...new Set(passed)].filter((limit) => !names.test(limit));
+    expect(texts.length).toBeGreaterThan(8);
+    const isKnown = (limit: string) =>
+      limits.TEXT_LIMITS.includes((limits as Record<string, unknown>)[limit] as number);
+    expect(texts.filter((limit) => !isKnown(limit))).toEqual([]);
   });
 
   it('shows what was held back once it is known to be none', () => {

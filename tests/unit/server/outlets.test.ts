@@ -5,11 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { noticeText } from '@/components/inbox/notice-text';
 import { NO_NOTICES, standingNotices } from '@/components/inbox/notices';
-import type { NewToken } from '@/lib/protocol/access';
 import type { InboxList } from '@/lib/protocol/inbox';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { OUTLETS, type Outlet } from '@/lib/redaction/outlets';
-import { ROUTES } from '@/lib/server/routes';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
@@ -46,7 +44,6 @@ beforeAll(async () => {
       INTERLUDE_TRACE_AGENTS: '1',
       INTERLUDE_WEBHOOK_URL: `http://127.0.0.1:${port}/hook`,
       INTERLUDE_PUBLIC_URL: 'https://interlude.example/',
-      INTERLUDE_REDACT_ROLES: 'viewer',
       INTERLUDE_METRICS_TOKEN: 'a-token-for-metrics-0123456789',
     },
   });
@@ -130,24 +127,6 @@ it.each(OUTLETS)('%s carries no secret', async (outlet) => {
   expect(text.length).toBeGreaterThan(100);
   expect([text.includes(SHAPED.slice(0, 9)), text.includes(PLACED)]).toEqual([false, false]);
   if (outlet !== 'metrics') expect(text).toContain('[redacted: ');
-});
-
-it('no GET route answers a redacted viewer with one', async () => {
-  const made = await stage.ask<NewToken>('/tokens', { method: 'POST', body: { role: 'viewer', name: 'ada' } });
-  const as = { authorization: `Bearer ${made.token}` };
-  const id = encodeURIComponent(CANARY);
-  const patterns = ROUTES.filter(({ method, access }) => method === 'GET' && access !== 'open').map(
-    ({ pattern }) => pattern,
-  );
-  const answered: string[] = [];
-  for (const pattern of patterns.filter((pattern) => !/stream$|commands$|agui/.test(pattern))) {
-    const path = pattern.replace(':agentId', `agent-${id}`).replaceAll(/:\w+/g, id);
-    const response = await stage.send(path, { as });
-    const text = await response.text();
-    expect([path, text.includes(PLACED)]).toEqual([path, false]);
-    if (response.ok && text.includes('[redacted: ')) answered.push(pattern);
-  }
-  expect(answered).toEqual(expect.arrayContaining(['/api/v1/inbox', '/api/v1/sessions']));
 });
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
