@@ -50,8 +50,9 @@ const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
 /** The name of what is redacted already. */
 const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
 
-/** The name that a label is given. */
+/** How a field of a page is called or found: all of a string. */
 const FIELD_VALUE = /\s{0,8}(\\{0,4})(["'`])((?:(?!\1\2)[^\r\n]){2,160})\1\2/y;
+/** The name that a label is given. */
 const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
 /** The block, tag or object around a value: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING =

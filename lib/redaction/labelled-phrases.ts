@@ -12,7 +12,10 @@ export interface Phrase {
    * secret tells it.
    */
   begun?: RegExp | null;
-  /** `words`: a plain word is no secret there. `mixed`: nothing is without a digit or a symbol. `drawn`: see `looksDrawn`. */
+  /**
+   * What is no secret there: a plain word, anything but letters mixed with digits, or anything that no generator draws
+   * (`looksDrawn`).
+   */
   unless?: 'word' | 'unmixed' | 'undrawn';
 }
 
@@ -25,7 +28,7 @@ const TOKEN =
   '(?<![A-Za-z])(?:token|api[ _-]?key|access[ _-]?key|secret|secret[ _-]?key|client[ _-]?secret|recovery code|private[ _-]?key)';
 const PASSWORD_HINTS = ['password', 'passphrase', 'passcode', 'passwd'];
 const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
-/** Between a label and its value in a sentence. */
+/** Words and signs between a label and its value in a sentence. */
 const SAYS = String.raw`(?:,? which)? (?:is|was|will be|(?:(?:is|was|has been) )?(?:now )?(?:set|reset|changed|updated) (?:to|from)|to|from)(?: now)?:?|(?:[ .]{2,40})?:| [—–→-]| =>| (?=\()`;
 /** From the end of a label's line to the next line that is not blank, which may be in a fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
@@ -35,6 +38,7 @@ const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|
 /** A field for a secret, as programs that drive a browser find it. */
 const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
+/** The same in other languages. */
 const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|[はを是为為]|[는은을를]\s| [—–→-])\s{0,2}${Q}?`;
 const anyOf = (labels: Iterable<string>) => [...labels].join('|');
 
