@@ -75,8 +75,8 @@ export function wholeText(text: string): RedactedText {
 }
 
 /**
- * Redacts the texts in a value, but for short ones, so that they cost little when they are asked for next. Others get their turns
- * meanwhile.
+ * Redacts the texts in a value, but for short ones, so that they cost little when they are asked for next. Others get
+ * their turns meanwhile.
  */
 export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
   if (typeof value === 'object' && value !== null) {
@@ -94,6 +94,8 @@ export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
   }
   text.shown(isTruncated(value));
   await takeTurn();
+  // somebody else may have prepared it meanwhile
+  forget(value);
   for (const oldest of PREPARED.keys()) {
     if (preparedLength <= MOST_PREPARED) break;
     forget(oldest);
