@@ -1,3 +1,4 @@
+import { GUTTER } from './readings';
 import { BEGUN, type SecretSpan } from './secret-span';
 import { isStandIn } from './secret-values';
 import { type Columns, isCellSecret, secretColumns } from './table-secrets';
@@ -30,6 +31,8 @@ export class HtmlTables {
   #isFirstRow = false;
   /** The tag that the last chunk broke off in. */
   #partial = '';
+  /** True if the next chunk begins a line. */
+  #isAtLine = true;
 
   clone(): HtmlTables {
     const clone = new HtmlTables();
@@ -39,12 +42,16 @@ export class HtmlTables {
     clone.#isInCell = this.#isInCell;
     clone.#isFirstRow = this.#isFirstRow;
     clone.#partial = this.#partial;
+    clone.#isAtLine = this.#isAtLine;
     return clone;
   }
 
   /** @param isOpen whether the text may go on */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
-    if (!this.#isInCell && this.#partial === '' && !chunk.includes('<')) return [];
+    if (!this.#isInCell && this.#partial === '' && !chunk.includes('<')) {
+      this.#isAtLine = chunk.endsWith('\n');
+      return [];
+    }
     const before = this.#partial.length;
     const text = this.#partial + chunk;
     const spans: SecretSpan[] = [];
@@ -56,6 +63,7 @@ export class HtmlTables {
     }
     this.#partial = BEGUN_TAG.exec(text.slice(at).slice(-MOST_NAME))?.[0] ?? '';
     this.#read(this.#partial === '' ? text : text.slice(0, -this.#partial.length), at, isOpen, spans);
+    this.#isAtLine = chunk.endsWith('\n');
     return spans
       .filter(({ end }) => end > before)
       .map(({ start, end, kind }) => ({ start: Math.max(0, start - before), end: end - before, kind }));
@@ -91,22 +99,33 @@ export class HtmlTables {
   /** The text of a cell. Each of its lines is read by itself: chunks end with lines. */
   #read(text: string, from: number, isOpen: boolean, spans: SecretSpan[]): void {
     if (!this.#isInCell || from === text.length) return;
-    const { names = [] } = this.#row ?? {};
-    if (names.length > 0) names.push(`${names.pop()}${text.slice(from)}`.slice(0, MOST_NAME));
     const column = this.#columns?.get(this.#cell);
-    if (column === undefined) return;
     for (let at = from; at < text.length; ) {
       const newline = text.indexOf('\n', at);
       const end = newline < 0 ? text.length : newline;
-      const [word, ...others] = [...text.slice(at, end).matchAll(WORD)].filter(([part]) => !part.startsWith('<'));
-      if (word !== undefined && others.length === 0) {
-        const [, before = '', value = ''] = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/.exec(word[0]) ?? [];
-        const start = at + word.index + before.length;
-        if (isCellSecret(value, column)) spans.push({ start, end: start + value.length, kind: column.named.kind });
-        else if (isOpen && start + value.length === text.length && value !== '' && !isStandIn(value))
-          spans.push({ start, end: text.length, kind: BEGUN });
+      const line = text.slice(at, end);
+      const isAtLine = at === 0 ? this.#isAtLine : text[at - 1] === '\n';
+      const gutter = isAtLine ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
+      const { names = [] } = this.#row ?? {};
+      if (names.length > 0) names.push(`${names.pop()} ${line.slice(gutter)}`.slice(0, MOST_NAME));
+      const word = onlyWord(line, 0) ?? onlyWord(line, gutter);
+      if (column !== undefined && word !== null) {
+        const start = at + word.from;
+        const isLast = isOpen && at + word.to === text.length;
+        if (isCellSecret(word.text, column)) spans.push({ start, end: at + word.to, kind: column.named.kind });
+        else if (isLast && !isStandIn(word.text)) spans.push({ start, end: text.length, kind: BEGUN });
       }
       at = end + 1;
     }
   }
+}
+
+/** The only word of a line, without tags and emphasis; null if the line has none or several. */
+function onlyWord(line: string, from: number): { text: string; from: number; to: number } | null {
+  const words = [...line.slice(from).matchAll(WORD)].filter(([part]) => !part.startsWith('<'));
+  const [word] = words;
+  if (word === undefined || words.length > 1) return null;
+  const [, before = '', text = ''] = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/.exec(word[0]) ?? [];
+  const start = from + word.index + before.length;
+  return text === '' ? null : { text, from: start, to: start + text.length };
 }

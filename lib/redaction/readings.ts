@@ -74,12 +74,20 @@ export const GUTTER = new RegExp(
   [
     `^(?:${TIME}`,
     String.raw` {0,8}\d{1,6}(?:→|\t|[:|-] ?| {1,4}[│|┃] )`,
-    String.raw`[+-](?![+-])| (?=\S)|> ?`,
+    String.raw`\+(?!\+\+ )|-(?!-- )| (?=\S)|> ?`,
     String.raw`[\w./-]{1,200}[:-]\d{1,6}[:-]`,
     String.raw`[\w.-]{1,64} {1,40}\| (?:${TIME})?`,
     String.raw`\^?[\da-f]{7,40} \([^()\n]{1,80} \d{1,6}\) )`,
   ].join('|'),
 );
+
+const GUTTERS = new RegExp(GUTTER.source, 'gm');
+
+/** The text without gutters; null if it has none, or no second line. */
+export function ungutteredReading(text: string, decoded?: Reading): Reading | null {
+  const reading = decoded ?? written(text);
+  return reading.text.includes('\n') ? rewritten(reading, GUTTERS, () => '') : null;
+}
 
 function divider(sequence: string): string {
   if (!sequence.startsWith('<')) return '';

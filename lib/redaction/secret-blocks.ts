@@ -23,8 +23,10 @@ const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
 /** Between a field's name and its string, and behind the string. */
 const STRING_BEGINS =
-  /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"])/;
+  /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"]|"\w)/;
 const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
+/** The same behind a line of cells in quotes. */
+const CELLS_END = /"{1,2}(?:,\s{0,2}"[\w.-]{1,64}"\s{0,2}:|\s{0,2}[}\]])/;
 /** The same on a line that may go on. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
@@ -110,21 +112,28 @@ class SecretBlocks {
   /** A line of a string in JSON: the string may begin or end on it. */
   #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
     const isChild = this.#mode.kind === 'data' && CHILD.test(line);
-    const lead = isChild ? 0 : (STRING_BEGINS.exec(line)?.[0].length ?? 0);
+    const gutter = this.#gutter(line);
+    const begun = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
+    const lead = begun === null ? 0 : gutter + begun[0].length;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
-    const end = (isWhole ? STRING_ENDS : STRING_MAY_END).exec(rest)?.index ?? -1;
+    const ends = /^"[^"]*",/.test(rest) ? CELLS_END : isWhole ? STRING_ENDS : STRING_MAY_END;
+    const end = ends.exec(rest)?.index ?? -1;
     const text = end < 0 ? rest : rest.slice(0, end);
-    const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen);
+    const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
     return own.map((span) => moved(span, lead));
   }
 
-  #withoutGutter(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
-    if (!this.#isBehindGutter) return this.#read(line, isWhole, isOpen);
-    const gutter = GUTTER.exec(line)?.[0].length ?? 0;
-    // the other scan reads the line as it is
-    if (gutter === 0 && this.#mode.kind === 'none') return [];
+  #gutter(line: string): number {
+    return this.#isBehindGutter ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
+  }
+
+  /** @param hasGutter whether one was before the string that the line begins */
+  #withoutGutter(line: string, isWhole: boolean, isOpen: boolean, hasGutter = false): SecretSpan[] {
+    const gutter = this.#gutter(line);
+    // without any, the other scan reads the line
+    if (this.#isBehindGutter && gutter === 0 && !hasGutter && this.#mode.kind === 'none') return [];
     return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => moved(span, gutter));
   }
 

@@ -14,6 +14,8 @@ export interface Table {
   places: readonly Place[] | null;
   /** Null once rows follow; until then the header, which may be any line. */
   header: string | null;
+  /** True if the first column has no name: then each row has a number or a name there. */
+  isIndexed: boolean;
   /** Lines in a row that are none of the table's. */
   odd: number;
 }
@@ -92,7 +94,8 @@ export function tableHeader(line: string): Table | null {
   if (names.length === 0 || names.some((name) => name.length > LONGEST_NAME)) return null;
   const columns = secretColumns(names);
   const isPlain = names.every((name) => HEADER_CELL.test(name.replaceAll(IN_PARENTHESES, '')));
-  const table = { separator, count: names.length, columns: columns ?? NO_COLUMNS, places: null, odd: 0 };
+  const isIndexed = names[0] === '';
+  const table = { separator, count: names.length, columns: columns ?? NO_COLUMNS, places: null, isIndexed, odd: 0 };
   if (columns !== null && names.length > 1 && isList(line, separator, isPlain)) return { ...table, header: null };
   if (/[,;]/.test(separator) || (separator === '  ' && !isPlain)) return null;
   return { ...table, header: line };
@@ -111,7 +114,7 @@ function separatorOf(line: string): Separator {
   if (/^\s*\|\|.*\|\|\s*$/.test(line)) return '||';
   if (/^\s*!.*!!/.test(line)) return '!!';
   if (PIPE.test(line)) return '|';
-  if (/ & .*\\\\\s*(?:\\hline\s*)?$/.test(line)) return '&';
+  if (/ & .*\\\s*(?:\\hline\s*)?$/.test(line)) return '&';
   if (/\S.*\t|^\t/.test(line)) return '\t';
   if (line.includes(';')) return ';';
   return /,(?! )/.test(line) || /^[a-z_]+(?:, [a-z_]+)+$/.test(line) ? ',' : '  ';
@@ -145,7 +148,7 @@ export function confirmedTable(table: Table, line: string): Table | null {
     return wordsOf(line).length > places.length ? placedTable(table, header, places) : null;
   }
   const behind = new Map([...columns].filter(([index]) => index > 0));
-  if (behind.size === 0 || /[\t!]/.test(separator)) return null;
+  if (behind.size === 0 || !(separator === '  ' || (separator === '|' && /^\s*\|/.test(header)))) return null;
   const [above, cells] = [cellsOf(header, separator), cellsOf(line, separator)];
   const isAligned = separator !== '  ' || above.every(({ at }, index) => at === cells[index]?.at);
   return isAligned && cells.length === count ? { ...table, columns: behind, header: null } : null;
@@ -173,7 +176,7 @@ export function rowSecrets(line: string, table: Table, isWhole: boolean, isOpen:
   let cells = cellsOf(line, table.separator === '!!' || table.separator === '||' ? '|' : table.separator);
   // cells of a wiki's table may stand behind two lines each
   if (cells.length !== table.count && table.separator !== '  ' && line.includes('||')) cells = cellsOf(line, '||');
-  if (isWhole && cells.length !== table.count) return null;
+  if ((isWhole && cells.length !== table.count) || (table.isIndexed && cells[0]?.text === '')) return null;
   return [...table.columns].flatMap(([index, column]) => {
     const cell = cells[index];
     return cell === undefined ? [] : cellSecret(cell, column, isOpen && index === cells.length - 1, line.length);
@@ -209,7 +212,8 @@ export function isTableOver({ header, separator }: Table, line: string, odd: num
 
 /** True for a cell that is no word, no sentence and no placeholder. */
 export function isCellSecret(value: string, { name, named }: NamedColumn): boolean {
-  return !/\s/.test(value) && isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
+  if (/\s|^\d+\/\d+$/.test(value)) return false;
+  return isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
 }
 
 const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
@@ -231,7 +235,7 @@ function cellsOf(line: string, separator: Separator): Cell[] {
       .map(({ 1: text = '', index }) => trimmed(text, index));
   const found: Cell[] = [];
   let at = 0;
-  for (const text of line.replace(/\\\\\s*(?:\\hline\s*)?$/, '').split(BETWEEN[separator] as RegExp)) {
+  for (const text of line.replace(/\\{1,2}\s*(?:\\hline\s*)?$/, '').split(BETWEEN[separator] as RegExp)) {
     found.push(trimmed(text, at));
     at += text.length + (separator.length === 2 ? 2 : 1);
   }
