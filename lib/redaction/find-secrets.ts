@@ -4,7 +4,7 @@ import { begunShapes } from './begun-shapes';
 import { commandSecrets } from './command-secrets';
 import { credentialHeaders } from './credential-headers';
 import { phraseSecrets } from './phrase-secrets';
-import { decodedReadings, mapped, unmarkedReading } from './readings';
+import { decodedReadings, mapped, ungutteredReading, unmarkedReading } from './readings';
 import { BlockScan } from './secret-blocks';
 import { shapedSecrets } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
@@ -29,7 +29,7 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 }
 
 /**
- * Applies the rules to the text as written, with its escapes decoded, and without markup.
+ * Applies the rules to the text as written, with its escapes decoded, without markup, and without gutters.
  *
  * @param isOpen whether the text may go on: then text at its end that may become a secret is a `BEGUN` span. Secrets come
  *   first in the result, so that they name a span that both find.
@@ -38,16 +38,19 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const spans: SecretSpan[] = [];
   rules(text, spans, isOpen);
   const readings = decodedReadings(text);
-  const unmarked = unmarkedReading(text, readings.at(-1));
+  const decoded = readings.at(-1);
+  const unguttered = ungutteredReading(text, decoded);
+  const plain = [unmarkedReading(text, decoded), unguttered && (unmarkedReading(text, unguttered) ?? unguttered)];
   for (const reading of readings) {
     const found: SecretSpan[] = [];
     rules(reading.text, found, isOpen);
     for (const span of found) spans.push(mapped(span, reading, text));
   }
-  if (unmarked !== null) {
+  for (const reading of plain) {
+    if (reading === null) continue;
     const own: SecretSpan[] = [];
-    for (const rule of BY_LABEL) rule(unmarked.text, unmarked.text.toLowerCase(), own, isOpen);
-    for (const span of own) spans.push(mapped(span, unmarked, text));
+    for (const rule of BY_LABEL) rule(reading.text, reading.text.toLowerCase(), own, isOpen);
+    for (const span of own) spans.push(mapped(span, reading, text));
   }
   if (!isOpen) return spans;
   return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];

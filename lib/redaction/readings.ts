@@ -66,6 +66,29 @@ export function unmarkedReading(text: string, decoded?: Reading): Reading | null
   return MAY_HAVE_MARKUP.test(reading.text) ? rewritten(reading, MARKUP, divider, BEGUN_TAG) : null;
 }
 
+const TIME = String.raw`\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d:.,+Z-]{0,20}\]?[ \t]`;
+/**
+ * What editors, diffs, quotes and logs print before each line: a number, a mark, a time, the name of a file or a service.
+ */
+export const GUTTER = new RegExp(
+  [
+    `^(?:${TIME}`,
+    String.raw` {0,8}\d{1,6}(?:→|\t|[:|-] ?| {1,4}[│|┃] )`,
+    String.raw`\+(?!\+\+ )|-(?!-- )| (?=\S)|> ?`,
+    String.raw`[\w./-]{1,200}[:-]\d{1,6}[:-]`,
+    String.raw`[\w.-]{1,64} {1,40}\| (?:${TIME})?`,
+    String.raw`\^?[\da-f]{7,40} \([^()\n]{1,80} \d{1,6}\) )`,
+  ].join('|'),
+);
+
+const GUTTERS = new RegExp(GUTTER.source, 'gm');
+
+/** The text without gutters; null if it has none, or no second line. */
+export function ungutteredReading(text: string, decoded?: Reading): Reading | null {
+  const reading = decoded ?? written(text);
+  return reading.text.includes('\n') ? rewritten(reading, GUTTERS, () => '') : null;
+}
+
 function divider(sequence: string): string {
   if (!sequence.startsWith('<')) return '';
   if (/<(?:td|dd|dt)\b[^<]*$|>\s*<(?:span|div|code)/i.test(sequence)) return '|';

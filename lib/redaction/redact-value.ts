@@ -6,7 +6,7 @@ import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } f
 import type { SecretSpan } from './secret-span';
 import { isPlaceholder } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
-import { isCellSecret, secretColumns } from './table-secrets';
+import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 
 /** How many secrets were taken out. */
 export interface Tally {
@@ -67,7 +67,7 @@ export function redactList(list: readonly unknown[], tally: Tally, name: string)
 /** Redacts the fields of an object that its other fields, or its name, mark as secrets. */
 export class FieldMarks {
   readonly #secrets: ReadonlyMap<string, string>;
-  readonly #columns: ReturnType<typeof secretColumns>;
+  readonly #columns: Columns | null;
   readonly #isManifest: boolean;
   readonly #growing: string | null;
   readonly #program: string | null;
@@ -171,11 +171,7 @@ function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[]
   return [header, ...redactRows(rows.slice(1), secretColumns(header), tally)];
 }
 
-function redactRows(
-  rows: readonly unknown[],
-  columns: ReturnType<typeof secretColumns>,
-  tally: Tally,
-): readonly unknown[] {
+function redactRows(rows: readonly unknown[], columns: Columns | null, tally: Tally): readonly unknown[] {
   const next = rows.map((row) => {
     if (columns === null || !Array.isArray(row)) return row;
     const cells = row.map((cell, at) => {
@@ -188,12 +184,13 @@ function redactRows(
   return next.some((row, at) => row !== rows[at]) ? next : rows;
 }
 
+const COLUMN_FIELD = new RegExp(`^${COLUMN_KEY}$`, 'i');
+
 /** The secret columns of `{ columns: […], rows: [[…], …] }`. */
-function columnsOf(table: object): ReturnType<typeof secretColumns> {
-  const header = Object.entries(table).find(
-    ([key, field]) =>
-      /^(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)$/i.test(key) && Array.isArray(field),
-  )?.[1] as unknown[] | undefined;
+function columnsOf(table: object): Columns | null {
+  const header = Object.entries(table).find(([key, field]) => COLUMN_FIELD.test(key) && Array.isArray(field))?.[1] as
+    | unknown[]
+    | undefined;
   if (header === undefined) return null;
   return secretColumns(header.map((name) => textOf(isObject(name) ? (name.name ?? name.label) : name) ?? ''));
 }

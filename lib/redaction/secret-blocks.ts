@@ -1,16 +1,14 @@
-import { decodedReadings, mapped, unmarkedReading } from './readings';
+import { HtmlTables } from './html-tables';
+import { decodedReadings, GUTTER, mapped } from './readings';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
-import { isRule, rowSecrets, type Table, tableHeader } from './table-secrets';
+import { confirmedTable, isTableOver, rowSecrets, TABLE_HINT, type Table, tableHeader } from './table-secrets';
 
 /** A text without one of these begins no block. */
 const HINT =
-  /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?\s*(?:\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:/;
-/** A line of names, one of which is that of a secret. */
-const TABLE_HINT =
-  /(?:pass(?:word|wd|code|phrase)?|pwd|secret|token|key|credentials?)["'`* ]{0,4}(?:[|¦│,;\t]|[ ]{2}|\r?\n|$)|[|¦│,;\t]["'`* ]{0,4}[\w -]{0,20}(?:pass|pwd|secret|token|key)/i;
+  /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?[+-]?\s*(?:#|\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:|---\s*(?:\n|$)/;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
 /** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
@@ -24,8 +22,11 @@ const PEM64 = new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/_-]{20,}={0,2}\\s*["']?\\s
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
 /** Between a field's name and its string, and behind the string. */
-const STRING_BEGINS = /^.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"(?=[^"])/;
+const STRING_BEGINS =
+  /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"]|"\w)/;
 const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
+/** The same behind a line of cells in quotes. */
+const CELLS_END = /"{1,2}(?:,\s{0,2}"[\w.-]{1,64}"\s{0,2}:|\s{0,2}[}\]])/;
 /** The same on a line that may go on. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
@@ -60,15 +61,18 @@ class SecretBlocks {
   readonly #isDecoded: boolean;
   /** The kind of the manifest, if it has one so far. */
   #manifest: string | null = null;
+  /** True if the lines are read without what numbers, dates, quotes or marks them. */
+  readonly #isBehindGutter: boolean;
   /** The line that the last chunk broke off in. */
   #partial = '';
 
-  constructor(isDecoded = false) {
+  constructor(isDecoded: boolean, isBehindGutter: boolean) {
     this.#isDecoded = isDecoded;
+    this.#isBehindGutter = isBehindGutter;
   }
 
   clone(): SecretBlocks {
-    const clone = new SecretBlocks(this.#isDecoded);
+    const clone = new SecretBlocks(this.#isDecoded, this.#isBehindGutter);
     clone.#mode = { ...this.#mode };
     clone.#manifest = this.#manifest;
     clone.#partial = this.#partial;
@@ -76,24 +80,24 @@ class SecretBlocks {
   }
 
   /** True outside of blocks, at the beginning of a line. */
-  get isIdle(): boolean {
+  get #isIdle(): boolean {
     return this.#mode.kind === 'none' && this.#partial === '';
   }
 
-  /** Passes over a chunk in which no block begins. */
-  skip(chunk: string): void {
-    this.#partial = lastLine(chunk);
-  }
-
   /** @param isOpen whether the last line may go on */
-  scan(chunk: string, spans: SecretSpan[] = [], isOpen = false): SecretSpan[] {
+  scan(chunk: string, isOpen: boolean): SecretSpan[] {
+    const spans: SecretSpan[] = [];
+    if (this.#isIdle && !mayBegin(chunk)) {
+      this.#partial = lastLine(chunk);
+      return spans;
+    }
     for (let at = 0; at < chunk.length; ) {
       const newline = chunk.indexOf('\n', at);
       const end = newline < 0 ? chunk.length : newline;
       const before = at === 0 ? this.#partial : '';
       const line = before + chunk.slice(at, end).replace(/\r$/, '');
       const isWhole = newline >= 0;
-      const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#read(line, isWhole, isOpen);
+      const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#withoutGutter(line, isWhole, isOpen);
       for (const span of own) {
         const start = Math.max(at, at - before.length + span.start);
         const to = at - before.length + span.end;
@@ -107,14 +111,30 @@ class SecretBlocks {
 
   /** A line of a string in JSON: the string may begin or end on it. */
   #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
-    const lead = STRING_BEGINS.exec(line)?.[0].length ?? 0;
+    const isChild = this.#mode.kind === 'data' && CHILD.test(line);
+    const gutter = this.#gutter(line);
+    const begun = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
+    const lead = begun === null ? 0 : gutter + begun[0].length;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
-    const end = (isWhole ? STRING_ENDS : STRING_MAY_END).exec(rest)?.index ?? -1;
+    const ends = /^"[^"]*",/.test(rest) ? CELLS_END : isWhole ? STRING_ENDS : STRING_MAY_END;
+    const end = ends.exec(rest)?.index ?? -1;
     const text = end < 0 ? rest : rest.slice(0, end);
-    const own = this.#read(text, isWhole || end >= 0, isOpen);
+    const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
-    return own.map(({ start, end, kind }) => ({ start: start + lead, end: end + lead, kind }));
+    return own.map((span) => moved(span, lead));
+  }
+
+  #gutter(line: string): number {
+    return this.#isBehindGutter ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
+  }
+
+  /** @param hasGutter whether one was before the string that the line begins */
+  #withoutGutter(line: string, isWhole: boolean, isOpen: boolean, hasGutter = false): SecretSpan[] {
+    const gutter = this.#gutter(line);
+    // without any, the other scan reads the line
+    if (this.#isBehindGutter && gutter === 0 && !hasGutter && this.#mode.kind === 'none') return [];
+    return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => moved(span, gutter));
   }
 
   #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
@@ -126,11 +146,14 @@ class SecretBlocks {
     return own === null ? [] : [own];
   }
 
-  /** @returns null if the line ends the table */
-  #row(line: string, table: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
-    const own = table.isSure || isRule(line) ? rowSecrets(line, table, isWhole, isOpen) : null;
-    if (isWhole && own === null) this.#mode = { kind: 'none' };
-    else if (isWhole && !table.isSure) this.#mode = { kind: 'table', table: { ...table, isSure: true } };
+  /** @returns null if the line is none of the table's */
+  #row(line: string, known: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
+    const table = confirmedTable(known, line);
+    const own = table === null ? null : rowSecrets(line, table, isWhole, isOpen);
+    if (!isWhole) return own;
+    const odd = own === null ? known.odd + 1 : 0;
+    const isOver = table === null || isTableOver(table, line, odd);
+    this.#mode = isOver ? { kind: 'none' } : { kind: 'table', table: { ...table, odd } };
     return own;
   }
 
@@ -253,6 +276,10 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
+function moved({ start, end, kind }: SecretSpan, by: number): SecretSpan {
+  return { start: start + by, end: end + by, kind };
+}
+
 function wholeLine(line: string, kind: string): SecretSpan | null {
   const start = indentOf(line);
   const end = line.trimEnd().length;
@@ -271,40 +298,35 @@ function isEncoded(value: string): boolean {
   }
 }
 
-/** The blocks of a text as it is written, as it reads once its escapes are decoded, and without its tags. */
+/** The blocks of a text as it is written and with its escapes decoded, each with and without gutters. */
 export class BlockScan {
-  readonly #written: SecretBlocks;
-  readonly #decoded: SecretBlocks;
-  /** Tables of HTML. */
-  readonly #unmarked: SecretBlocks;
+  readonly #written: readonly SecretBlocks[];
+  readonly #decoded: readonly SecretBlocks[];
+  readonly #tables: HtmlTables;
 
-  constructor(written = new SecretBlocks(), decoded = new SecretBlocks(true), unmarked = new SecretBlocks()) {
+  constructor(
+    written = [new SecretBlocks(false, false), new SecretBlocks(false, true)],
+    decoded = [new SecretBlocks(true, false), new SecretBlocks(true, true)],
+    tables = new HtmlTables(),
+  ) {
     this.#written = written;
     this.#decoded = decoded;
-    this.#unmarked = unmarked;
+    this.#tables = tables;
   }
 
   clone(): BlockScan {
-    return new BlockScan(this.#written.clone(), this.#decoded.clone(), this.#unmarked.clone());
+    const [written, decoded] = [this.#written, this.#decoded].map((scans) => scans.map((blocks) => blocks.clone()));
+    return new BlockScan(written, decoded, this.#tables.clone());
   }
 
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
     const reading = decodedReadings(chunk).at(-1);
-    const unmarked = /<t[hrd]\b/i.test(chunk) ? unmarkedReading(chunk, reading) : null;
-    const scans = [
-      [this.#written, null],
-      [this.#decoded, reading ?? null],
-      [this.#unmarked, unmarked],
-    ] as const;
-    const texts = scans.map(([, reading]) => reading?.text ?? chunk);
-    if (scans.every(([blocks], at) => blocks.isIdle && !mayBegin(texts[at] as string))) {
-      for (const [at, [blocks]] of scans.entries()) blocks.skip(texts[at] as string);
-      return [];
-    }
-    return scans.flatMap(([blocks, reading], at) => {
-      const spans = blocks.scan(texts[at] as string, [], isOpen);
-      return reading === null ? (at === 0 ? spans : []) : spans.map((span) => mapped(span, reading, chunk));
-    });
+    const text = reading?.text ?? chunk;
+    const decoded = [...this.#decoded, this.#tables].flatMap((blocks) => blocks.scan(text, isOpen));
+    return [
+      ...this.#written.flatMap((blocks) => blocks.scan(chunk, isOpen)),
+      ...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),
+    ];
   }
 }

@@ -266,8 +266,8 @@ export const REDACTION = [
   {
     name: 'misses a value that markup divides from its label',
     file: 'lib/redaction/find-secrets.ts',
-    find: 'if (unmarked !== null) {',
-    replace: 'if (unmarked !== null && isOpen) {',
+    find: 'if (reading === null) continue;',
+    replace: 'if (reading === null || !isOpen) continue;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {

@@ -39,6 +39,57 @@ export function harmlessTexts(seed: number): string[] {
   );
 }
 
+/** Prefixes that programs print before each line of a file, a diff or a log. */
+const GUTTERS: readonly ((line: number) => string)[] = [
+  (line) => `${String(line).padStart(6)}→`,
+  (line) => `${String(line).padStart(6)}\t`,
+  (line) => `${line}:`,
+  (line) => `src/a-b.yaml:${line}:`,
+  () => '+',
+  () => '-',
+  () => '> ',
+  () => '2026-11-20T10:26:44.590Z ',
+  () => '[2026-11-20 10:26:44] ',
+  () => 'web-1  | ',
+  (line) => `  ${line} │ `,
+];
+
+/** The forms of several lines behind each gutter. */
+export function gutteredForms(forms: readonly Form[]): Form[] {
+  return forms
+    .filter(({ text }) => text.includes('\n'))
+    .flatMap((form) =>
+      GUTTERS.map((gutter) => ({
+        ...form,
+        template: `${gutter(1)}${form.template}`,
+        text: form.text
+          .split('\n')
+          .map((line, at) => gutter(at + 1) + line)
+          .join('\n'),
+      })),
+    );
+}
+
+const NOISE = [
+  ...['', 'All done.\n', '\n', '---\n', 'kind: ConfigMap\n', '| a | b |\n', 'a,b,c\n', '     12→x\n', '> said\n'],
+  ...['{"a":"x\\ny \\"q\\""}\n', '<p>One <b>two</b></p>\n', '<tr><td>x</td>\n', '\u001b[31mred\u001b[0m\n', '"}\n'],
+];
+
+/** Two forms with other text around them, which may keep a block of the first one open. */
+export function mixedForms(forms: readonly Form[], seed: number, count: number): Form[] {
+  const random = randomFrom(seed);
+  const noise = () => random.pick(NOISE);
+  return Array.from({ length: count }, () => {
+    const [first, second] = [random.pick(forms), random.pick(forms)];
+    return {
+      group: 'mixed',
+      template: `${first.template} and ${second.template}`,
+      text: `${noise()}${first.text}${random.pick(['\n', '\n\n', ' '])}${noise()}${second.text}\n${noise()}`,
+      secrets: [],
+    };
+  });
+}
+
 function entriesOf(name: string): { group: string; text: string }[] {
   const path = fileURLToPath(new URL(`../fixtures/redaction/${name}`, import.meta.url));
   let group = '';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findSecrets } from '@/lib/redaction/find-secrets';
 import { redactValue } from '@/lib/redaction/redact-value';
 import { redactedText } from '@/lib/redaction/redacted-text';
-import { harmlessTexts, secretForms } from '../../support/redaction-corpus';
+import { gutteredForms, harmlessTexts, mixedForms, secretForms } from '../../support/redaction-corpus';
 import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
 
 const SEED = 20_261_128;
@@ -45,6 +45,15 @@ describe('the corpus of secrets', () => {
 
   it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
     expect(leakingCuts(SAMPLE)).toEqual([]);
+  });
+
+  it('is hidden behind what is printed before each line', () => {
+    expect(leaking(gutteredForms(FORMS), (text) => [redactedText(text).text])).toEqual([]);
+  });
+
+  it('shows two forms and other text the same, wherever they are cut in two', () => {
+    const blocks = FORMS.filter(({ text }) => /\n|<t[dr]|\\n/.test(text));
+    expect(leakingCuts(mixedForms(blocks, SEED, 20))).toEqual([]);
   });
 
   it('has few forms whose secret shows only by what follows it', () => {
