@@ -69,13 +69,13 @@ export class FieldMarks {
   readonly #secrets: ReadonlyMap<string, string>;
   readonly #columns: Columns | null;
   readonly #isManifest: boolean;
-  readonly #growing: string | null;
+  readonly #growing: readonly string[];
 
   constructor(value: object, name: string, isFree: boolean) {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
-    this.#growing = isFree ? null : growingField(value);
+    this.#growing = isFree ? [] : GROWING.flatMap(({ of, fields }) => (of in value ? fields : []));
   }
 
   /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
@@ -84,17 +84,18 @@ export class FieldMarks {
     if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
     if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
-    if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    if (typeof field === 'string' && this.#growing.includes(key))
+      return { field: counted(field, tally, true), isDone: true };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
     return { field: isTable ? redactRows(field, this.#columns, tally) : field, isDone: false };
   }
 }
 
-/** The field of a row that grows while an agent writes: the preview of a session in a turn. */
-function growingField(row: object): string | null {
-  const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
-  return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
-}
+/** Fields that grow while an agent writes, of rows that have the field `of`: sessions and pending replies. */
+const GROWING: readonly { of: string; fields: readonly string[] }[] = [
+  { of: 'openTurnId', fields: ['title', 'lastText'] },
+  { of: 'owedSince', fields: ['text'] },
+];
 
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 
