@@ -1,3 +1,4 @@
+import { pause } from '@/db/next-turn';
 import { AppError } from '@/lib/protocol/errors';
 
 /** Wrong secrets of one address in a minute that slow nothing down. */
@@ -9,15 +10,25 @@ const ROUND_MS = 600;
 const MOST_COMPARED = 300;
 const MOST_LINES = 10_000;
 
-/** Lets a request go on, or refuses it. */
-type Settle = (isCompared: boolean) => void;
+/** A request that waits for the end of its round; the place is random. */
+interface Ticket {
+  place: number;
+}
+
+/** Requests that gather until `endsAt`. Plain data: on some hosts no request may wake another one. */
+interface Round {
+  endsAt: number;
+  tickets: Set<Ticket>;
+  /** Null until the first request of the round wakes. */
+  compared: ReadonlySet<Ticket> | null;
+}
 
 /** The requests of one client address. */
 interface Line {
   /** When the last wrong secrets came, the oldest first. */
   failedAt: number[];
-  /** The requests that wait for the end of the current round; null while none does. */
-  round: Set<Settle> | null;
+  /** The latest round; null before the first. */
+  round: Round | null;
 }
 
 /**
@@ -51,12 +62,13 @@ export class LoginThrottle {
     const now = this.#now();
     line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
     if (line.failedAt.length < FREE) return;
-    const isCompared = await new Promise<boolean>((settle) => {
-      const round = roundOf(line);
-      round.add(settle);
-      signal?.addEventListener('abort', () => round.delete(settle) && settle(false));
-    });
-    if (isCompared) return;
+    const round = roundOf(line, now);
+    const ticket = { place: Math.random() };
+    round.tickets.add(ticket);
+    signal?.addEventListener('abort', () => round.tickets.delete(ticket));
+    await pause(round.endsAt - now);
+    round.compared ??= new Set([...round.tickets].sort((a, b) => a.place - b.place).slice(0, MOST_COMPARED));
+    if (signal?.aborted !== true && round.compared.has(ticket)) return;
     throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in a second.', {
       headers: { 'retry-after': '1' },
     });
@@ -75,15 +87,8 @@ export class LoginThrottle {
 }
 
 /** The round that gathers now. */
-function roundOf(line: Line): Set<Settle> {
-  if (line.round !== null) return line.round;
-  const round = new Set<Settle>();
-  line.round = round;
-  setTimeout(() => {
-    line.round = null;
-    const drawn = [...round].map((settle) => ({ settle, at: Math.random() })).sort((a, b) => a.at - b.at);
-    round.clear();
-    for (const [at, { settle }] of drawn.entries()) settle(at < MOST_COMPARED);
-  }, ROUND_MS);
-  return round;
+function roundOf(line: Line, now: number): Round {
+  if (line.round === null || line.round.compared !== null || line.round.endsAt <= now)
+    line.round = { endsAt: now + ROUND_MS, tickets: new Set(), compared: null };
+  return line.round;
 }

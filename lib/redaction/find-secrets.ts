@@ -40,16 +40,19 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const readings = decodedReadings(text);
   const decoded = readings.at(-1);
   const unguttered = ungutteredReading(text, decoded);
-  const plain = [unmarkedReading(text, decoded), unguttered && (unmarkedReading(text, unguttered) ?? unguttered)];
+  const plain = [
+    { reading: unmarkedReading(text, decoded), applied: BY_LABEL },
+    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: ACROSS_LINES },
+  ];
   for (const reading of readings) {
     const found: SecretSpan[] = [];
     rules(reading.text, found, isOpen);
     for (const span of found) spans.push(mapped(span, reading, text));
   }
-  for (const reading of plain) {
+  for (const { reading, applied } of plain) {
     if (reading === null) continue;
     const own: SecretSpan[] = [];
-    for (const rule of BY_LABEL) rule(reading.text, reading.text.toLowerCase(), own, isOpen);
+    for (const rule of applied) rule(reading.text, reading.text.toLowerCase(), own, isOpen);
     for (const span of own) spans.push(mapped(span, reading, text));
   }
   if (!isOpen) return spans;
@@ -69,6 +72,8 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
 /** The rules of PLACES that find a secret by its label; markup may stand between the two. */
 const BY_LABEL = [credentialHeaders, assignedSecrets, phraseSecrets];
+/** The rules of PLACES that find a secret on the next line, where a gutter may stand before it. */
+const ACROSS_LINES = [...BY_LABEL, commandSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;

@@ -1,4 +1,4 @@
-import { PASSWORD_LABELS, TOKEN_LABELS } from './secret-names';
+import { PASSWORD_LABELS, SECRET_FIELD_WORDS, SHORT_FIELD_WORDS, TOKEN_LABELS } from './secret-names';
 
 /** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
 export interface Phrase {
@@ -44,7 +44,7 @@ const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|
 /** The label of a mnemonic, up to its words. */
 const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
 /** A field for a secret, as programs that drive a browser find it. */
-const FIELD = '(?:password|passwd|passcode|passphrase|secret|token|(?<![a-z])(?:pass|pwd|pw|pin|otp)(?![a-z]))';
+const FIELD = `(?:${SECRET_FIELD_WORDS}|(?<![a-z])(?:${SHORT_FIELD_WORDS})(?![a-z]))`;
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
 const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|[はを是为為]|[는은을를]\s| [—–→-])\s{0,2}${Q}?`;
 const anyOf = (labels: Iterable<string>) => [...labels].join('|');

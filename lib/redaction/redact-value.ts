@@ -69,14 +69,14 @@ export class FieldMarks {
   readonly #secrets: ReadonlyMap<string, string>;
   readonly #columns: Columns | null;
   readonly #isManifest: boolean;
-  readonly #growing: string | null;
+  readonly #growing: readonly string[];
   readonly #program: string | null;
 
   constructor(value: object, name: string, isFree: boolean) {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
-    this.#growing = isFree ? null : growingField(value);
+    this.#growing = isFree ? [] : growingFields(value);
     this.#program = isFree ? programOf(value) : null;
   }
 
@@ -86,7 +86,8 @@ export class FieldMarks {
     if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
     if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
-    if (key === this.#growing) return { field: counted(field as string, tally, true), isDone: true };
+    if (typeof field === 'string' && this.#growing.includes(key))
+      return { field: counted(field, tally, true), isDone: true };
     if (this.#program !== null && /^arg(?:s|v|uments)$/i.test(key) && Array.isArray(field))
       return { field: redactArguments([this.#program, ...field], tally, key).slice(1), isDone: false };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
@@ -94,10 +95,10 @@ export class FieldMarks {
   }
 }
 
-/** The field of a row that grows while an agent writes: the preview of a session in a turn. */
-function growingField(row: object): string | null {
-  const { lastText, openTurnId } = row as { lastText?: unknown; openTurnId?: unknown };
-  return typeof lastText === 'string' && typeof openTurnId === 'string' ? 'lastText' : null;
+/** Fields that grow while somebody writes: the title and preview of a session in a turn, the text of a pending reply. */
+function growingFields(row: { openTurnId?: unknown }): readonly string[] {
+  if (typeof row.openTurnId === 'string') return ['title', 'lastText'];
+  return 'owedSince' in row ? ['text'] : [];
 }
 
 /** The command whose arguments another field lists. */

@@ -63,10 +63,10 @@ function forget(text: string): void {
   if (PREPARED.delete(text)) preparedLength -= text.length;
 }
 
-/** The same as something that goes on. */
+/** The text as a RedactedText that can grow. */
 export function wholeText(text: string): RedactedText {
   const known = prepared(text);
-  // whoever has it may add to it
+  // the caller may append to it
   forget(text);
   if (known !== undefined) return known;
   const whole = new RedactedText();
@@ -75,8 +75,7 @@ export function wholeText(text: string): RedactedText {
 }
 
 /**
- * Redacts the texts in a value, but for short ones, so that they cost little when they are asked for next. Others get
- * their turns meanwhile.
+ * Redacts every longer text in a value and caches the result, yielding in between.
  */
 export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
   if (typeof value === 'object' && value !== null) {
@@ -128,7 +127,7 @@ export class RedactedText {
   /** The last of what is decided is a secret that goes on. */
   #isInside = false;
   #key: KeyWatch | null = null;
-  /** What was shown since the last piece. */
+  /** Result of the last shown(), until the next piece. */
   #last: { mayGoOn: boolean; shown: Redacted } | null = null;
   /** The state of the blocks at the end of the decided text. */
   #blocks = new BlockScan();

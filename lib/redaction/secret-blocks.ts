@@ -61,7 +61,7 @@ class SecretBlocks {
   readonly #isDecoded: boolean;
   /** The kind of the manifest, if it has one so far. */
   #manifest: string | null = null;
-  /** True if the lines are read without what numbers, dates, quotes or marks them. */
+  /** True if lines are read without their gutters. */
   readonly #isBehindGutter: boolean;
   /** The line that the last chunk broke off in. */
   #partial = '';

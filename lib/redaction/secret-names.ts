@@ -233,9 +233,15 @@ export function pairRole(name: string): PairRole | null {
   return role;
 }
 
+/** Words for a field of a page that takes a secret. The short ones are parts of other words, too. */
+export const SECRET_FIELD_WORDS = 'password|passwd|passcode|passphrase|secret|token';
+export const SHORT_FIELD_WORDS = 'pass|pwd|pw|pin|otp';
+
 /** A field of a page for a secret, by what it is called or found by: `Password input`, `#login-password`, `[name=pw]`. */
-const SECRET_FIELD =
-  /(?<![A-Za-z])(?:pass(?:word|wd|code|phrase)?|pwd|pw|secret|token|otp|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])/i;
+const SECRET_FIELD = new RegExp(
+  `(?<![A-Za-z])(?:${SECRET_FIELD_WORDS}|${SHORT_FIELD_WORDS}|api[ _-]?key)(?![A-Za-z])|[a-z](?:Pass(?:word|code)|Secret|Token|ApiKey)(?![a-z])`,
+  'i',
+);
 
 /** Other parts of a page about a secret. */
 const BESIDE = 'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset';

@@ -123,7 +123,7 @@ function separatorOf(line: string): Separator {
 /** True for a line between a header and its rows. */
 function isRule(line: string): boolean {
   if (/^\s*\\(?:hline|midrule)\s*$/.test(line)) return true;
-  return RULE.test(line) && (/[-=─━═┄┈╌]{2}/.test(line) || /^\s*\|[\s:|-]*-[\s:|-]*\|?\s*$/.test(line));
+  return RULE.test(line) && (/[-=─━═┄┈╌]{2}/.test(line) || /^\s*\|[\s:|]*-[\s:|-]*$/.test(line));
 }
 
 /**

@@ -77,8 +77,8 @@ export const DOOR = [
   {
     name: 'compares who came first, so that whoever sends most lets nobody else in',
     file: 'lib/access/login-throttle.ts',
-    find: 'at: Math.random() }',
-    replace: 'at: 0 }',
+    find: 'place: Math.random() }',
+    replace: 'place: 0 }',
     test: 'tests/unit/access/login-throttle.test.ts',
   },
   {

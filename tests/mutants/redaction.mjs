@@ -105,8 +105,8 @@ export const REDACTION = [
   {
     name: 'shows the first half of a secret in the preview of a message that streams',
     file: 'lib/redaction/redact-value.ts',
-    find: "typeof openTurnId === 'string' ? 'lastText' : null",
-    replace: "typeof openTurnId === 'number' ? 'lastText' : null",
+    find: "return ['title', 'lastText'];",
+    replace: "return ['title'];",
     test: 'tests/unit/redaction/redact-value.test.ts',
   },
   {
@@ -276,6 +276,34 @@ export const REDACTION = [
     find: "if (table !== null) this.#mode = { kind: 'table', table };",
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses blocks behind line numbers and other gutters',
+    file: 'lib/redaction/secret-blocks.ts',
+    find: 'return this.#isBehindGutter ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;',
+    replace: 'return 0;',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses a value below its label behind gutters',
+    file: 'lib/redaction/readings.ts',
+    find: "return reading.text.includes('\\n') ? rewritten(reading, GUTTERS, () => '') : null;",
+    replace: 'return reading.text.length < 0 ? reading : null;',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses the rows of an open table in pieces without escapes',
+    file: 'lib/redaction/secret-blocks.ts',
+    find: '...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),',
+    replace: '...(reading === undefined ? [] : decoded.map((span) => mapped(span, reading, chunk))),',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'shows the first half of a secret in a pending reply that streams',
+    file: 'lib/redaction/redact-value.ts',
+    find: "? ['text'] : []",
+    replace: '? [] : []',
+    test: 'tests/unit/redaction/redact-value.test.ts',
   },
   {
     name: 'misses the secrets of a column in JSON',

@@ -92,6 +92,7 @@ test('refuses requests of an address beyond those that are compared', async () =
   expect(here).toEqual({ compared: 300, refused: 1 });
   const refusal = throttle.turn(HERE, client.signal).catch((error) => error);
   client.abort();
+  await vi.advanceTimersByTimeAsync(600);
   expect(await refusal).toMatchObject({ code: 'too_many_requests', headers: { 'retry-after': '1' } });
 });
 

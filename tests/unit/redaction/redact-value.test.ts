@@ -75,7 +75,8 @@ describe('redactValue', () => {
       ],
     ],
     [{ columns: ['id', 'password'], rows: [[1, null]] }],
-    [{ title: 'secret plan', openTurnId: null, lastText: 'The token: expected' }],
+    [{ title: 'A plan to rotate the secret', openTurnId: null, lastText: 'The token: expected and more' }],
+    [{ text: 'The token: expected and more', owedSince: 1 }],
   ])('returns %j as it is', (value) => {
     expect(redactValue(value, { redacted: 0 }, true)).toBe(value);
     expect(redactValue(value, { redacted: 0 }, false)).toBe(value);
@@ -86,11 +87,13 @@ describe('redactValue', () => {
     expect(redacted({ command: ['deploy', '--password', long] })).toMatchObject({ isHidden: true, count: 1 });
   });
 
-  it('hides what may be a secret at the end of a preview that grows, and where a title is truncated', async () => {
+  it('hides what may be a secret at the end of a text that grows, and where a title is truncated', async () => {
     const begun = 'psql postgres://app:Rk4vqTr7';
     const title = `${'x'.repeat(MAX_TITLE - begun.length)}${begun}`;
     for (const row of [
       { title: null, lastText: begun, openTurnId: 'turn-1' },
+      { title: begun, lastText: null, openTurnId: 'turn-1' },
+      { text: begun, owedSince: 1 },
       { title, lastText: null, openTurnId: null },
     ]) {
       expect(JSON.stringify(redactValue(row, { redacted: 0 }, false))).not.toContain('Rk4v');
