@@ -66,12 +66,17 @@ export function lookalikes(text: string): Lookalike[] {
   if (labelled.length === 0) return unlabelled(text);
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const { end, label } of unlabelled(text.replace(LABELLED, ''))) {
+  for (const { end, label } of unlabelled(text.replace(LABELLED, insteadOf))) {
     for (let next = labelled[at]; next !== undefined && next.index - removed < end; next = labelled[++at])
-      removed += next.label.length;
+      removed += next.label.length - insteadOf(next.label).length;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
   }
   return found;
+}
+
+/** A code point separates words: it stands behind punctuation, or for a character that is not seen. */
+function insteadOf(label: string): string {
+  return label.startsWith('⟨U+') ? ' ' : '';
 }
 
 function unlabelled(text: string): Lookalike[] {

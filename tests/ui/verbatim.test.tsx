@@ -196,6 +196,7 @@ describe('what an agent calls something', () => {
         expect(nameText(spelled, Number.POSITIVE_INFINITY)).toBe(spelled);
         expect(words(shownName(text))).toBe(spelled);
       }),
+      { examples: [['ꀀ\u2000A']] },
     );
   });
 
