@@ -22,7 +22,8 @@ const SCRIPTS =
 const OF_SCRIPT = SCRIPTS.map((name) => [name, new RegExp(`\\p{scx=${name}}`, 'u')] as const);
 const OTHER = 'other script';
 const STYLE = 'styled';
-const LABELLED = new RegExp(`⟨(?:${[...SCRIPTS, OTHER, STYLE].join('|')}|U\\+[\\dA-F]+)⟩`, 'g');
+const LABELS = new Set([...SCRIPTS, OTHER, STYLE]);
+const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
 /** Has no script of its own, or that of the letters around it. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
@@ -57,26 +58,31 @@ const PUNCTUATION =
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
- * The runs of letters in a text that pass for others, in their order. Skips a run that its label follows already, in ⟨⟩.
+ * The runs of letters in a text that pass for others, in their order. Skips a run that its label follows already, in ⟨⟩:
+ * text that was labelled once is judged as it was before.
  * Takes linear time.
+ *
+ * @param characterOf the character that a label in ⟨⟩ spells out; null if it spells none
  */
-export function lookalikes(text: string): Lookalike[] {
+export function lookalikes(text: string, characterOf: (label: string) => string | null = () => null): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];
-  const labelled = [...text.matchAll(LABELLED)].map(({ 0: label, index }) => ({ label, index }));
-  if (labelled.length === 0) return unlabelled(text);
+  const labels: { index: number; shorter: number }[] = [];
+  const before = text.replace(LABELLED, (whole, label: string, index: number) => {
+    const character = LABELS.has(label) ? '' : characterOf(label);
+    if (character === null) return whole;
+    // the label of punctuation follows the character itself
+    const instead = text.startsWith(character, index - character.length) ? '' : character;
+    labels.push({ index, shorter: whole.length - instead.length });
+    return instead;
+  });
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const { end, label } of unlabelled(text.replace(LABELLED, insteadOf))) {
-    for (let next = labelled[at]; next !== undefined && next.index - removed < end; next = labelled[++at])
-      removed += next.label.length - insteadOf(next.label).length;
+  for (const { end, label } of unlabelled(before)) {
+    for (let next = labels[at]; next !== undefined && next.index - removed < end; next = labels[++at])
+      removed += next.shorter;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
   }
   return found;
-}
-
-/** A code point separates words: it stands behind punctuation, or for a character that is not seen. */
-function insteadOf(label: string): string {
-  return label.startsWith('⟨U+') ? ' ' : '';
 }
 
 function unlabelled(text: string): Lookalike[] {

@@ -58,6 +58,7 @@ const NAMED: readonly (readonly [first: number, names: string])[] = [
 const NAMES: ReadonlyMap<number, string> = new Map(
   NAMED.flatMap(([first, names]) => names.split(' ').map((name, at) => [first + at, name] as const)),
 );
+const CODES: ReadonlyMap<string, number> = new Map([...NAMES].map(([code, name]) => [name, code]));
 
 /**
  * What leaves nothing on the page, or nothing but a change to what stands around it, in any font, as the inside of a
@@ -111,7 +112,7 @@ export function isPlainName(text: string): boolean {
 export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
   if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
-  const origins = layout === 'words' ? [] : lookalikes(text);
+  const origins = layout === 'words' ? [] : lookalikes(text, characterOf);
   let nextOrigin = 0;
   let from = 0;
   /** Adds letters, each run that passes for another with its origin behind it. */
@@ -179,4 +180,12 @@ export function labelOf(run: string): string {
   const count = run.length / (code > 0xffff ? 2 : 1);
   const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
   return count === 1 ? name : `${name} ×${count}`;
+}
+
+/** The character of a label that `labelOf` made; null for any other text. */
+function characterOf(label: string): string | null {
+  const [name = ''] = label.split(' ×');
+  const code =
+    CODES.get(name) ?? (/^U\+(?:10|[\dA-F])?[\dA-F]{4}$/.test(name) ? Number.parseInt(name.slice(2), 16) : null);
+  return code === null ? null : String.fromCodePoint(code);
 }

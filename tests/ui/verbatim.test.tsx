@@ -196,7 +196,7 @@ describe('what an agent calls something', () => {
         expect(nameText(spelled, Number.POSITIVE_INFINITY)).toBe(spelled);
         expect(words(shownName(text))).toBe(spelled);
       }),
-      { examples: [['ꀀ\u2000A']] },
+      { examples: [['ꀀ\u2000A'], ['ехес\u202e'], [`ꓐ${'\u0301'.repeat(5)}ᴀ`], ['rm −rf']] },
     );
   });
 
