@@ -366,6 +366,6 @@ export const REDACTION = [
     file: 'lib/redaction/command-secrets.ts',
     find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });',
     replace: '',
-    test: 'tests/unit/redaction/corpus.test.ts',
+    test: 'tests/unit/redaction/redacted-text.test.ts',
   },
 ];

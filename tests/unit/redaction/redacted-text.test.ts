@@ -53,6 +53,7 @@ describe('a text without secrets', () => {
     expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
     expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
     expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
+    expect(shown('sqlplus system/Neoo18@RR8un')).toBe('sqlplus system/[redacted: password]');
   });
 
   it('holds nothing back of a text that has ended', () => {
