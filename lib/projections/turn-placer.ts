@@ -12,6 +12,7 @@ import {
   type TurnPlaces,
   type Unanswered,
 } from '@/lib/protocol/turn-places';
+import { withInterlude } from '@/lib/protocol/with-interlude';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 
@@ -139,9 +140,15 @@ export class TurnPlacer {
     this.#claimMessages(placement, userMessageIds);
   }
 
-  /** What probably woke an agent that does not say: the unanswered task ends, if its run began by itself. */
+  /**
+   * What probably woke an agent that does not say: the unanswered task ends, if its run began by itself. Names each run of
+   * a task once: `claim` moves only its last end, and retention may remove the earlier ones.
+   */
   likelyTrigger(byItself: boolean): TurnTrigger {
-    const ended = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
+    const found = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
+    const keyOf = ({ id, runId, ofSessionId }: Unanswered) => JSON.stringify([id, runId, ofSessionId]);
+    const last = new Map(found.map((task) => [keyOf(task), task]));
+    const ended = found.filter((task) => last.get(keyOf(task)) === task);
     if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
     const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
     if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
@@ -281,17 +288,22 @@ export class TurnPlacer {
     else this.show(placement);
   }
 
-  /** Whether it repeats the newest known start or end of the task. A start after an end is another run. */
+  /**
+   * Returns true if the event repeats the newest known start or end of the task. A start after an end is another run.
+   * Marks a repetition `again`: retention may remove the first report, and a later reader sees only the repetition.
+   */
   #isToldAgain(placement: Placement, [id, runId, phase]: [id: string, runId: string | null, phase: string]): boolean {
+    const { entry, isRetold = false } = placement;
     const { tasksTold = [] } = this.#places;
     const task = JSON.stringify([id, runId]);
-    const isAgain = tasksTold.some((told) => told.task === task && told.phase === phase);
-    if (!isAgain && !placement.isRetold) {
-      const others = tasksTold.filter((told) => told.task !== task);
-      const told = { task, phase, position: placement.entry.position };
-      this.#change().tasksTold = [...others, told].slice(-MAX_TASKS_TOLD);
+    const isKnown = tasksTold.some((told) => told.task === task && told.phase === phase);
+    if (isKnown || isRetold || interludeOf(entry.event).again === true) {
+      placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
+      return true;
     }
-    return isAgain || placement.isRetold === true;
+    const others = tasksTold.filter((told) => told.task !== task);
+    this.#change().tasksTold = [...others, { task, phase, position: entry.position }].slice(-MAX_TASKS_TOLD);
+    return false;
   }
 
   /** A task's end stands where it happened until a turn answers it; so does a report about another session's task. */

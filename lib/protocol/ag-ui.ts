@@ -81,7 +81,10 @@ export interface InterludeMetadata {
    * On what ingest itself writes about work that a status record lists, or does not list any more: nobody told it.
    */
   presumed?: true;
-  /** On a `session:ended` that tells an end that is known from a status record, and has its line. Written by ingest. */
+  /**
+   * The event repeats something known, so it adds no line: a `session:ended` after a status record reported the end, the
+   * start or end of a task, or the start of a tool call in a repeated run. Written by ingest.
+   */
   again?: true;
   /** On a user message: what it carries besides its text. */
   attachments?: Attachment[];

@@ -96,6 +96,29 @@ const REPEATED_AFTER_REMOVAL: AgUiEvent[][] = [
   [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }],
 ];
 
+/** A task's end is repeated before its turn is removed, and a client reads the log from the start after that. */
+const REPEATED_BEFORE_REMOVAL: AgUiEvent[][] = [
+  [
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', description: 'poll', status: 'running' } },
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', description: 'poll', status: 'running' } },
+    { type: 'CUSTOM', name: 'session:ended', value: { reason: 'exit', exitCode: 0 } },
+  ],
+  [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '' }],
+];
+
+/** A task ends twice, differently, before a run that does not say what woke it, and the turn of the first end is removed. */
+const ENDED_TWICE: AgUiEvent[][] = [
+  [
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', status: 'killed' } },
+    { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', status: 'completed' } },
+  ],
+  [
+    { type: 'RUN_STARTED', threadId: 's1', parentRunId: 'r1', runId: 'r1' },
+    { type: 'TOOL_CALL_RESULT', toolCallId: 't1', content: '' },
+  ],
+  [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '' }],
+];
+
 describe('the transcript', () => {
   it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
     fc.assert(
@@ -135,6 +158,8 @@ describe('the transcript', () => {
         examples: [
           [NAMED_TWICE, [], 2, 2],
           [REPEATED_AFTER_REMOVAL, [40], 0, 0],
+          [REPEATED_BEFORE_REMOVAL, [17], 0, 0],
+          [ENDED_TWICE, [0, 15], 0, 1],
         ],
       },
     );
