@@ -251,8 +251,6 @@ const BESIDE_LAST = new RegExp(
   `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_ ]?(?:${BESIDE}|count|list|usage|table)s?["'\\])]{0,4}$`,
   'i',
 );
-/** The name at the end of a JSON pointer: `/data/DB_PASSWORD`. */
-const POINTED = /^\/(?:[^/\s]{1,64}\/){0,16}(\w{1,64})$/;
 /** A question for a secret: `Enter password:`, `What is the API key for staging?` */
 const QUESTION =
   /^[^\r\n]{0,60}(?<![A-Za-z])(?:password|passphrase|passcode|pin|otp|secret|token|api[ _-]?key)(?: (?:for|of) [^\r\n]{1,60})?\s{0,2}[?:.]{0,3}\s{0,2}$/i;
@@ -269,7 +267,8 @@ export function labelledSecret(role: PairRole, label: string): NamedSecret | nul
   if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
   if (role === 'field') return isSecretField(label) ? PASSWORD_FIELD : null;
   if (role === 'question') return QUESTION.test(label) ? PASSWORD_FIELD : null;
-  if (role === 'pointer') return secretName(POINTED.exec(label)?.[1] ?? '');
+  // a JSON pointer, such as /data/DB_PASSWORD, and no path of a file
+  if (role === 'pointer' && !label.startsWith('/')) return null;
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 
