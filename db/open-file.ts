@@ -39,12 +39,19 @@ export async function openFile(name: string): Promise<Opened> {
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
   // One connection that only the queue uses, so that its settings hold for every write.
-  const connection = open();
+  let connection = open();
   const close = () => {
     for (const each of [connection, reader, tail]) each.close();
   };
   try {
-    await retryWhileBusy(() => setUp(connection), OPEN_TIMEOUT_MS);
+    await retryWhileBusy(async () => {
+      // A statement that met a lock keeps its view of the file, in which nothing can be written later.
+      if (!connection.isSound) {
+        connection.close();
+        connection = open();
+      }
+      await setUp(connection);
+    }, OPEN_TIMEOUT_MS);
     await connection.run(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES}`, 'loop');
   } catch (error) {
     close();
