@@ -1,5 +1,5 @@
 import { createClient } from '@libsql/client';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { Position } from '@/lib/protocol/position';
 import type { AgentList, SessionList, TaskList, TranscriptPage, Turn } from '@/lib/protocol/read-models';
@@ -230,16 +230,24 @@ function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] 
     ]);
 }
 
+/** How long the watcher's rows may differ from those that are read. Sweeps are further apart. */
+const COMPARED_MS = 5_000;
+
 /** The watcher's newest version of every row is the one the read models give. */
 async function auditFleet(audited: Audited): Promise<void> {
   const { watcher } = audited;
-  const { sessions } = await get<SessionList>(audited, '/sessions');
-  expect(byId(watcher.sessions.values())).toEqual(byId(sessions));
-  const { agents } = await get<AgentList>(audited, '/agents');
   // when it was last seen is told every few seconds only
   const settled = <T extends { lastSeenAt: number }>(rows: Iterable<T>) =>
     [...rows].map((row) => ({ ...row, lastSeenAt: 0 }));
-  expect(byId(settled(watcher.agents.values()))).toEqual(byId(settled(agents)));
+  const sessions = await vi.waitFor(async () => {
+    const { sessions } = await get<SessionList>(audited, '/sessions');
+    const { agents } = await get<AgentList>(audited, '/agents');
+    // a sweep may write between two reads: then they are compared again
+    await watcher.reach(await newestShown(audited));
+    expect(byId(watcher.sessions.values())).toEqual(byId(sessions));
+    expect(byId(settled(watcher.agents.values()))).toEqual(byId(settled(agents)));
+    return sessions;
+  }, COMPARED_MS);
   for (const session of sessions) {
     // of work that was over before it came, it hears of the newest tasks only
     if (!audited.steps.has(session.agentId)) continue;
