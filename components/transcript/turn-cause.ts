@@ -49,7 +49,7 @@ const MOST_NAMED = 5;
 
 /**
  * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. It starts with our words and names
- * regions, not controls, so the names of tasks stand in it without quotes.
+ * regions, not controls, so task names need no quotes.
  */
 export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   if (turn.kind === 'user') return 'User turn';

@@ -116,7 +116,7 @@ function unlabelled(text: string): Lookalike[] {
   return found.sort((a, b) => a.end - b.end);
 }
 
-/** What the rest of a text says about each of its words. */
+/** Facts about a whole text that decide how its words are judged. */
 interface Surroundings {
   scriptOf: (letter: string) => string | null;
   /** Every letter of the text reads as Latin, and some are ASCII. */

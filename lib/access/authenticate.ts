@@ -78,7 +78,7 @@ export async function authenticateProgram(request: Request, door: Doorkeeper): P
 /**
  * Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing.
  *
- * @param isUse by default true for a navigation. Next's router fetches pages for links that nobody has followed, too
+ * @param isUse by default true for a navigation, false for a page that Next's router prefetches
  */
 export async function signedIn(
   headers: Headers,

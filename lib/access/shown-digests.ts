@@ -85,7 +85,7 @@ export async function storedAttachment(
 
 /**
  * Where uploads to a session are stored until a message names them. Those of a redacted sender have a place of their own:
- * in one with others, what the sender is answered would tell whether somebody had sent the same bytes.
+ * in a shared one, the answer would reveal whether another sender had uploaded the same bytes.
  */
 export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   const session = columnText(sessionId);

@@ -56,7 +56,7 @@ export class BatchScope {
     else known.add(agentId);
   }
 
-  /** A session by the name that an agent gives it: its id, or an alias of it. */
+  /** A session as an agent names it: by id or by alias. */
   addName(name: string, agentId: string | null): void {
     this.sessionIds.add(name);
     const agents = this.#names.get(name);

@@ -38,7 +38,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const found = await readBatchState(transaction, sent.scope);
   const aliased = aliasedIn(sent, found);
   const { records, scope } = await renamed(sent, aliased);
-  // Also where nothing was renamed: the time of an answer would tell whether an id is in use.
+  // Also if nothing was renamed: the response time would reveal whether an id is in use.
   const isReadAgain = aliased.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
   touchAll(transaction, scope, state);

@@ -26,7 +26,7 @@ const COUNTRY =
   /^(?:a[c-gilmoq-uwxz]|b[abd-jmnorstvwyz]|c[acdf-ik-oru-z]|d[ejkmoz]|e[cegr-u]|f[ijkmor]|g[abd-ilmnp-uwy]|h[kmnrtu]|i[delmnoq-t]|j[emop]|k[eghimnprwyz]|l[abcikr-vy]|m[aceghn-z]|n[acefgilopruz]|om|p[ae-hklnrtw]|qa|r[eouw]|s[a-egijk-ortuvx-z]|t[cdghj-ortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]|z[amw])$/i;
 /** Countries whose domain is also the ending of a file (`main.py`). A path shows that it is a host. */
 const FILE_COUNTRY = /^(?:m[dklm]|p[msy]|rs|sh|tf)$/i;
-/** What code has in front of a dot. */
+/** Names that stand before a dot in code. */
 const CODE =
   /^(?:app|args|array|arr|config|console|ctx|data|date|document|el|element|env|event|fs|item|json|log|logger|map|math|node|number|obj|object|options|os|process|promise|props|req|res|row|self|set|state|std|string|sys|system|that|this|user|window)$/i;
 const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
@@ -72,7 +72,7 @@ export function otherTarget(target: string, text: string): string | null {
 /**
  * True if a reader takes it for an address, rather than for code, a file or the end of a sentence.
  *
- * @param before the two characters in front of it
+ * @param before the two characters before the address
  */
 function isAddress(match: Record<string, string | undefined>, before: string): boolean {
   const { scheme, host = '', port, path } = match;

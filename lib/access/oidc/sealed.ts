@@ -3,7 +3,7 @@ import { EncryptJWT, type JWTDecryptOptions, type JWTPayload, jwtDecrypt } from 
 /**
  * Encrypts claims as a JWE (`dir`, `A256GCM`).
  *
- * @param key 32 random bytes that all instances of this server share and nobody else knows
+ * @param key 32 random bytes that only the instances of this server know
  */
 export function seal(claims: JWTPayload, key: Uint8Array): Promise<string> {
   return new EncryptJWT(claims).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key);
