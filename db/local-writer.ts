@@ -39,9 +39,12 @@ export function localWriter(
       const execute: WriteTransaction['execute'] = async (statement) => {
         const begunAt = performance.now();
         const answer = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
-        if (place === 'loop') onLoopMs += performance.now() - begunAt;
+        // a thread's answer comes in a turn of its own
+        if (place === 'loop') {
+          onLoopMs += performance.now() - begunAt;
+          await pace.rest();
+        }
         if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
-        await pace.rest();
         return answer;
       };
       return {

@@ -1,9 +1,9 @@
 import { AppError } from '@/lib/protocol/errors';
-import { nextTurn } from './next-turn';
+import { Pace } from './next-turn';
 
 /**
  * The line in which heavy reads wait. Each running read of a local database keeps a processor busy, and its answer is
- * built on the event loop. So only a few run at once, with a turn of the loop before the next one.
+ * built on the event loop. So only a few run at once, and at most 10 ms of them run without a turn of the loop.
  *
  * Ordering: clients take turns, and each client's reads run in the order they came. A client that asks for sixteen
  * pages at once waits for its own sixteen, and nobody else does.
@@ -31,6 +31,7 @@ export class ReadQueue {
   readonly #limits: ReadQueueLimits;
   /** By client, next turn first. */
   readonly #lines = new Map<string, (() => void)[]>();
+  readonly #pace = new Pace();
   #waiting = 0;
   #running = 0;
 
@@ -75,7 +76,7 @@ export class ReadQueue {
 
   /** A read is over: its place goes to the next in line. */
   async #next(): Promise<void> {
-    await nextTurn();
+    await this.#pace.rest();
     const [first] = this.#lines;
     if (first === undefined) {
       this.#running -= 1;

@@ -44,8 +44,9 @@ export async function readTranscript(
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
-  const pace = new Pace();
   const { position, found } = await readTogether(sight, pageQueries(sight, id, before, limit));
+  // after the read: it counts from its creation
+  const pace = new Pace();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(sight, id, before, limit, pace);
   const page = headOf(position, found, before, limit);

@@ -99,6 +99,12 @@ test('small statements on the loop give others their turns between', async () =>
   expect(turns()).toBeGreaterThanOrEqual(6);
 });
 
+test('statements on a thread add no turn of the loop', async () => {
+  const turns = hurriedWork();
+  await database.reader.batch(Array(6).fill('SELECT 1 WHERE 0'), 'read');
+  expect(turns()).toBe(0);
+});
+
 test('a reader that was closed refuses, and lets what is under way come to its end', async () => {
   const reader = new LocalReader(() => new LocalConnection(fileURLToPath(database.url), 0), 'thread');
   const under = reader.execute(LONG_SELECT);
