@@ -82,6 +82,7 @@ describe('rows of agents with all kinds of names', () => {
 
 test.each([
   ['now', '59s', []],
+  ['now', 'requested 59 s ago', []],
   ['59s', '1m', []],
   ['requested 59 s ago', 'requested 1 min ago', []],
   ['one', 'several', ['“behind it” moved']],

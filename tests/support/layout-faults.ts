@@ -158,14 +158,16 @@ export async function watchMoves(page: Page): Promise<void> {
     const MOVED_PX = 2;
     // A count that goes from 9 to 10 moves what stands behind it.
     const COUNTED_PX = 8;
-    // A clock that ticks from `59s` to `1m`, or from `now` to `5s`, moves what stands on its line.
-    const TICK_PX = 24;
+    interface ClockText {
+      words: string;
+      widthPx: number;
+    }
     const CLOCK = /\d ?(?:s|m|min|h|d)\b|\d:\d\d|\bnow\b/;
     const moves = new Set<string>();
     const watched = { moves, looks: 0 };
     let frames = 0;
     let before = new Map<string, DOMRect | null>();
-    let told = new Map<Text, string>();
+    let lastClocks = new Map<Text, ClockText>();
     // What is painted is what stands there when a frame has been laid out, and still does once it is over: before, it
     // may yet be put right, and after, the next frame is begun already. What has changed in between is compared with
     // what it was before, a frame later.
@@ -173,16 +175,16 @@ export async function watchMoves(page: Page): Promise<void> {
       requestAnimationFrame(() => {
         new ResizeObserver((_, layout) => {
           layout.disconnect();
-          const [laidOut, telling] = [places(), clocks()];
-          setTimeout(() => look(laidOut, telling));
+          const [laidOut, clocksNow] = [places(), clocks()];
+          setTimeout(() => look(laidOut, clocksNow));
         }).observe(document.documentElement);
       });
-    const look = (laidOut: Map<string, DOMRect | null>, telling: Map<Text, string>) => {
+    const look = (laidOut: Map<string, DOMRect | null>, clocksNow: Map<Text, ClockText>) => {
       watch();
       // What is still being read stands where it can, and what opens at its end is there a frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
       watched.looks += 1;
-      const ticked = clocksThatTicked(telling);
+      const ticked = clocksThatTicked(clocksNow);
       const now = places();
       for (const [text, to] of now) {
         if (!to) continue;
@@ -195,23 +197,30 @@ export async function watchMoves(page: Page): Promise<void> {
         }
         if (!from) continue;
         const [across, down] = [Math.abs(from.left - to.left), Math.abs(from.top - to.top)];
-        const isBesideClock = ticked.some(({ top, bottom }) => top < to.bottom && bottom > to.top);
-        if (across <= (isBesideClock ? TICK_PX : COUNTED_PX) && down <= MOVED_PX) continue;
+        const beside = ticked.filter(({ place: { top, bottom } }) => top < to.bottom && bottom > to.top);
+        const byClocks = beside.reduce((sum, { byPx }) => sum + byPx, 0);
+        if (across <= byClocks + COUNTED_PX && down <= MOVED_PX) continue;
         const place = ({ left, top }: DOMRect) => `${Math.round(left)},${Math.round(top)}`;
         moves.add(`“${text.slice(0, 40)}” moved from ${place(from)} to ${place(to)}`);
       }
       before = now;
     };
     const clocks = () =>
-      new Map([...textsOf()].filter(({ data }) => CLOCK.test(data)).map((text) => [text, text.data]));
-    const clocksThatTicked = (telling: Map<Text, string>) => {
-      const ticked: DOMRect[] = [];
-      for (const [clock, text] of telling) {
-        const last = told.get(clock) ?? text;
-        if (clock.data !== text) telling.set(clock, last);
-        else if (last !== text) ticked.push(placeOf(clock));
+      new Map(
+        [...textsOf()]
+          .filter(({ data }) => CLOCK.test(data))
+          .map((text) => [text, { words: text.data, widthPx: placeOf(text).width }]),
+      );
+    // A clock that ticks from `59s` to `1m` moves what stands on its line, and further if the page was held up.
+    const clocksThatTicked = (clocksNow: Map<Text, ClockText>) => {
+      const ticked: { place: DOMRect; byPx: number }[] = [];
+      for (const [clock, now] of clocksNow) {
+        const last = lastClocks.get(clock) ?? now;
+        const place = placeOf(clock);
+        if (clock.data !== now.words) clocksNow.set(clock, last);
+        else if (last.words !== now.words) ticked.push({ place, byPx: Math.abs(place.width - last.widthPx) });
       }
-      told = telling;
+      lastClocks = clocksNow;
       return ticked;
     };
     const places = () => {
