@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
 import type { OpenApiDocument } from '@/lib/protocol/open-api';
+import type { Sent } from './access-stage';
 import { askLive } from './ask-live';
 import { busyAgent } from './busy-agent';
 import { malformedRequests, type WireRequest } from './malformed-requests';
@@ -14,8 +15,6 @@ import { malformedRequests, type WireRequest } from './malformed-requests';
 export interface MalformedOrder {
   url: string;
   document: OpenApiDocument;
-  /** The owner's token: each batch is about an agent of its own, made with it. */
-  token: string;
   /** The `authorization` header of each sender. */
   tokens: Partial<Record<WireRequest['sender'], string>>;
   seed: number;
@@ -50,12 +49,17 @@ interface Answer {
 process.once('message', (order: MalformedOrder) => void run(order));
 process.once('disconnect', () => process.exit());
 
-async function run({ url, document, token, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
+async function run({ url, document, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  // the owner's token would be throttled with the wrong tokens from this address
+  const ask = <Model>(path: string, sent?: Sent) => {
+    const headers = { ...sent?.headers, authorization: (path === '/events' ? tokens.runner : tokens.admin) ?? '' };
+    return askLive<Model>({ url, token: '' }, path, { ...sent, headers });
+  };
   const report: MalformedReport = { sent: 0, statuses: {}, failures: [], isDone: false };
   for (let batch = 0; report.sent < count; batch += 1) {
     const numRuns = Math.min(BATCH, count - report.sent);
-    const ids = await busyAgent({ ask: (path, sent) => askLive({ url, token }, path, sent) }, String(batch));
+    const ids = await busyAgent({ ask }, String(batch));
     const all = fc.sample(malformedRequests(document, ids), { numRuns, seed: seed + batch });
     let next = 0;
     const client = async () => {

@@ -45,7 +45,6 @@ test('answers malformed requests without an internal error or a crash', async ()
   const order: MalformedOrder = {
     url: server.url,
     document: await ask<OpenApiDocument>('/openapi.json'),
-    token: server.token,
     tokens: {
       admin: await made('admin'),
       operator: await made('operator'),
