@@ -6,15 +6,15 @@ import type { Notice } from './notices';
  */
 export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
   try {
-    const { clearedText } = await import('@/lib/redaction/outlets');
-    return { title: clearedText('desktop-notice', title), body: clearedText('desktop-notice', body) };
+    const { redactedFor } = await import('@/lib/redaction/outlets');
+    return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
   } catch {
-    // the server that has the rules is not reachable: the words stay unsaid
+    // without the rules nothing can be redacted, so the notification names nothing
     return { title: 'Something needs you', body: 'Open Interlude to see it.' };
   }
 }
 
-export interface NoticeText {
+interface NoticeText {
   title: string;
   body: string;
 }

@@ -4,7 +4,7 @@ import { KeptAnswer } from '@/db/kept-answer';
 import type { AuditCheck } from '@/lib/protocol/audit';
 import type { Role } from '@/lib/protocol/scope';
 import type { StorageSizes } from '@/lib/protocol/storage';
-import type { ClearedText } from '@/lib/redaction/outlets';
+import type { RedactedFor } from '@/lib/redaction/outlets';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
@@ -49,7 +49,7 @@ export interface ServerContext extends AccessSettings {
 /** Answers that many ask for, and that take long to look up. */
 export class KeptAnswers {
   readonly storage: KeptAnswer<StorageSizes>;
-  readonly metrics: KeptAnswer<ClearedText<'metrics'>>;
+  readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
   readonly auditCheck: KeptAnswer<AuditCheck>;
 
   /** @param isShared as for `KeptAnswer` */

@@ -1,5 +1,5 @@
 import { redactModel } from './redact-model';
-import { prepareTexts, type Rest, redactedText } from './redacted-text';
+import { type Rest, redactedText } from './redacted-text';
 
 /**
  * Ways out of Interlude to readers that no principal stands for: other services, collectors, logs, lock screens. They
@@ -8,22 +8,39 @@ import { prepareTexts, type Rest, redactedText } from './redacted-text';
 export const OUTLETS = ['webhook', 'traces', 'metrics', 'server-log', 'desktop-notice'] as const;
 export type Outlet = (typeof OUTLETS)[number];
 
-declare const CLEARED_FOR: unique symbol;
-/** A text without secrets, for one outlet. Only this module makes them, so what an outlet is given was redacted. */
-export type ClearedText<To extends Outlet> = string & { readonly [CLEARED_FOR]: To };
+/** A label's value in Prometheus' text format, with its quotes. */
+const LABEL_VALUE = /"(?:[^"\\\n]|\\.)*"/g;
+const LINES_AT_ONCE = 500;
 
-export function clearedText<To extends Outlet>(_outlet: To, text: string): ClearedText<To> {
-  return redactedText(text).text as ClearedText<To>;
+declare const REDACTED_FOR: unique symbol;
+/** A text without secrets, for one outlet. Only this module makes them, so what an outlet is given was redacted. */
+export type RedactedFor<To extends Outlet> = string & { readonly [REDACTED_FOR]: To };
+
+export function redactedFor<To extends Outlet>(_outlet: To, text: string): RedactedFor<To> {
+  return redactedText(text).text as RedactedFor<To>;
 }
 
-/** `clearedText` for a text that may be long. `rest` lets other work run when it is due. */
-export async function clearedLongText<To extends Outlet>(
-  outlet: To,
-  text: string,
-  rest: Rest,
-): Promise<ClearedText<To>> {
-  await prepareTexts(text, rest);
-  return clearedText(outlet, text);
+/**
+ * Redacts metrics in Prometheus' text format. Only the values of labels can hold a secret. Few are distinct, so each is
+ * redacted once.
+ *
+ * @param rest lets other work run when it is due
+ */
+export async function redactedMetrics(text: string, rest: Rest): Promise<RedactedFor<'metrics'>> {
+  const redacted = new Map<string, string>();
+  const redact = (value: string) => {
+    const known = redacted.get(value) ?? redactedFor('metrics', value);
+    redacted.set(value, known);
+    return known;
+  };
+  const lines = text.split('\n');
+  const shown: string[] = [];
+  for (let at = 0; at < lines.length; at += LINES_AT_ONCE) {
+    const some = lines.slice(at, at + LINES_AT_ONCE).join('\n');
+    shown.push(some.replace(LABEL_VALUE, redact));
+    await rest();
+  }
+  return shown.join('\n') as RedactedFor<'metrics'>;
 }
 
 /**
@@ -31,10 +48,10 @@ export async function clearedLongText<To extends Outlet>(
  *
  * @param rest lets other work run when it is due
  */
-export async function clearedJson<To extends Outlet>(
+export async function redactedJson<To extends Outlet>(
   _outlet: To,
   value: object,
   rest: Rest = () => null,
-): Promise<ClearedText<To>> {
-  return JSON.stringify(await redactModel(value, rest, true)) as ClearedText<To>;
+): Promise<RedactedFor<To>> {
+  return JSON.stringify(await redactModel(value, rest, true)) as RedactedFor<To>;
 }

@@ -30,7 +30,7 @@ import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { requestIdOf } from '@/lib/protocol/request-id';
 import { isLogged, redactServerLog, serverLog } from '@/lib/protocol/server-log.mjs';
 import { Readiness } from '@/lib/queries/health';
-import { clearedText } from '@/lib/redaction/outlets';
+import { redactedFor } from '@/lib/redaction/outlets';
 import { historyRetention } from '@/lib/retention/retention-settings';
 import type { Telemetry } from '@/lib/telemetry/telemetry';
 import type { Tracing } from '@/lib/telemetry/tracing';
@@ -117,7 +117,7 @@ export function createServer(
   memory = new ProcessMemory(env, kind),
 ): Server {
   const lasts = kind === 'shared';
-  redactServerLog((text) => clearedText('server-log', text));
+  redactServerLog((text) => redactedFor('server-log', text));
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;

@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import type { KeptAnswer } from '@/db/kept-answer';
 import { Pace } from '@/db/next-turn';
-import { type ClearedText, clearedLongText } from '@/lib/redaction/outlets';
+import { type RedactedFor, redactedMetrics } from '@/lib/redaction/outlets';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';
@@ -31,14 +31,14 @@ export class Metrics {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #process: ProcessMetrics | null;
-  readonly #kept: KeptAnswer<ClearedText<'metrics'>>;
+  readonly #kept: KeptAnswer<RedactedFor<'metrics'>>;
 
   /** @param ofProcess what this process counts; null if it does not last */
   constructor(
     database: Database,
     now: () => number,
     ofProcess: ProcessMetrics | null,
-    kept: KeptAnswer<ClearedText<'metrics'>>,
+    kept: KeptAnswer<RedactedFor<'metrics'>>,
   ) {
     this.#kept = kept;
     this.#database = database;
@@ -46,7 +46,7 @@ export class Metrics {
     this.#process = ofProcess;
   }
 
-  async text(): Promise<ClearedText<'metrics'>> {
+  async text(): Promise<RedactedFor<'metrics'>> {
     return this.#kept.get(
       () => performance.now(),
       () => this.#read(),
@@ -54,11 +54,11 @@ export class Metrics {
     );
   }
 
-  async #read(): Promise<ClearedText<'metrics'>> {
+  async #read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
     const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
     const pace = new Pace();
-    return clearedLongText('metrics', `${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
+    return redactedMetrics(`${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Pace } from '@/db/next-turn';
-import { postCleared } from '@/lib/access/post-cleared';
+import { postRedacted } from '@/lib/access/post-redacted';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { type ClearedText, clearedJson } from '@/lib/redaction/outlets';
+import { type RedactedFor, redactedJson } from '@/lib/redaction/outlets';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 
@@ -65,7 +65,7 @@ export class SpanExporter {
   async #send(spans: Span[]): Promise<void> {
     const pace = new Pace();
     const request = otlpRequest(spans, this.#settings.resource);
-    const body = await clearedJson('traces', request, pace.restIfDue);
+    const body = await redactedJson('traces', request, pace.restIfDue);
     for (let tries = 1; ; tries += 1) {
       const trouble = await this.#post(body);
       if (trouble === null) {
@@ -81,10 +81,10 @@ export class SpanExporter {
   }
 
   /** @returns what is wrong; null if nothing is */
-  async #post(body: ClearedText<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
+  async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
     const { url, headers, timeoutMs } = this.#settings;
     try {
-      const response = await postCleared(url, body, {
+      const response = await postRedacted(url, body, {
         headers: { ...headers, 'content-type': 'application/json' },
         signal: AbortSignal.any([this.#over.signal, AbortSignal.timeout(timeoutMs)]),
       });

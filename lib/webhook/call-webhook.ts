@@ -1,8 +1,8 @@
-import { postCleared } from '@/lib/access/post-cleared';
+import { postRedacted } from '@/lib/access/post-redacted';
 import type { WebhookSettings } from '@/lib/access/webhook-settings';
 import { WEBHOOK_CALL_MS } from '@/lib/protocol/limits';
 import type { WebhookBody, WebhookTest } from '@/lib/protocol/webhook';
-import { clearedJson } from '@/lib/redaction/outlets';
+import { redactedJson } from '@/lib/redaction/outlets';
 import { webhookHeaders } from './sign-webhook';
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */
@@ -11,8 +11,8 @@ export async function callWebhook(
   { id, at, body }: { id: string; at: number; body: WebhookBody },
 ): Promise<WebhookTest> {
   try {
-    const text = await clearedJson('webhook', body);
-    const response = await postCleared(url, text, {
+    const text = await redactedJson('webhook', body);
+    const response = await postRedacted(url, text, {
       headers: { ...(await webhookHeaders(key, { id, at, body: text })), ...(authorization && { authorization }) },
       // where it leads to was not set by anybody here
       redirect: 'manual',

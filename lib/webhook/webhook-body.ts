@@ -1,7 +1,7 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
 import type { WebhookBody } from '@/lib/protocol/webhook';
-import { clearedText } from '@/lib/redaction/outlets';
+import { redactedFor } from '@/lib/redaction/outlets';
 
 const SAID: Record<InboxKind, string> = {
   permission: 'asks for a permission',
@@ -23,7 +23,7 @@ export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBo
   const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
   const said = `${shown(agentId, MOST_OF_NAME)} ${SAID[kind]}`;
   // redacted before it is truncated: half of a secret is known for one no more
-  const about = title === null ? '' : `: ${shown(clearedText('webhook', title), MOST_OF_TITLE)}`;
+  const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
   const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
   return {
     text,

@@ -182,8 +182,8 @@ export const REDACTION = [
   {
     name: 'sends text to other services with its secrets',
     file: 'lib/redaction/outlets.ts',
-    find: 'return redactedText(text).text as ClearedText<To>;',
-    replace: 'return text as ClearedText<To>;',
+    find: 'return redactedText(text).text as RedactedFor<To>;',
+    replace: 'return text as RedactedFor<To>;',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
@@ -203,7 +203,7 @@ export const REDACTION = [
   {
     name: 'logs secrets that an error quotes',
     file: 'lib/server/create-server.ts',
-    find: "redactServerLog((text) => clearedText('server-log', text));",
+    find: "redactServerLog((text) => redactedFor('server-log', text));",
     replace: 'redactServerLog((text) => text);',
     test: 'tests/unit/server/outlets.test.ts',
   },

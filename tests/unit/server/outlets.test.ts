@@ -7,7 +7,7 @@ import { noticeText } from '@/components/inbox/notice-text';
 import { NO_NOTICES, standingNotices } from '@/components/inbox/notices';
 import type { InboxList } from '@/lib/protocol/inbox';
 import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { OUTLETS, type Outlet } from '@/lib/redaction/outlets';
+import { OUTLETS, type Outlet, redactedMetrics } from '@/lib/redaction/outlets';
 import { WebhookSender } from '@/lib/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
@@ -129,6 +129,11 @@ it.each(OUTLETS)('%s carries no secret', async (outlet) => {
   if (outlet !== 'metrics') expect(text).toContain('[redacted: ');
 });
 
+it('a metric shows no secret in the value of a label, and all of its other values', async () => {
+  const metrics = (path: string) => `# HELP a Words.\na{path="${path}",le="0.5",said="a \\"b\\""} 1\na 2\n`;
+  expect(await redactedMetrics(metrics(`/x/${CANARY}`), () => null)).toBe(metrics('/x/[redacted: github-token]'));
+});
+
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 const FILES = ['lib', 'db', 'app', 'components'].flatMap((folder) =>
@@ -141,7 +146,7 @@ it('nothing else in the server posts to other services', () => {
   const fetching = FILES.filter(({ text }) => /(?<![.\w])fetch\(/.test(text)).map(({ path }) => path);
   // the runner posts to the server; the launcher and the pages ask the server itself; the database is the server's own
   const own = /^(?:lib\/(?:runner|launch)|components|db)\//;
-  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/access/post-cleared.ts']);
+  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/access/post-redacted.ts']);
 });
 
 it('the pages load the rules when they are needed, not with their bundle', () => {

@@ -1,9 +1,9 @@
-import type { ClearedText } from '@/lib/redaction/outlets';
+import type { RedactedFor } from '@/lib/redaction/outlets';
 
 /** Posts to another service. The only `fetch` of the server folders that carries what agents and people wrote. */
-export function postCleared(
+export function postRedacted(
   url: string,
-  body: ClearedText<'webhook' | 'traces'>,
+  body: RedactedFor<'webhook' | 'traces'>,
   init: { headers: Record<string, string>; signal: AbortSignal; redirect?: 'manual' },
 ): Promise<Response> {
   return fetch(url, { method: 'POST', body, ...init });
