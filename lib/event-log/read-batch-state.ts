@@ -63,9 +63,9 @@ export interface BatchState {
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
   /** By session: the id by which its runner knows it, where that is another. See session-aliases.ts. */
-  aliases: Map<string, string>;
+  aliasBySession: Map<string, string>;
   /** The same the other way round, by `aliasKey`. */
-  aliased: Map<string, string>;
+  sessionByAlias: Map<string, string>;
 }
 
 export interface SaidRow extends ReturnType<typeof SAID.read> {
@@ -163,8 +163,10 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     said: await saidBySession(transaction, scope.said, await pace.map(said, saidFromRow), pace),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
-    aliases: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
-    aliased: new Map(aliases.map((row) => [aliasKey(String(row.agent_id), String(row.alias)), String(row.session_id)])),
+    aliasBySession: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
+    sessionByAlias: new Map(
+      aliases.map((row) => [aliasKey(String(row.agent_id), String(row.alias)), String(row.session_id)]),
+    ),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
   await readElsewhere(transaction, scope.tasks, state, pace);

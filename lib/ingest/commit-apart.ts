@@ -98,7 +98,7 @@ function joined(first: CommitOutcome & { kind: 'answered' }, second: CommitOutco
   return {
     kind: 'answered',
     openings: [...first.openings, ...second.openings],
-    aliased: new Map([...first.aliased, ...second.aliased]),
+    sessionByAlias: new Map([...first.sessionByAlias, ...second.sessionByAlias]),
     answer: {
       ackedSeq: Math.max(a.ackedSeq, b.ackedSeq),
       accepted: a.accepted + b.accepted,

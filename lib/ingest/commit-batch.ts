@@ -3,30 +3,23 @@ import { appendBatch } from '@/lib/event-log/append-batch';
 import type { BatchScope } from '@/lib/event-log/batch-scope';
 import { commitProducer } from '@/lib/event-log/producer-state';
 import { type BatchState, readBatchState, readQuarantined } from '@/lib/event-log/read-batch-state';
-import { type IngestAnswer, type ProducerRef, SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
+import { type IngestAnswer, SERVER_PRODUCER_ID } from '@/lib/protocol/envelope';
 import { positionFromNumber } from '@/lib/protocol/position';
-import { reachesAgent, type Scope } from '@/lib/protocol/scope';
+import { reachesAgent } from '@/lib/protocol/scope';
 import { type JudgedRecord, planBatch } from './plan-batch';
-import { type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
+import { type AliasedBatch, type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
 import type { Opening } from './stamp-requests';
 
 export type CommitOutcome =
-  /** `aliased`: the ids of sessions that the sender knows by an alias. */
-  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; aliased: AliasedIds }
+  /** `sessionByAlias`: the ids of sessions that the sender knows by an alias. */
+  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; sessionByAlias: AliasedIds }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
   /** The outbox is of an agent that the sender may not speak for. */
   | { kind: 'foreign' };
 
-export interface Batch {
-  source: ProducerRef;
-  records: readonly JudgedRecord[];
-  scope: BatchScope;
-  /** The agents that the sender may speak for. */
-  reach: Scope;
-  /** The server key for new aliases; null for a sender who reaches every agent and needs none. */
-  aliasSecret: Uint8Array | null;
+export interface Batch extends AliasedBatch {
   receivedAt: number;
 }
 
@@ -36,10 +29,10 @@ export interface Batch {
  */
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
-  const aliased = aliasedIn(sent, found);
-  const { records, scope } = await renamed(sent, aliased);
+  const sessionByAlias = aliasedIn(sent, found);
+  const { records, scope } = await renamed(sent, sessionByAlias);
   // Also if nothing was renamed: the response time would reveal whether an id is in use.
-  const isReadAgain = aliased.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
+  const isReadAgain = sessionByAlias.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
   touchAll(transaction, scope, state);
   const { source, reach, receivedAt } = sent;
@@ -62,7 +55,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   if (openings.length > 0) transaction.fixPositions();
   // its numbers are positions
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
-  await storeAliases(transaction, aliased, found);
+  await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
   // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
@@ -70,7 +63,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const own = isOwn ? rows.position : NOTHING_NEW;
   const position = positionFromNumber(own);
   const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
-  return { kind: 'answered', answer, openings, aliased };
+  return { kind: 'answered', answer, openings, sessionByAlias };
 }
 
 function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {

@@ -183,14 +183,14 @@ export class FleetWriter {
         arrangement !== null ||
         wakeRule !== null;
       if (before !== null && !isTouched && !this.#isNews(session)) continue;
-      const { tasks, obligations, said, position, aliases } = this.#state;
+      const { tasks, obligations, said, position, aliasBySession } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
       const stored = {
         tasks: of(tasks),
         obligations: of(obligations),
         said: of(said),
         position,
-        alias: aliases.get(session.id) ?? null,
+        alias: aliasBySession.get(session.id) ?? null,
       };
       projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, pace)) });
     }

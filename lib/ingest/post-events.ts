@@ -67,7 +67,7 @@ export async function postEvents(
   const sent = { source, records, scope, reach, aliasSecret, receivedAt: server.now() };
   const batch = await renamed(sent, knownAliases(database, scope));
   const outcome = await commit(server, batch, request, body);
-  if (outcome.kind === 'answered') rememberAliases(database, outcome.aliased);
+  if (outcome.kind === 'answered') rememberAliases(database, outcome.sessionByAlias);
   return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
 }
 

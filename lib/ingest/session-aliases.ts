@@ -5,11 +5,12 @@ import { keyedDigest } from '@/lib/access/secret';
 import { aliasKey, type BatchScope } from '@/lib/event-log/batch-scope';
 import type { BatchState } from '@/lib/event-log/read-batch-state';
 import { cutText } from '@/lib/protocol/cut-text';
+import type { ProducerRef } from '@/lib/protocol/envelope';
 import { readInsight, type SentInsight } from '@/lib/protocol/insight';
 import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { reachesAgent } from '@/lib/protocol/scope';
-import type { Batch } from './commit-batch';
+import { reachesAgent, type Scope } from '@/lib/protocol/scope';
 import type { Judgement } from './judge-record';
+import type { JudgedRecord } from './plan-batch';
 import { scopeOf } from './scope-of';
 
 /**
@@ -26,6 +27,17 @@ import { scopeOf } from './scope-of';
 const SUFFIX_LENGTH = 17;
 /** Most aliases of a database that a process remembers. */
 const MOST_KNOWN = 10_000;
+
+/** What decides the aliases of a batch. */
+export interface AliasedBatch {
+  source: ProducerRef;
+  records: readonly JudgedRecord[];
+  scope: BatchScope;
+  /** The agents that the sender may speak for. */
+  reach: Scope;
+  /** The server key for new aliases; null for a sender who reaches every agent and needs none. */
+  aliasSecret: Uint8Array | null;
+}
 
 /** Ids of sessions by `aliasKey`. */
 export type AliasedIds = ReadonlyMap<string, string>;
@@ -54,13 +66,13 @@ export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: Alias
  * belong to agents out of the sender's reach.
  */
 export function aliasedIn(
-  { scope, reach, aliasSecret }: Pick<Batch, 'scope' | 'reach' | 'aliasSecret'>,
-  { aliased, sessions }: Pick<BatchState, 'aliased' | 'sessions'>,
+  { scope, reach, aliasSecret }: Pick<AliasedBatch, 'scope' | 'reach' | 'aliasSecret'>,
+  { sessionByAlias, sessions }: Pick<BatchState, 'sessionByAlias' | 'sessions'>,
 ): AliasedIds {
   return idsOf(scope, (key, alias) => {
     const owner = sessions.get(alias)?.summary.agentId;
     const isForeign = owner !== undefined && !reachesAgent(reach, owner);
-    return aliased.get(key) ?? (aliasSecret !== null && isForeign ? idFor(aliasSecret, key, alias) : null);
+    return sessionByAlias.get(key) ?? (aliasSecret !== null && isForeign ? idFor(aliasSecret, key, alias) : null);
   });
 }
 
@@ -83,9 +95,9 @@ function idFor(secret: Uint8Array, key: string, alias: string): string {
 export async function storeAliases(
   transaction: WriteTransaction,
   ids: AliasedIds,
-  { aliased }: Pick<BatchState, 'aliased'>,
+  { sessionByAlias }: Pick<BatchState, 'sessionByAlias'>,
 ): Promise<void> {
-  const fresh = [...ids].filter(([key]) => !aliased.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
+  const fresh = [...ids].filter(([key]) => !sessionByAlias.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
   if (fresh.length === 0) return;
   await transaction.execute({
     sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
@@ -95,7 +107,7 @@ export async function storeAliases(
 }
 
 /** Returns the batch with its sessions renamed; without any, the same. */
-export async function renamed<B extends Pick<Batch, 'source' | 'records' | 'scope'>>(
+export async function renamed<B extends Pick<AliasedBatch, 'source' | 'records' | 'scope'>>(
   batch: B,
   ids: AliasedIds,
 ): Promise<B> {
