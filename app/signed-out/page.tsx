@@ -5,7 +5,7 @@ import { accessSettings } from '@/lib/access/access-settings';
 import { ownAddress } from '@/lib/access/own-address';
 import { wasSignedIn } from '@/lib/access/sign-in';
 import { providerName } from '../provider-name';
-import { ForgetAllPeople } from './forget-all-people';
+import { ClearStorage } from './clear-storage';
 import { SignInWays } from './sign-in-ways';
 import { isTrouble, WhySignedOut } from './why-signed-out';
 
@@ -31,7 +31,7 @@ export default async function SignedOutPage({
           Interlude
         </h1>
         {/* Whose sign-in has merely ended still has a cookie, and finds their drafts again. */}
-        {!wasSignedIn(given) && <ForgetAllPeople />}
+        {!wasSignedIn(given) && <ClearStorage />}
         <WhySignedOut reason={reason} />
         <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (

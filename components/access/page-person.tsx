@@ -1,7 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { hasPageEnded, isSuperseded, personId, storeAs } from '@/components/ui/browser-storage';
+import { claimStorage, hasPageEnded, isSuperseded, personId } from '@/components/ui/browser-storage';
 import { leavePage } from '@/components/ui/leave-page';
 
 const PersonContext = createContext<string | null>(null);
@@ -17,7 +17,7 @@ const isServer = typeof window === 'undefined';
 export function PagePerson({ id, children }: { id: string; children: ReactNode }) {
   // Before anything below reads what is stored.
   useState(() => {
-    if (!isServer && personId() === null) storeAs(id);
+    if (!isServer && personId() === null) claimStorage(id);
   });
   useEffect(() => {
     // The server rendered this part of the page anew, for another person.

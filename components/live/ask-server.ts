@@ -37,7 +37,7 @@ export async function askServer(
   init: RequestInit,
   way: typeof fetch = page.way ?? fetch,
 ): Promise<Response> {
-  if (hasPageEnded()) throw new TypeError('This page has ended: its person signed out. Reload the page.');
+  if (hasPageEnded()) throw new TypeError('You signed out. Reload the page to sign in again.');
   return way(API_ADDRESS + path, {
     credentials: 'same-origin',
     cache: 'no-store',

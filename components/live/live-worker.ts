@@ -1,4 +1,4 @@
-import { beginPage } from '@/components/ui/browser-storage';
+import { setPerson } from '@/components/ui/browser-storage';
 import { PortHub } from './port-hub';
 import type { Port } from './port-messages';
 
@@ -8,7 +8,7 @@ import type { Port } from './port-messages';
  */
 declare const self: { name: string; navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
 
-beginPage(self.name);
+setPerson(self.name);
 const hub = new PortHub(self.navigator.locks);
 self.onconnect = (event) => {
   const [port] = event.ports;

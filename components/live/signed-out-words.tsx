@@ -10,7 +10,7 @@ export function SignedOutWords() {
   return (
     <p role="alert" className="flex flex-wrap items-baseline gap-x-3 bg-failed-soft px-4 py-2 text-failed text-xs">
       <span>
-        Your sign-in has ended: you signed out, an admin ended it, or its time was up. This page is no longer updated.
+        Your sign-in has ended: you signed out, an admin ended it, or it expired. This page is no longer updated.
       </span>
       <a href={placed(`/sign-in?next=${encodeURIComponent(next)}`)} className="underline">
         Sign in again

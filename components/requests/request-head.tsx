@@ -2,7 +2,7 @@ import { RunningClock } from '@/components/ui/clock';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Quoted, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
 import { withoutQuotes } from '@/lib/protocol/quotes';
 import type { RequestItem } from '@/lib/protocol/read-models';
@@ -29,20 +29,22 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
           </code>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          “
           {isAll && item.requestKind === 'permission' ? (
-            <Name text={withoutQuotes(item.title)} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            <Quoted text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
           ) : (
-            <bdi>
-              <Words
-                text={withoutQuotes(item.title)}
-                most={TITLE_CHARACTERS}
-                {...(isAll && { signs: Number.POSITIVE_INFINITY })}
-                strict
-              />
-            </bdi>
+            <>
+              “
+              <bdi>
+                <Words
+                  text={withoutQuotes(item.title)}
+                  most={TITLE_CHARACTERS}
+                  {...(isAll && { signs: Number.POSITIVE_INFINITY })}
+                  strict
+                />
+              </bdi>
+              ”
+            </>
           )}
-          ”
         </span>
       </span>
       {isOpen && (

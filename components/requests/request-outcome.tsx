@@ -44,7 +44,13 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
           className="relative top-[1.5px]"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          “{isAll ? <Name text={withoutQuotes(item.title)} /> : <Words text={withoutQuotes(plainWords(item.title))} />}”
+          {isAll ? (
+            <Quoted text={item.title} />
+          ) : (
+            <>
+              “<Words text={withoutQuotes(plainWords(item.title))} />”
+            </>
+          )}
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <code className="text-ink-3">

@@ -1,14 +1,14 @@
 import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
 let person: string | null = null;
-let isOver = false;
+let hasEnded = false;
 
 /** Dashboards at other paths of the same origin have keys of their own. */
 const PREFIX = `interlude${BASE_PATH}:`;
 /** Holds the id of the person whose page was loaded last, in any tab. When it changes, the other tabs leave. */
 const CURRENT = `${PREFIX}current`;
 /** Keys of earlier versions, which name no person. */
-const NAMELESS = [
+const LEGACY_KEYS = [
   ...['interlude-', 'interlude.', 'interlude:fold', 'interlude:log-settings'],
   ...[`${PREFIX}draft:`, `${PREFIX}outgoing:`],
 ];
@@ -24,19 +24,19 @@ export function personId(): string | null {
   return person;
 }
 
-/** Makes the page that of `id`, and announces it to no other tab. */
-export function beginPage(id: string | null): void {
+/** Sets the person of this page without announcing it to other tabs. */
+export function setPerson(id: string | null): void {
   person = id;
-  isOver = false;
+  hasEnded = false;
 }
 
 /** From here on the page stores nothing: its person signed out, or another person has signed in. */
 export function endPage(): void {
-  isOver = true;
+  hasEnded = true;
 }
 
 export function hasPageEnded(): boolean {
-  return isOver;
+  return hasEnded;
 }
 
 /**
@@ -46,7 +46,7 @@ export function hasPageEnded(): boolean {
  * @returns null if nothing may be stored: no person, private windows, sites that may not store
  */
 export function browserStorage(): Storage | null {
-  return person === null || isOver ? null : wholeStorage();
+  return person === null || hasEnded ? null : wholeStorage();
 }
 
 /** @param name the same name is another key for another person */
@@ -54,9 +54,9 @@ export function storageKey(name: string): string {
   return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
 }
 
-/** Makes the page that of `id`, announces that to other tabs, and removes what earlier versions stored. */
-export function storeAs(id: string): void {
-  beginPage(id);
+/** Sets the person of this page, announces it to other tabs, and removes what earlier versions stored. */
+export function claimStorage(id: string): void {
+  setPerson(id);
   const storage = wholeStorage();
   try {
     storage?.setItem(CURRENT, id);
@@ -64,7 +64,7 @@ export function storeAs(id: string): void {
   } catch {
     // full: the server still refuses what another person composed
   }
-  removeKeys(storage, isNameless);
+  removeKeys(storage, isLegacyKey);
 }
 
 /** True once this page's person has signed out, or another person has signed in, in another tab. */
@@ -73,12 +73,12 @@ export function isSuperseded(): boolean {
 }
 
 /** Removes everything that this dashboard has stored in this browser, of all people. */
-export function forgetAllPeople(): void {
-  removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isNameless(key));
+export function clearStorage(): void {
+  removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
 }
 
-function isNameless(key: string): boolean {
-  return NAMELESS.some((start) => key.startsWith(start));
+function isLegacyKey(key: string): boolean {
+  return LEGACY_KEYS.some((start) => key.startsWith(start));
 }
 
 function removeKeys(storage: Storage | null, isMeant: (key: string) => boolean): void {

@@ -4,7 +4,7 @@ import { AppError } from '@/lib/protocol/errors';
 export interface ProxyTrust {
   /** The header that lists addresses, the nearest last. The server itself appends the address of the connection. */
   header: string;
-  /** The bits with which the addresses of trusted proxies begin. */
+  /** Address prefixes of trusted proxies, as strings of bits. */
   prefixes: readonly string[];
 }
 
@@ -54,7 +54,7 @@ function prefixOf(range: string): string {
   }
   throw new AppError(
     'unavailable',
-    `INTERLUDE_TRUSTED_PROXY names ${JSON.stringify(range)}. Use addresses or CIDR ranges such as 10.0.0.7 or 172.18.0.0/16, separated by commas.`,
+    `INTERLUDE_TRUSTED_PROXY: ${JSON.stringify(range)} is not an address or CIDR range. Set it to values such as 10.0.0.7 or 172.18.0.0/16, separated by commas.`,
   );
 }
 

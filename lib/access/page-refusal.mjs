@@ -7,16 +7,20 @@
 const MAX_ADDRESS = 7_000;
 
 /** @type {Refusal} */
-const ACTION = { status: 404, code: 'not_found', message: 'This server has no server actions.' };
+const ACTION = { status: 404, code: 'not_found', message: 'This server has no server actions. Reload the page.' };
 /** @type {Refusal} */
 const BODY = {
   status: 405,
   code: 'method_not_allowed',
-  message: 'A page takes no body. Ask for it with GET.',
+  message: 'Pages accept GET and HEAD without a body. Send data to /api/v1.',
   headers: { allow: 'GET, HEAD' },
 };
 /** @type {Refusal} */
-const LONG = { status: 414, code: 'too_large', message: 'The address is too long for a page. Use a shorter one.' };
+const LONG = {
+  status: 414,
+  code: 'too_large',
+  message: `The URL of a page may have ${MAX_ADDRESS.toLocaleString('en')} characters. Shorten it.`,
+};
 
 /**
  * Refuses what no page answers. Next would log a call of a server action with a stack each time.

@@ -81,7 +81,11 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
       else await keep(transaction, credentialId, person, now());
     });
   } catch (error) {
-    serverLog('warn', 'the role of a sign-in could not be refreshed and is kept for now', { error: inShort(error) });
+    serverLog(
+      'warn',
+      `could not ask the identity provider for the role of sign-in ${credentialId} again; it keeps its role, and is asked for later`,
+      { error: inShort(error) },
+    );
   }
 }
 

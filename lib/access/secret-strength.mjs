@@ -74,7 +74,7 @@ function isWordy(secret, least) {
   return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * least;
 }
 
-/** Whether each key is beside the last one. Two of random text often are. @param {string} three in lower case */
+/** True if three keys are neighbours. Pairs are too common in random text. @param {string} three in lower case */
 function isWalk(three) {
   const keys = [...three].flatMap((sign) => KEYS.filter(({ key }) => key === sign));
   const isBeside = keys.map(({ row, column }, at) => {

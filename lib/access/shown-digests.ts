@@ -32,8 +32,7 @@ export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean 
 }
 
 /**
- * Digests as a principal sees them: none of requests without the right to answer, keyed ones if it is redacted, else
- * plain ones. A principal that reads no dashboard, such as a runner, sees them plain: it wrote the content itself.
+ * Digests for a principal: null for requests that it may not answer, keyed if it is redacted, otherwise plain. A principal that reads no dashboard, such as a runner, sees them plain: it wrote the content itself.
  *
  * @throws what the database throws
  */

@@ -231,9 +231,9 @@ function answer(response, refusal) {
 }
 
 /**
- * Answers input that is no complete request. Such input may be the rest of the request before, which this then answers.
- * Destroys the socket instead if a response has begun or several are pending: the client would read the refusal as a part
- * of one, or as another one.
+ * Answers bytes that form no complete request. They may be the rest of the previous request's body; the refusal then
+ * answers that request. Destroys the socket if a response has begun or several are pending, because the client would read
+ * the refusal as part of one of them.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal

@@ -2,8 +2,8 @@ import { interludeCommand } from '../runner/shown-command.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
 /**
- * The lines on signing in that are printed at start. On a terminal that is a link with a code that is spent by its first use. A
- * log is read by more people, and later, so that it only says how to get a link.
+ * The sign-in lines printed at the start: in a terminal, a single-use link; in a log, which more people read, only how to get
+ * one.
  *
  * @param {import('./ask-own-server.mjs').Own} own
  * @param {boolean} isTerminal as `isTerminal` has it

@@ -155,8 +155,11 @@ export const MAX_SIGNALS_KEPT = 1_000;
 /** How much of its line an insight quotes, in UTF-16 code units. */
 export const MAX_INSIGHT_DETAIL = 2000;
 /** Lengths that adapters truncate descriptions, titles and texts to, in UTF-16 code units. */
-const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 64 * 1024, 128 * 1024];
-/** Every length that a text is truncated to, in UTF-16 code units: a text of such a length may end inside a secret. */
+const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 16 * 1024, 64 * 1024, 128 * 1024, 256 * 1024];
+/**
+ * Lengths that protocol, projections and adapters truncate texts to, in UTF-16 code units: a text of such a length may end
+ * inside a secret.
+ */
 export const TEXT_LIMITS: readonly number[] = [
   ...ADAPTER_LIMITS,
   ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_OPTION_LABEL],

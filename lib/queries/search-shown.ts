@@ -1,6 +1,7 @@
 import { Pace } from '@/db/next-turn';
 import { type LogFilter, searchesText } from '@/lib/projections/log-filter';
 import { redactValue } from '@/lib/redaction/redact-value';
+import { MARK_BEGIN } from '@/lib/redaction/secret-span';
 import { cursorOf, type ListCursor } from './list-cursor';
 
 /**
@@ -20,12 +21,10 @@ export const LOOKED_AT_ONCE = 250;
  * @returns the same filter if there is nothing in it that redaction changes
  */
 export function storedFilter(filter: LogFilter): LogFilter {
-  const isPlain = filter.components.every((name) => shown(name) === name && !name.includes(MARK));
+  const isPlain = filter.components.every((name) => shown(name) === name && !name.includes(MARK_BEGIN));
   if (isPlain && !searchesText(filter)) return filter;
   return { ...filter, terms: [], regex: null, components: isPlain ? filter.components : [] };
 }
-
-const MARK = '[redacted: ';
 
 interface Listing<Page, Row> {
   /** Reads a page without the words of the search. */

@@ -1,5 +1,5 @@
 import { openEnded } from './open-ended';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { BEGUN, isPlaceholder, type SecretSpan, spanOf } from './secret-span';
 import { isStandIn, isWord } from './secret-values';
 
 /** `scheme://user:password@host`; a password may hold an `@` of its own. */
@@ -37,7 +37,7 @@ export function addressSecrets(text: string, lower: string, spans: SecretSpan[],
         (isKnown && !isStandIn(value)) ||
         (!isWord(value) && !isStandIn(value) && !value.includes(':') && !/^\d+$/.test(value))
       )
-        spans.push({ start, end: start + value.length, kind: 'password' });
+        spans.push(spanOf(start, value, 'password'));
       else if (isOpen && start + value.length === text.length && !isWord(value))
         spans.push({ start, end: text.length, kind: BEGUN });
     }
@@ -46,7 +46,7 @@ export function addressSecrets(text: string, lower: string, spans: SecretSpan[],
     if (!lower.includes(hint)) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      if (!isStandIn(value)) spans.push({ start, end: start + value.length, kind: 'password' });
+      if (!isStandIn(value)) spans.push(spanOf(start, value, 'password'));
     }
   }
   if (isOpen) {
@@ -60,7 +60,7 @@ export function addressSecrets(text: string, lower: string, spans: SecretSpan[],
       const start = index + before.length;
       const isSure = /(?:sig|signature|credential|security-token|apikey|api[_-]?key|pass|pw|otp)=$/i.test(before);
       if (isStandIn(value) || (!isSure && !(value.length >= 16 && /\d/.test(value)))) continue;
-      spans.push({ start, end: start + value.length, kind: 'signature' });
+      spans.push(spanOf(start, value, 'signature'));
     }
     const value = (isOpen ? QUERY_BEGUN.exec(text.slice(-4_200))?.[2] : null) ?? '';
     if (value !== '' && !isStandIn(value) && !isWord(value))
@@ -74,7 +74,7 @@ function urlCredentials(text: string, spans: SecretSpan[]): void {
     for (const { 1: before = '', 2: secret = '', index } of text.matchAll(pattern)) {
       if (isPlaceholder(secret) || (pattern === URL_TOKEN && !/\d/.test(secret))) continue;
       const start = index + before.length;
-      spans.push({ start, end: start + secret.length, kind: 'url-password' });
+      spans.push(spanOf(start, secret, 'url-password'));
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
 import { fallbackSecrets } from './fallback-secrets';
 import { isValueOf, labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
   isSecretValue,
   isStandIn,
@@ -181,13 +181,13 @@ class AssignmentScan {
       return;
     }
     if (this.#isOpen && mayBecome(value, named) && isUnfinished(this.#text, start, value))
-      this.#spans.push({ start, end: start + value.length, kind: BEGUN });
+      this.#spans.push(spanOf(start, value, BEGUN));
     // so that no long value is read again and again
     if (value.length > 256) this.#upTo = start + value.length;
   }
 
   #add(start: number, value: string, kind: string): void {
-    this.#spans.push({ start, end: start + value.length, kind });
+    this.#spans.push(spanOf(start, value, kind));
     this.#upTo = start + value.length;
   }
 

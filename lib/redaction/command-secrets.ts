@@ -1,6 +1,6 @@
 import { openEnded } from './open-ended';
 import { secretName } from './secret-names';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
 
 /** The part of an argument that is secret: all of it, or the text behind the first such character. */
@@ -159,7 +159,7 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const isSecret =
       named.strength === 'strong' ? isChosen && value.length >= least : value.length >= 16 && /\d/.test(value);
     if (isSecret && !(isSingle && named.kind !== 'password' && isWord(value)))
-      spans.push({ start, end: start + value.length, kind: named.kind });
+      spans.push(spanOf(start, value, named.kind));
     else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
   }
 }
@@ -302,6 +302,6 @@ function add(text: string, at: number, value: string, part: Part, spans: SecretS
   // a variable of a template, whose brace ends the argument
   const isVariable = secret === '$' && text.charAt(start + 1) === '{';
   if (secret === '' || isVariable || isStandIn(secret) || (part === '' && isFileName(secret))) return;
-  spans.push({ start, end: start + secret.length, kind: 'password' });
+  spans.push(spanOf(start, secret, 'password'));
   if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });
 }

@@ -26,8 +26,8 @@ const COOKIE = new RegExp(
 /** A name and a value, not code. */
 const COOKIE_PAIR = /^\s{0,8}[^\s=,(){}[\]]{1,256}=(?![=>\s]|\$\{|$)/;
 
-/** What a sentence about the header says behind its scheme. Any other word may be what somebody chose for a secret. */
-const SAID_OF_IT =
+/** Words that follow the scheme in prose about the header. Any other word may be a chosen secret. */
+const SCHEME_PROSE =
   /^(?:auth|authentication|authorization|credentials?|expected|header|invalid|is|missing|not|or|required|scheme|tokens?|was)[.,:;!?)]*$/i;
 
 /**
@@ -51,7 +51,7 @@ export function credentialHeaders(text: string, lower: string, spans: SecretSpan
       // code: a call, a comparison, the end of a pattern
       if (!/\w/.test(value[0])) continue;
       if (name === undefined && (/^[=({[]/.test(value[0]) || isExpression(value[0]))) continue;
-      if (name === undefined ? isWord(value[0].replace(/\W+$/, '')) : SAID_OF_IT.test(value[0])) {
+      if (name === undefined ? isWord(value[0].replace(/\W+$/, '')) : SCHEME_PROSE.test(value[0])) {
         if (isOpen && isUnfinished(text, value.index, value[0])) spans.push(spanOf(value.index, value[0], BEGUN));
         continue;
       }

@@ -1,5 +1,5 @@
 import { secretName } from './secret-names';
-import { BEGUN, isPlaceholder, type SecretSpan } from './secret-span';
+import { BEGUN, isPlaceholder, type SecretSpan, spanOf } from './secret-span';
 import { isSecretValue, isWord, QUOTED, run } from './secret-values';
 
 /** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
@@ -21,7 +21,7 @@ export function fallbackSecrets(text: string, spans: SecretSpan[], isOpen: boole
       if (value === null || value === '') continue;
       const place = { isQuoted: true, isProse: false, next: '' };
       if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
-        spans.push({ start, end: start + value.length, kind: named.kind });
+        spans.push(spanOf(start, value, named.kind));
       else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
         spans.push({ start, end: text.length, kind: BEGUN });
     }

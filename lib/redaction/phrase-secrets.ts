@@ -1,7 +1,7 @@
 import { BARE, LABELLED, NOT_QUOTE, type Phrase, Q } from './labelled-phrases';
 import { openEnded } from './open-ended';
 import { isPasswordLabel, secretName } from './secret-names';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
   argumentAt,
   isCaption,
@@ -213,7 +213,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     if (!hint.test(lower)) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });
+      if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));
       else if (isOpen && unless !== undefined && isUnfinished(text, start, value) && !isStandIn(value))
         spans.push({ start, end: text.length, kind: BEGUN });
     }
@@ -225,7 +225,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
 }
 
 /** True if a value that a phrase finds is no secret. */
-function isNone(value: string, unless: Phrase['unless']): boolean {
+function isHarmless(value: string, unless: Phrase['unless']): boolean {
   const said = value.replace(/[.,:;!?)\]*\\]+$/, '');
   if (isStandIn(value) || isFileName(said) || isReference(said) || isExpression(value) || isCaption(value)) return true;
   // a word of another language, a dotfile
@@ -275,7 +275,7 @@ function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
       const start = found.index + found[0].indexOf("'") + 1;
       if (named !== null && value !== '') {
         if (isSecretValue(value, named, column, { isQuoted: true, isProse: false, next: '' }))
-          spans.push({ start, end: start + value.length, kind: named.kind });
+          spans.push(spanOf(start, value, named.kind));
         else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
       }
       if (found[3] === '') break;

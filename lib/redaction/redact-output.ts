@@ -1,6 +1,6 @@
 import { findEscapes } from '@/lib/protocol/ansi-escapes';
 import { findKeys, mergeSpans } from './find-secrets';
-import type { SecretSpan } from './secret-span';
+import { redactionMark, type SecretSpan } from './secret-span';
 
 /** A piece of what a command writes, and what stands around it. */
 export interface OutputWindow {
@@ -40,7 +40,7 @@ export function redactOutput(
   for (const span of mergeSpans(found)) {
     if (span.end <= at) continue;
     if (span.start >= end) break;
-    parts.push(text.slice(at, Math.max(at, span.start)), `[redacted: ${span.kind}]`);
+    parts.push(text.slice(at, Math.max(at, span.start)), redactionMark(span.kind));
     // One that began before was counted there.
     if (span.start >= behind.length) redacted += 1;
     at = Math.min(end, span.end);

@@ -3,8 +3,7 @@ import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
 import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
-import type { SecretSpan } from './secret-span';
-import { isPlaceholder } from './secret-span';
+import { isPlaceholder, redactionMark, type SecretSpan } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
 import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 
@@ -157,7 +156,7 @@ function withoutValues(data: unknown, tally: Tally): unknown {
 
 function marked(kind: string, tally: Tally): string {
   tally.redacted += 1;
-  return `[redacted: ${kind}]`;
+  return redactionMark(kind);
 }
 
 /** Longer lists are no commands. */
@@ -250,9 +249,7 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
 function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
   if (!isFree && isAddress(name, text)) return text;
   const kind = isFree ? namedKind(name, text) : null;
-  if (kind === null) return counted(text, tally);
-  tally.redacted += 1;
-  return `[redacted: ${kind}]`;
+  return kind === null ? counted(text, tally) : marked(kind, tally);
 }
 
 /** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */

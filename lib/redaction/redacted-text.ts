@@ -3,7 +3,7 @@ import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
 import { seenText, spansIn } from './redact-output';
 import { BlockScan } from './secret-blocks';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, redactionMark, type SecretSpan } from './secret-span';
 
 /** Of a very long line, this much is looked at at once, and half of it is then decided. */
 const WINDOW = 4 * 1024;
@@ -167,7 +167,7 @@ export class RedactedText {
     const key = this.#key === null ? -1 : this.#key.at;
     const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
     const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);
-    const marker = key < 0 ? '' : '[redacted: private-key]';
+    const marker = key < 0 ? '' : redactionMark('private-key');
     return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
   }
 
@@ -266,7 +266,7 @@ export class RedactedText {
       if (span.end - behind <= at) continue;
       if (start >= upTo) break;
       const isBegun = span.kind === BEGUN;
-      parts.push(text.slice(at, Math.max(at, start)), isBegun ? this.#undecided() : `[redacted: ${span.kind}]`);
+      parts.push(text.slice(at, Math.max(at, start)), isBegun ? this.#undecided() : redactionMark(span.kind));
       if (!isBegun) redacted += 1;
       at = isBegun ? text.length : span.end - behind;
     }

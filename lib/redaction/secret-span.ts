@@ -18,5 +18,13 @@ export function spanOf(start: number, value: string, kind: string): SecretSpan {
   return { start, end: start + value.length, kind };
 }
 
+/** How each secret that was left out begins. */
+export const MARK_BEGIN = '[redacted: ';
+
+/** Stands in the place of a secret. */
+export function redactionMark(kind: string): string {
+  return `${MARK_BEGIN}${kind}]`;
+}
+
 /** The kind of what reaches the end of a text and may become a secret if the text goes on. */
 export const BEGUN = 'begun';

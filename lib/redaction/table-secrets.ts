@@ -1,5 +1,5 @@
 import { type NamedSecret, PASSWORD_LABELS, secretName, TOKEN_LABELS } from './secret-names';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { isSecretValue, isStandIn } from './secret-values';
 
 /** Separates cells: `|` stands for every vertical line, two blanks for aligned columns. */
@@ -276,8 +276,7 @@ export function jsonTables(text: string, lower: string, spans: SecretSpan[], isO
         const value = cell[1] ?? '';
         const start = at + cell[0].indexOf('"') + 1;
         const named = columns.get(column);
-        if (named !== undefined && isCellSecret(value, named))
-          spans.push({ start, end: start + value.length, kind: named.named.kind });
+        if (named !== undefined && isCellSecret(value, named)) spans.push(spanOf(start, value, named.named.kind));
         else if (named !== undefined && isOpen && value !== '' && start + value.length === text.length)
           spans.push({ start, end: text.length, kind: BEGUN });
         at += cell[0].length;

@@ -155,7 +155,9 @@ test.each([
 test('a page takes no body, and what has one for it is refused before any of it is read', async () => {
   const { bodies, send } = await open();
   for (const path of ['/', '/sessions/s1', '/apiary', '/sign-inx']) {
-    expect(await send(begun(path, '')).closed).toMatch(/^HTTP\/1\.1 405 [\s\S]*"A page takes no body\./);
+    expect(await send(begun(path, '')).closed).toMatch(
+      /^HTTP\/1\.1 405 [\s\S]*"Pages accept GET and HEAD without a body\./,
+    );
   }
   expect(bodies).toEqual([]);
 });

@@ -14,7 +14,7 @@ const CONNECTIONS = Symbol.for('interlude.connections');
 if (typeof document !== 'undefined') {
   const { cleanup } = await import('@testing-library/react');
   const { LiveConnection } = await import('@/components/live/live-connection');
-  const { beginPage } = await import('@/components/ui/browser-storage');
+  const { setPerson } = await import('@/components/ui/browser-storage');
   const { knowUntil } = await import('@/components/ui/now');
   // The hub comes on demand: without this, its first connection would begin after a short test has ended.
   await import('@/components/live/port-hub');
@@ -27,7 +27,7 @@ if (typeof document !== 'undefined') {
     for (const connection of connections) connection.close();
     connections.clear();
     knowUntil(null);
-    beginPage('ada');
+    setPerson('ada');
     document.documentElement.removeAttribute('data-stale');
   };
 
@@ -40,7 +40,7 @@ if (typeof document !== 'undefined') {
   });
   beforeEach(endPage);
   afterAll(() => {
-    beginPage(null);
+    setPerson(null);
     localStorage.clear();
     sessionStorage.clear();
     history.replaceState(null, '', '/');

@@ -3,6 +3,7 @@ import { act, render } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PagePerson } from '@/components/access/page-person';
+import { SignOut } from '@/components/access/sign-out';
 import {
   readDraft,
   readOutgoing,
@@ -14,8 +15,7 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
-import { SignOut } from '@/components/live/sign-out';
-import { beginPage, browserStorage, forgetAllPeople, keysOf, storeAs } from '@/components/ui/browser-storage';
+import { browserStorage, claimStorage, clearStorage, keysOf, setPerson } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
 const MESSAGE = {
@@ -30,7 +30,7 @@ const MESSAGE = {
 
 /** A new page of the browser, rendered for somebody. */
 function openAs(id: string): void {
-  storeAs(id);
+  claimStorage(id);
 }
 
 const refusal = (status: number, code: string) =>
@@ -39,7 +39,7 @@ const refusal = (status: number, code: string) =>
 let reload: ReturnType<typeof vi.fn<() => void>>;
 beforeEach(() => {
   localStorage.clear();
-  beginPage(null);
+  setPerson(null);
   reload = vi.fn<() => void>();
   vi.spyOn(location, 'reload').mockImplementation(reload);
 });
@@ -105,7 +105,7 @@ describe('what a browser stores', () => {
     openAs('ada');
     writeStored('choice', 'mine');
     openAs('bob');
-    forgetAllPeople();
+    clearStorage();
     expect(keysOf(localStorage)).toEqual(['of-another-app']);
   });
 });

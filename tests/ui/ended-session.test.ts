@@ -13,5 +13,5 @@ const observations = {
 
 test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
   expect(words(null)).toBe('This session can be written to once its runner resumes it. Its agent has ended: stopped.');
-  expect(words({ source: 'demo' })).toBe('The agent of this session hears nothing more. It has ended: stopped.');
+  expect(words({ source: 'demo' })).toBe('This session accepts no more messages. Its agent has ended: stopped.');
 });

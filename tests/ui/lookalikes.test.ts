@@ -257,7 +257,7 @@ const marked = (text: string) => {
   return shown + text.slice(at);
 };
 
-it('knows enough of both kinds', () => {
+it('has enough confusable and harmless words in its corpus', () => {
   expect(Math.min(new Set(HONEST).size, new Set(HOSTILE).size)).toBeGreaterThanOrEqual(60);
 });
 
@@ -290,7 +290,7 @@ it('marks names and lines, not prose', () => {
   expect(kinds('words')).toEqual(['pаypal']);
 });
 
-it('is not fooled by a label that an agent wrote, unless it says the same', () => {
+it('ignores a label that an agent wrote, unless it names the same script', () => {
   expect(nameText('pа⟨Latin⟩ypal')).toBe('pа⟨Cyrillic⟩⟨Latin⟩ypal');
   expect(nameText('pа⟨Cyrillic⟩ypal')).toBe('pа⟨Cyrillic⟩ypal');
 });

@@ -25,7 +25,7 @@ export async function claimsOf(
   }
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
   if (idToken !== undefined && idToken.sub !== subject)
-    throw providerAway(issuer, new Error('it answers about another'));
+    throw providerAway(issuer, new Error('the ID token is about another subject than the sign-in'));
   const isWhole =
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;

@@ -171,8 +171,8 @@ export class Deliverer {
   }
 
   /**
-   * The outbox was made by a clock that is ahead of the server's. It begins anew at the server's time, so that it need not
-   * wait until that clock has caught up. Waits where an outbox with an epoch as far ahead has written before.
+   * Restarts the outbox at the server's time, because its epoch is of a clock that is ahead. Waits instead if an earlier outbox
+   * of this producer has written with an epoch that is just as far ahead.
    */
   async #ahead({ now, currentEpoch, message }: Answer<'ahead'>, first: QueuedRow): Promise<Delivery> {
     const { epoch } = this.#store.producer;

@@ -17,7 +17,10 @@ export type SendOutcome =
   | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; message: string }
-  /** The outbox is of a later time than it is at the server, in epoch milliseconds. `currentEpoch`: of the one that wrote last. */
+  /**
+   * The outbox's epoch is ahead of the server's clock. `now`: the server's time in epoch milliseconds. `currentEpoch`: the
+   * newest epoch that has written; 0 if none.
+   */
   | { kind: 'ahead'; now: number; currentEpoch: number; message: string }
   | { kind: 'unauthorized'; message: string }
   /** This request as it is will never be taken. */

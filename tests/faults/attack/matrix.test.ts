@@ -437,7 +437,7 @@ test.each([
     'a page before a turn',
     (ids: BusyAgent) => `/sessions/${own.sessionId}/transcript?before=run-${ids.agentId.at(-1)}`,
   ],
-])('%s tells nothing of others', async (_, pathOf) => {
+])('%s leaks nothing about other agents', async (_, pathOf) => {
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
     const [theirs, nobodys] = await Promise.all(

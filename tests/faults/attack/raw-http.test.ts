@@ -37,7 +37,7 @@ function batch({ producer = '{"id":"p","epoch":1}', seq = '1', rest = '' } = {})
   return `{"producer":${producer},"records":[{"seq":${seq},"kind":"log","agentId":"a","occurredAt":1,"log":${log}}]${rest}}`;
 }
 
-describe('is refused with a word about it, and leaves nothing behind:', () => {
+describe('is refused with an error body and stores nothing:', () => {
   const method =
     (name: string, path = '/api/v1/sessions') =>
     () =>

@@ -76,7 +76,7 @@ describe('two runners that use the same id for a session', () => {
     expect((await stage.ask<AgentDetail>('/agents/first')).agent).toMatchObject({ insightCount: 0 });
   });
 
-  test('are sent what is meant for theirs, by the id that they use', async () => {
+  test('get commands under the id that the runner uses', async () => {
     const [theirs = ''] = await sessionsOf('second');
     const path = `/sessions/${encodeURIComponent(theirs)}`;
     const stream = await stage.stream('/agents/second/commands?runner=r&startedAt=1', second);

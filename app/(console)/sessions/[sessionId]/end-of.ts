@@ -8,6 +8,6 @@ export function endOf(session: SessionSummary, agent: AgentSummary | null): stri
   if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= end.observedAt) return null;
   const why = session.stateReason === null ? '' : `: ${session.stateReason}`;
   // The next demo begins another one.
-  if (agent?.status?.source === 'demo') return `The agent of this session hears nothing more. It has ended${why}.`;
+  if (agent?.status?.source === 'demo') return `This session accepts no more messages. Its agent has ended${why}.`;
   return `This session can be written to once its runner resumes it. Its agent has ended${why}.`;
 }

@@ -1,10 +1,10 @@
 'use client';
 
 import { useEffect } from 'react';
-import { forgetAllPeople } from '@/components/ui/browser-storage';
+import { clearStorage } from '@/components/ui/browser-storage';
 
 /** Clears what the dashboard stored in this browser, where `Clear-Site-Data` does not: on plain http, or beneath a path. */
-export function ForgetAllPeople(): null {
-  useEffect(forgetAllPeople, []);
+export function ClearStorage(): null {
+  useEffect(clearStorage, []);
   return null;
 }
