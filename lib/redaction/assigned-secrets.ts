@@ -1,6 +1,14 @@
 import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
 import { fallbackSecrets } from './fallback-secrets';
-import { isValueOf, labelledSecret, type NamedSecret, type PairRole, pairRole, secretName } from './secret-names';
+import {
+  isValueOf,
+  labelledSecret,
+  NAME_HINT,
+  type NamedSecret,
+  type PairRole,
+  pairRole,
+  secretName,
+} from './secret-names';
 import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
   isSecretValue,
@@ -81,7 +89,7 @@ interface Label {
  * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
  */
 export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
-  if (!HINT.test(lower) && !(isOpen && EARLY.test(lower))) return;
+  if (!NAME_HINT.test(lower) && !(isOpen && EARLY.test(lower))) return;
   const scan = new AssignmentScan(text, spans, isOpen);
   SIGN.lastIndex = 0;
   for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
@@ -98,9 +106,6 @@ function isTypeOf(text: string, name: string, closing: string, start: number): b
 
 /** A value whose name may follow. */
 const EARLY = /value|content|default|text/;
-/** A text without one of these names no secret. */
-const HINT =
-  /pass|pwd|\bpw|pw\b|psw|psk|secret|token|cred|auth|key|salt|otp\b|seed|pepper|sig\b|signature|hmac|mnemonic|jwt|bearer|cookie|pat\b|"?d[pq]?"\s*:|<d>/;
 
 class AssignmentScan {
   readonly #text: string;

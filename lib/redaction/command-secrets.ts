@@ -1,5 +1,5 @@
 import { openEnded } from './open-ended';
-import { secretName } from './secret-names';
+import { NAME_HINT, secretName } from './secret-names';
 import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
 
@@ -137,13 +137,12 @@ function each(text: string, [pattern, begun]: readonly [RegExp, RegExp], spans: 
   if (found !== null) spans.push({ start: text.length - (found[2] ?? '').length, end: text.length, kind: BEGUN });
 }
 
-const SECRET_OPTION = /(?:pass|pwd|pw|secret|token|key|cred|auth|psk)/;
 /** `--password hunter2`, and as a list has it: `"--password", "hunter2"`. */
 const LONG_OPTION =
   /(?<![\w-])(--?[A-Za-z][\w.-]{1,48})(\\{0,4}["'`]?,?(?:[ \t]{0,4}\\\r?\n[ \t]{0,24}|[ \t]{1,4}|\\?\s{1,12}))(?:[$@])?(\\{0,4}["'`])?/g;
 
 function options(text: string, lower: string, spans: SecretSpan[], isOpen: boolean): void {
-  if (!SECRET_OPTION.test(lower)) return;
+  if (!NAME_HINT.test(lower)) return;
   for (const { 0: whole, 1: option = '', 2: between = '', 3: quote, index } of text.matchAll(LONG_OPTION)) {
     const named = secretName(option.replace(/^--?/, ''));
     if (named === null) continue;

@@ -1,6 +1,6 @@
 import { BARE, LABELLED, NOT_QUOTE, type Phrase, Q } from './labelled-phrases';
 import { openEnded } from './open-ended';
-import { isPasswordLabel, secretName } from './secret-names';
+import { isPasswordLabel, NAME_HINT, secretName } from './secret-names';
 import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
   argumentAt,
@@ -219,8 +219,10 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     }
     if (isOpen && begun !== null) addBegun(text, begun, spans);
   }
-  if (/pass|pwd|pw|secret|token|key|cred|auth/.test(lower)) led(text, spans, isOpen);
-  if (/pass|secret|token|pwd|psk|pw|key/.test(lower)) besideNames(text, spans, isOpen);
+  if (NAME_HINT.test(lower)) {
+    led(text, spans, isOpen);
+    besideNames(text, spans, isOpen);
+  }
   if (lower.includes('insert')) inserted(text, spans, isOpen);
 }
 

@@ -100,6 +100,19 @@ const WEAK: Readonly<Record<string, string>> = {
   ...kinds('private-key', 'd dp dq qi'),
 };
 
+/** They are parts of many other words: `pat` of `path`. A name ends with them. */
+const SHORT = new Set('code otp pat pin pw sid sig'.split(' '));
+
+/** A text in lower case without a match names no secret. */
+export const NAME_HINT = hintOf([...Object.keys(WORDS), ...WORD_ENDS, 'key', ...Object.keys(WEAK)]);
+
+function hintOf(words: readonly string[]): RegExp {
+  const long = words.filter((word) => word.length > 2 && !SHORT.has(word));
+  const least = long.filter((word) => !long.some((part) => part !== word && word.includes(part)));
+  // the letters of a JSON Web Key only where they are a field
+  return new RegExp([...new Set(least), `(?:${[...SHORT].join('|')})(?![a-z])`, '"?d[pq]?"\\s*:', '<d>'].join('|'));
+}
+
 /** The word for a password in other languages, in lower case. */
 export const PASSWORD_LABELS: ReadonlySet<string> = new Set([
   'passwort',

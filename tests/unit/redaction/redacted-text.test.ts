@@ -62,6 +62,33 @@ describe('a text without secrets', () => {
     expect(redactedText(`${TOKEN} `.repeat(2).trimEnd()).redacted).toBe(2);
   });
 
+  it.each([
+    'AUTH',
+    'CODE',
+    'COOKIE',
+    'HMAC',
+    'JWT',
+    'NONCE',
+    'OTP',
+    'PAT',
+    'PHRASE',
+    'PIN',
+    'PSW',
+    'PW',
+    'SALT',
+    'SESSION',
+    'SID',
+    'SIG',
+  ])('finds what a name in %s names, without other words of secrets around', (word) => {
+    const value = 'q7Zk4vTr9wLx2BnM8sYcH3d';
+    for (const text of [
+      `SERVER_${word}=${value}`,
+      `"server_${word.toLowerCase()}": "${value}"`,
+      `run --server-${word.toLowerCase()} ${value}`,
+    ])
+      expect(redactedText(text), text).toMatchObject({ redacted: 1 });
+  });
+
   it('knows every length that a text is truncated to', () => {
     // ids and names of one word
     const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
