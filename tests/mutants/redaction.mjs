@@ -217,7 +217,7 @@ export const REDACTION = [
   {
     name: 'misses the secrets of commands',
     file: 'lib/redaction/command-secrets.ts',
-    find: "spans.push({ start, end: start + secret.length, kind: 'password' });",
+    find: "spans.push(spanOf(start, secret, 'password'));",
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -350,8 +350,8 @@ export const REDACTION = [
   {
     name: 'misses statements that set a password',
     file: 'lib/redaction/phrase-secrets.ts',
-    find: 'if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });',
-    replace: 'if (!isNone(value, unless) && unless) spans.push({ start, end: start + value.length, kind });',
+    find: 'if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));',
+    replace: 'if (!isHarmless(value, unless) && unless) spans.push(spanOf(start, value, kind));',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
