@@ -19,6 +19,7 @@ import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
+import { withoutQuotes } from '@/lib/protocol/quotes';
 import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is called, how it stands since when, and whose it is. */
@@ -43,7 +44,7 @@ export function SessionFacts(props: {
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (
             <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
-              <Words text={plainWords(session.stateReason)} />
+              “<Words text={withoutQuotes(plainWords(session.stateReason))} />”
             </span>
           )}
           {session.away !== null ? (
