@@ -37,24 +37,38 @@ const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
 /** Variables and prefixes, as in `α-helix`. */
 const GREEK_SIGN = /^[αγσ]$/;
-const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
+const EAST_ASIAN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
 
 /** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
-const LIKE_LATIN = new Set('АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ');
+const LIKE_LATIN = 'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ';
+const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
 /** Scripts whose every letter looks like a Latin one, or nearly. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 /** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
-/** Letters of Turkish, which has others of its own. Without any they pass for i and j. */
+/** They pass for i and j where no other letter of Turkish stands near. */
 const DOTLESS = /[ıȷ]/;
-const OTHER_LATIN = /(?![\0-\x7fıȷ])\p{scx=Latin}/u;
+const TURKISH = /[çğöşüəâîûİ]/i;
 /** Letters, roman numerals and digits, which have a plain form. */
 const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
-/** Dashes of an option, slashes of a path, separators and quotes of a shell. Not as prose and mathematics have them. */
+/** What is judged together: a line, a quoted text, a command, a comment. */
+const SEGMENT = /[^\n;|&#"'`]+/g;
+const ASCII_TOKEN = /[a-zA-Z]|^(?:[.~]*\/|--)\p{L}/u;
+/** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
+const BEFORE_CONSTANT = /[A-Z]_$|[${]$/;
+const AFTER_CONSTANT = /^(?:=|_[A-Z])/;
+/** An ASCII word with the ending of another language: `PR-у`. */
+const BEFORE_ENDING = /[a-zA-Z\d]-$/;
+/**
+ * Punctuation that reads as that of a command (Unicode's confusables.txt), not as prose and mathematics have it. The
+ * first group is marked in any language: the dashes of an option and the colon of a URL.
+ */
 const PUNCTUATION =
-  /(?<![^\s"'(=[,])[‐-–−⁃﹣]+(?=[a-z])|(?<=[a-z./~])[⁄∕⧸]|[⁄∕⧸](?=[a-z./~])|(?<!\p{sc=Greek})\u037e|[‵․﹐-﹫]|[！-／：-＠［-｀｛-～]/giu;
+  /((?<![^\s"'(=[,])[‐-–−⁃﹘﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕⧸╱⟋∖⟍╲⧵‐‑⁃﹘˗꞉∶˸⁚։ˋ\u1fefʺˮ˶˝˂˃℮⍵⍺⍳⍴⋿⏽]|[⁄∕⧸╱⟋∖⟍╲⧵‐‑⁃﹘˗꞉∶˸⁚։ˋ\u1fefʺˮ˶˝˂˃℮⍵⍺⍳⍴⋿⏽](?=[a-z./~])|(?<=[a-z])[。｡−‚](?=[a-z])|[∼˜⁓](?=[a-z/]|\s*$)|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣❘￨﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
+/** Letters of strokes that pass for punctuation or O, with no letters of another script beside them. */
+const STROKES = /(?<!(?![\0-\x7f])\p{L})[丨丿丶一二十〇ノニー〳〵〸ㅣㅡㅇᅵᅳᄋￜￚㄧᐸᐳǀǃ]+(?!(?![\0-\x7f])\p{L})/gu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
@@ -63,8 +77,13 @@ const NOT_ASCII = /[^\0-\x7f]/;
  * Takes linear time.
  *
  * @param characterOf the character that a label in ⟨⟩ spells out; null if it spells none
+ * @param isTool the text is the name of a tool, for which ASCII is expected: every word that reads as Latin is marked
  */
-export function lookalikes(text: string, characterOf: (label: string) => string | null = () => null): Lookalike[] {
+export function lookalikes(
+  text: string,
+  characterOf: (label: string) => string | null = () => null,
+  isTool = false,
+): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];
   const labels: { index: number; shorter: number }[] = [];
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
@@ -77,7 +96,7 @@ export function lookalikes(text: string, characterOf: (label: string) => string 
   });
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const { end, label } of unlabelled(before)) {
+  for (const { end, label } of unlabelled(before, isTool)) {
     for (let next = labels[at]; next !== undefined && next.index - removed < end; next = labels[++at])
       removed += next.shorter;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
@@ -85,50 +104,72 @@ export function lookalikes(text: string, characterOf: (label: string) => string 
   return found;
 }
 
-function unlabelled(text: string): Lookalike[] {
-  const scriptOf = scriptFinder();
-  const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
-  const hasOtherLatin = OTHER_LATIN.test(text);
+function unlabelled(text: string, isTool: boolean): Lookalike[] {
+  const isLatinText = passesForAscii(text);
   const found: Lookalike[] = [];
-  for (const { 0: word, index } of text.matchAll(WORD)) {
-    if (!NOT_ASCII.test(word)) continue;
-    let end = index;
-    let run = null as Lookalike | null;
-    for (const [letter, label] of labelsOf(word, { scriptOf, passesForAscii, hasOtherLatin })) {
-      end += letter.length;
-      if (label === null) run = null;
-      else if (run?.label === label) run.end = end;
-      else {
-        run = { end, label };
-        found.push(run);
+  for (const { 0: segment, index: start } of text.matchAll(SEGMENT)) {
+    if (!NOT_ASCII.test(segment)) continue;
+    const isTurkish = TURKISH.test(segment);
+    const isLatinSegment = passesForAscii(segment);
+    for (const { 0: token, index: from } of segment.matchAll(/\S+/g)) {
+      if (!NOT_ASCII.test(token)) continue;
+      const isLatinToken = passesForAscii(token);
+      for (const { 0: word, index } of token.matchAll(WORD)) {
+        if (!NOT_ASCII.test(word)) continue;
+        const before = token.substring(index - 2, index);
+        const after = token.substr(index + word.length, 2);
+        const isEnding = word.length < 3 && BEFORE_ENDING.test(before);
+        // one letter is a word of many languages
+        const inSegment = isLatinSegment && (word.length > 1 || /^\s*\w/.test(segment));
+        const isConstant = isLatinToken && (BEFORE_CONSTANT.test(before) || AFTER_CONSTANT.test(after));
+        const isAscii =
+          isTool ||
+          isConstant ||
+          (word !== word.toUpperCase() && (isLatinText || (!isEnding && (isLatinToken || inSegment))));
+        let end = start + from + index;
+        let run = null as Lookalike | null;
+        for (const [letter, label] of labelsOf(word, isAscii, isTurkish)) {
+          end += letter.length;
+          if (label === null) run = null;
+          else if (run?.label === label) run.end = end;
+          else {
+            run = { end, label };
+            found.push(run);
+          }
+        }
       }
     }
+    const mark = (run: string, index: number) =>
+      found.push({
+        end: start + index + run.length,
+        label: `U+${run.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+      });
+    // full-width punctuation is that of East Asian text
+    const isEastAsian = EAST_ASIAN.test(segment.replace(STROKES, ''));
+    for (const { 0: run, 1: always, index } of segment.matchAll(PUNCTUATION))
+      if (always !== undefined || !isEastAsian || run < '！') mark(run, index);
+    for (const { 0: run, index } of segment.matchAll(STROKES)) {
+      const beside = segment.substring(index - 1, index) + segment.substr(index + run.length, 1);
+      if (/[a-z]/i.test(beside) || (!isEastAsian && /^\s*$/.test(beside) && /[a-z]/i.test(segment))) mark(run, index);
+    }
   }
-  // full-width punctuation is that of East Asian text
-  const isEastAsian = EAST_ASIAN.test(text);
-  for (const { 0: run, index } of text.matchAll(PUNCTUATION)) {
-    if (isEastAsian && run >= '！') continue;
-    found.push({
-      end: index + run.length,
-      label: `U+${run.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
-    });
-  }
-  return found.sort((a, b) => a.end - b.end);
+  found.sort((a, b) => a.end - b.end);
+  return found.filter(({ end }, at) => end !== found[at - 1]?.end);
 }
 
-/** Facts about a whole text that decide how its words are judged. */
-interface Surroundings {
-  scriptOf: (letter: string) => string | null;
-  /** Every letter of the text reads as Latin, and some are ASCII. */
-  passesForAscii: boolean;
-  /** The text has Latin letters that are neither ASCII nor dotless: it is in another language than English. */
-  hasOtherLatin: boolean;
+/** Returns true if a text, a segment or a token has ASCII letters and reads as Latin. */
+function passesForAscii(text: string): boolean {
+  return ASCII_TOKEN.test(text) && readsAsLatin(text);
 }
 
 /** A letter, and the label of what makes it pass for another; null if nothing does. */
 type Labelled = readonly [letter: string, label: string | null];
 
-function labelsOf(word: string, { scriptOf, passesForAscii, hasOtherLatin }: Surroundings): Labelled[] {
+/**
+ * @param isAscii the word is read as an ASCII one if it looks like one
+ * @param isTurkish letters of Turkish stand near
+ */
+function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[] {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
@@ -137,9 +178,8 @@ function labelsOf(word: string, { scriptOf, passesForAscii, hasOtherLatin }: Sur
     !TOGETHER.some((some) => kinds.every((one) => some.includes(one))) &&
     !WRITTEN_TOGETHER.test(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
-  // A word in capitals is a heading, a constant or an abbreviation of its language.
-  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase() && !GREEK_SIGN.test(word);
-  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, hasOtherLatin);
+  const isWhole = kinds.length === 1 && isAscii && readsAsLatin(word) && !GREEK_SIGN.test(word);
+  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, isTurkish);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
   const main =
@@ -148,35 +188,33 @@ function labelsOf(word: string, { scriptOf, passesForAscii, hasOtherLatin }: Sur
 }
 
 /** The labels of a word whose scripts pass for no other: only styled letters and foreign digits have one. */
-function plainLabels(word: string, hasOtherLatin: boolean): Labelled[] {
-  // full-width letters are plain among East Asian ones
+function plainLabels(word: string, isTurkish: boolean): Labelled[] {
+  // full-width letters and roman numerals are plain among East Asian ones
   const isEastAsian = EAST_ASIAN.test(word);
   const hasAscii = /[a-z\d]/i.test(word);
   return [...word].map((letter) => {
-    if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter)))) return [letter, STYLE];
+    const isPlain = isEastAsian && /[Ⅰ-ⅿ！-～]/.test(letter);
+    if ((!isPlain && isStyled(letter)) || (!isTurkish && DOTLESS.test(letter))) return [letter, STYLE];
     return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null];
   });
 }
 
-/** Returns the script of each letter, null for what has none. Tries that of the letter before first: few change. */
-function scriptFinder(): (letter: string) => string | null {
-  let last = OF_SCRIPT[0];
-  return (letter) => {
-    if (/[a-z]/i.test(letter)) return 'Latin';
-    if (NEUTRAL.test(letter)) return null;
-    if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
-    return last?.[0] ?? OTHER;
-  };
+/** Returns the script of a letter, null for what has none. */
+function scriptOf(letter: string): string | null {
+  if (/[a-z]/i.test(letter)) return 'Latin';
+  return NEUTRAL.test(letter) ? null : nameOf(letter);
 }
 
+/** Tries the script of the letter before first: few change. */
+let last = OF_SCRIPT[0];
 function nameOf(letter: string): string {
-  return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
+  if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
+  return last?.[0] ?? OTHER;
 }
 
 /** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */
 function readsAsLatin(text: string): boolean {
-  const letters = text.normalize('NFD').match(/\p{L}/gu) ?? [];
-  return letters.every((letter) => !NOT_ASCII.test(letter) || LIKE_LATIN.has(letter));
+  return !UNLIKE_LATIN.test(text.normalize('NFD'));
 }
 
 function isStyled(letter: string): boolean {

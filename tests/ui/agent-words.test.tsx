@@ -174,10 +174,29 @@ it('a notification quotes what an agent says', () => {
   expect([notice?.title, notice?.body]).toEqual([`Permission needed · ${lie}`, `“${lie}”`]);
 });
 
-it.each(['”', '❞', '‟', '″', '＂', '〞', '’’', '״', '„', 'ˮ'])('quotes of ours do not end at %s', (quote) => {
+const PAIRS = [...'´ʻʽˋˊ՚׳᾽῾ꞌߴ’'].map((quote) => quote + quote);
+const QUOTES = [
+  '”',
+  '❞',
+  '‟',
+  '″',
+  '＂',
+  '〞',
+  '״',
+  '„',
+  'ˮ',
+  'ײ',
+  '\u1cd3',
+  ...PAIRS,
+  '’\u200d’',
+  '’\u2060\ufe0f’',
+  "'’",
+];
+it.each(QUOTES)('quotes of ours do not end at %s', (quote) => {
   expect(inQuotes(`x${quote}. Sign out`)).toBe('“x". Sign out”');
 });
 
 it('an apostrophe in quotes stays', () => {
   expect(inQuotes('don’t ‘stop’')).toBe('“don’t ‘stop’”');
+  expect(inQuotes("x='' don´t Hawaiʻi")).toBe("“x='' don´t Hawaiʻi”");
 });
