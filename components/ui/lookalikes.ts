@@ -27,11 +27,7 @@ const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
 /** Has no script of its own, or that of the letters around it. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
-const TOGETHER = [
-  ['Latin', 'Han', 'Hiragana', 'Katakana'],
-  ['Latin', 'Han', 'Bopomofo'],
-  ['Latin', 'Han', 'Hangul'],
-];
+const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana)*|(?:Latin|Han|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
 /** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
 const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
@@ -39,8 +35,12 @@ const WRITTEN_TOGETHER =
 const GREEK_SIGN = /^[αγσ]$/;
 const EAST_ASIAN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
 
-/** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
-const LIKE_LATIN = 'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ';
+/**
+ * Letters that look like a Latin one, or punctuation, in most fonts (Unicode's confusables.txt): Cyrillic, Greek, Armenian
+ * and Coptic ones, and strokes of Han, Kana, Hangul and Canadian syllabics.
+ */
+const LIKE_LATIN =
+  'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ丨一丿丶ーノㅣㅡㅇᐸᐳ';
 const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
 /** Scripts whose every letter looks like a Latin one, or nearly. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
@@ -48,7 +48,7 @@ const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
 /** They pass for i and j where no other letter of Turkish stands near. */
 const DOTLESS = /[ıȷ]/;
-const TURKISH = /[çğöşüəâîûİ]/i;
+const TURKISH = /[çğöşüİ]/i;
 /** Letters, roman numerals and digits, which have a plain form. */
 const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
@@ -56,19 +56,16 @@ const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** What is judged together: a line, a quoted text, a command, a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
 const ASCII_TOKEN = /[a-zA-Z]|^(?:[.~]*\/|--)\p{L}/u;
+const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
 /** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
-const BEFORE_CONSTANT = /[A-Z]_$|[${]$/;
-const AFTER_CONSTANT = /^(?:=|_[A-Z])/;
-/** An ASCII word with the ending of another language: `PR-у`. */
-const BEFORE_ENDING = /[a-zA-Z\d]-$/;
+const CONSTANT = /(?:[A-Z]_|[${])[^\0-\x7f]|[^\0-\x7f](?:_[A-Z]|=)/;
 /**
  * Punctuation that reads as that of a command (Unicode's confusables.txt), not as prose and mathematics have it. The
  * first group is marked in any language: the dashes of an option and the colon of a URL.
  */
 const PUNCTUATION =
-  /((?<![^\s"'(=[,])[‐-–−⁃﹘﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕⧸╱⟋∖⟍╲⧵‐‑⁃﹘˗꞉∶˸⁚։ˋ\u1fefʺˮ˶˝˂˃℮⍵⍺⍳⍴⋿⏽]|[⁄∕⧸╱⟋∖⟍╲⧵‐‑⁃﹘˗꞉∶˸⁚։ˋ\u1fefʺˮ˶˝˂˃℮⍵⍺⍳⍴⋿⏽](?=[a-z./~])|(?<=[a-z])[。｡−‚](?=[a-z])|[∼˜⁓](?=[a-z/]|\s*$)|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣❘￨﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
-/** Letters of strokes that pass for punctuation or O, with no letters of another script beside them. */
-const STROKES = /(?<!(?![\0-\x7f])\p{L})[丨丿丶一二十〇ノニー〳〵〸ㅣㅡㅇᅵᅳᄋￜￚㄧᐸᐳǀǃ]+(?!(?![\0-\x7f])\p{L})/gu;
+  /((?<![^\s"'(=[,])[‐-–−⁃﹘﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃﹘˗꞉∶˸։ˋʺˮ˶℮⍳-⍺〇ǃ∼˜]|[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃﹘˗꞉∶˸։ˋʺˮ˶℮⍳-⍺〇ǃ∼˜](?=[a-z./~])|(?<=[a-z])[。｡−](?=[a-z])|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣ǀ❘￨﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
+const ASCII_LETTER = /[a-z]/i;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
@@ -96,7 +93,7 @@ export function lookalikes(
   });
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const { end, label } of unlabelled(before, isTool)) {
+  for (const [end, label] of [...unlabelled(before, isTool)].sort(([a], [b]) => a - b)) {
     for (let next = labels[at]; next !== undefined && next.index - removed < end; next = labels[++at])
       removed += next.shorter;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
@@ -104,57 +101,46 @@ export function lookalikes(
   return found;
 }
 
-function unlabelled(text: string, isTool: boolean): Lookalike[] {
+/** The labels of the runs by where they end, in no order. */
+function unlabelled(text: string, isTool: boolean): Map<number, string> {
   const isLatinText = passesForAscii(text);
-  const found: Lookalike[] = [];
+  const found = new Map<number, string>();
   for (const { 0: segment, index: start } of text.matchAll(SEGMENT)) {
     if (!NOT_ASCII.test(segment)) continue;
     const isTurkish = TURKISH.test(segment);
     const isLatinSegment = passesForAscii(segment);
+    const isEastAsian = EAST_ASIAN.test(segment);
+    const isCommand = isLatinSegment && /^\s*\w/.test(segment);
     for (const { 0: token, index: from } of segment.matchAll(/\S+/g)) {
-      if (!NOT_ASCII.test(token)) continue;
-      const isLatinToken = passesForAscii(token);
+      const isLatinToken = isLatinSegment || passesForAscii(token);
+      const isConstant = isLatinToken && CONSTANT.test(token);
       for (const { 0: word, index } of token.matchAll(WORD)) {
         if (!NOT_ASCII.test(word)) continue;
-        const before = token.substring(index - 2, index);
-        const after = token.substr(index + word.length, 2);
-        const isEnding = word.length < 3 && BEFORE_ENDING.test(before);
-        // one letter is a word of many languages
-        const inSegment = isLatinSegment && (word.length > 1 || /^\s*\w/.test(segment));
-        const isConstant = isLatinToken && (BEFORE_CONSTANT.test(before) || AFTER_CONSTANT.test(after));
+        let end = start + from + index;
+        // one or two letters are a word of many languages, or an ending, as in `PR-у`
         const isAscii =
           isTool ||
-          isConstant ||
-          (word !== word.toUpperCase() && (isLatinText || (!isEnding && (isLatinToken || inSegment))));
-        let end = start + from + index;
-        let run = null as Lookalike | null;
+          (CAPITALS.test(word) ? isConstant : isLatinText || (isLatinToken && (isCommand || word.length > 2)));
+        let before: string | null = null;
         for (const [letter, label] of labelsOf(word, isAscii, isTurkish)) {
+          if (label !== null && label === before) found.delete(end);
           end += letter.length;
-          if (label === null) run = null;
-          else if (run?.label === label) run.end = end;
-          else {
-            run = { end, label };
-            found.push(run);
-          }
+          if (label !== null) found.set(end, label);
+          before = label;
         }
       }
     }
-    const mark = (run: string, index: number) =>
-      found.push({
-        end: start + index + run.length,
-        label: `U+${run.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
-      });
     // full-width punctuation is that of East Asian text
-    const isEastAsian = EAST_ASIAN.test(segment.replace(STROKES, ''));
     for (const { 0: run, 1: always, index } of segment.matchAll(PUNCTUATION))
-      if (always !== undefined || !isEastAsian || run < '！') mark(run, index);
-    for (const { 0: run, index } of segment.matchAll(STROKES)) {
-      const beside = segment.substring(index - 1, index) + segment.substr(index + run.length, 1);
-      if (/[a-z]/i.test(beside) || (!isEastAsian && /^\s*$/.test(beside) && /[a-z]/i.test(segment))) mark(run, index);
-    }
+      if (always !== undefined || !isEastAsian || run < '！')
+        found.set(start + index + run.length, codeName(run.charCodeAt(0)));
   }
-  found.sort((a, b) => a.end - b.end);
-  return found.filter(({ end }, at) => end !== found[at - 1]?.end);
+  return found;
+}
+
+/** How a character without a name is called: `U+2212`. */
+export function codeName(code: number): string {
+  return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** Returns true if a text, a segment or a token has ASCII letters and reads as Latin. */
@@ -173,17 +159,15 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
-  const isMixed =
-    kinds.length > 1 &&
-    !TOGETHER.some((some) => kinds.every((one) => some.includes(one))) &&
-    !WRITTEN_TOGETHER.test(word);
+  const readsLatin = readsAsLatin(word);
+  const isMixed = kinds.length > 1 && (readsLatin || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
-  const isWhole = kinds.length === 1 && isAscii && readsAsLatin(word) && !GREEK_SIGN.test(word);
+  const isWhole = kinds.length === 1 && isAscii && readsLatin && !GREEK_SIGN.test(word);
   if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, isTurkish);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
   const main =
-    isLikeLatin || readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
+    isLikeLatin || readsLatin ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
   return letters.map(([letter, script]) => [letter, script === main ? null : script]);
 }
 
@@ -201,15 +185,12 @@ function plainLabels(word: string, isTurkish: boolean): Labelled[] {
 
 /** Returns the script of a letter, null for what has none. */
 function scriptOf(letter: string): string | null {
-  if (/[a-z]/i.test(letter)) return 'Latin';
+  if (ASCII_LETTER.test(letter)) return 'Latin';
   return NEUTRAL.test(letter) ? null : nameOf(letter);
 }
 
-/** Tries the script of the letter before first: few change. */
-let last = OF_SCRIPT[0];
 function nameOf(letter: string): string {
-  if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
-  return last?.[0] ?? OTHER;
+  return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
 }
 
 /** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */

@@ -1,6 +1,6 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { withoutQuotes } from '@/lib/protocol/quotes';
-import { lookalikes } from './lookalikes';
+import { codeName, lookalikes } from './lookalikes';
 
 /**
  * Text that is shown as it is, interpreted by nothing: what can't be seen, or would act on what stands around it, is
@@ -179,7 +179,7 @@ export function bracketed(label: string): string {
 export function labelOf(run: string): string {
   const code = run.codePointAt(0) as number;
   const count = run.length / (code > 0xffff ? 2 : 1);
-  const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  const name = NAMES.get(code) ?? codeName(code);
   return count === 1 ? name : `${name} ×${count}`;
 }
 

@@ -184,7 +184,7 @@ export const PAGE = [
   {
     name: 'takes the words of another language for the surroundings of a command',
     file: 'components/ui/lookalikes.ts',
-    find: 'const isLatinToken = passesForAscii(token);',
+    find: 'const isLatinToken = isLatinSegment || passesForAscii(token);',
     replace: 'const isLatinToken = isLatinText;',
     test: 'tests/ui/lookalikes.test.ts',
   },
