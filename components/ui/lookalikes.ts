@@ -55,6 +55,8 @@ const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** What is judged together: a line, a quoted text, a command, a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
+/** A URL up to its path, or what stands between blanks. */
+const TOKEN = /\S*?:\/\/[^\s/]*|\S+/g;
 const ASCII_TOKEN = /[a-zA-Z]|^(?:[.~]*\/|--)\p{L}/u;
 const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
 /** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
@@ -111,7 +113,7 @@ function unlabelled(text: string, isTool: boolean): Map<number, string> {
     const isLatinSegment = passesForAscii(segment);
     const isEastAsian = EAST_ASIAN.test(segment);
     const isCommand = isLatinSegment && /^\s*\w/.test(segment);
-    for (const { 0: token, index: from } of segment.matchAll(/\S+/g)) {
+    for (const { 0: token, index: from } of segment.matchAll(TOKEN)) {
       const isLatinToken = isLatinSegment || passesForAscii(token);
       const isConstant = isLatinToken && CONSTANT.test(token);
       for (const { 0: word, index } of token.matchAll(WORD)) {
@@ -160,7 +162,10 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
   const readsLatin = readsAsLatin(word);
-  const isMixed = kinds.length > 1 && (readsLatin || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word);
+  const isMixed =
+    kinds.length > 1 &&
+    ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) &&
+    !WRITTEN_TOGETHER.test(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
   const isWhole = kinds.length === 1 && isAscii && readsLatin && !GREEK_SIGN.test(word);
   if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, isTurkish);
