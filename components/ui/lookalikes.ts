@@ -15,10 +15,9 @@ export interface Lookalike {
 }
 
 /** Scripts with a label of their own. Letters of any other count as one script. */
-const SCRIPTS =
-  'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Georgian Devanagari Thai Cherokee Coptic Lisu'.split(
-    ' ',
-  );
+const SCRIPTS = 'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Cherokee Lisu'.split(
+  ' ',
+);
 const OF_SCRIPT = SCRIPTS.map((name) => [name, new RegExp(`\\p{scx=${name}}`, 'u')] as const);
 const OTHER = 'other script';
 const STYLE = 'styled';
@@ -50,7 +49,7 @@ const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢ
 const DOTLESS = /[ıȷ]/;
 const TURKISH = /[çğöşüİ]/i;
 /** Letters, roman numerals and digits, which have a plain form. */
-const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\p{Nd}]/u;
+const STYLED = /[\p{LC}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** What is judged together: a line, a quoted text, a command, a comment. */
@@ -66,7 +65,7 @@ const CONSTANT = /(?:[A-Z]_|[${])[^\0-\x7f]|[^\0-\x7f](?:_[A-Z]|=)/;
  * first group is marked in any language: the dashes of an option and the colon of a URL.
  */
 const PUNCTUATION =
-  /((?<![^\s"'(=[,])[‐-–−⁃﹘﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃﹘˗꞉∶˸։ˋʺˮ˶℮⍳-⍺〇ǃ∼˜]|[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃﹘˗꞉∶˸։ˋʺˮ˶℮⍳-⍺〇ǃ∼˜](?=[a-z./~])|(?<=[a-z])[。｡−](?=[a-z])|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣ǀ❘￨﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
+  /((?<![^\s"'(=[,])[‐-–−⁃﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼]|[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼](?=[a-z./~])|(?<=[a-z])[。｡−](?=[a-z])|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣ǀ﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
 const ASCII_LETTER = /[a-z]/i;
 const NOT_ASCII = /[^\0-\x7f]/;
 
@@ -78,16 +77,12 @@ const NOT_ASCII = /[^\0-\x7f]/;
  * @param characterOf the character that a label in ⟨⟩ spells out; null if it spells none
  * @param isTool the text is the name of a tool, for which ASCII is expected: every word that reads as Latin is marked
  */
-export function lookalikes(
-  text: string,
-  characterOf: (label: string) => string | null = () => null,
-  isTool = false,
-): Lookalike[] {
+export function lookalikes(text: string, characterOf?: (label: string) => string | null, isTool = false): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];
   const labels: { index: number; shorter: number }[] = [];
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
-    const character = LABELS.has(label) ? '' : characterOf(label);
-    if (character === null) return whole;
+    const character = LABELS.has(label) ? '' : characterOf?.(label);
+    if (character == null) return whole;
     // the label of punctuation follows the character itself
     const instead = text.startsWith(character, index - character.length) ? '' : character;
     labels.push({ index, shorter: whole.length - instead.length });
@@ -95,7 +90,7 @@ export function lookalikes(
   });
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const [end, label] of [...unlabelled(before, isTool)].sort(([a], [b]) => a - b)) {
+  for (const [end, label] of [...unlabelled(before, isTool)].sort((a, b) => a[0] - b[0])) {
     for (let next = labels[at]; next !== undefined && next.index - removed < end; next = labels[++at])
       removed += next.shorter;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
@@ -107,16 +102,16 @@ export function lookalikes(
 function unlabelled(text: string, isTool: boolean): Map<number, string> {
   const isLatinText = passesForAscii(text);
   const found = new Map<number, string>();
-  for (const { 0: segment, index: start } of text.matchAll(SEGMENT)) {
+  for (const { index: start, 0: segment } of text.matchAll(SEGMENT)) {
     if (!NOT_ASCII.test(segment)) continue;
     const isTurkish = TURKISH.test(segment);
     const isLatinSegment = passesForAscii(segment);
     const isEastAsian = EAST_ASIAN.test(segment);
     const isCommand = isLatinSegment && /^\s*\w/.test(segment);
-    for (const { 0: token, index: from } of segment.matchAll(TOKEN)) {
+    for (const { index: from, 0: token } of segment.matchAll(TOKEN)) {
       const isLatinToken = isLatinSegment || passesForAscii(token);
       const isConstant = isLatinToken && CONSTANT.test(token);
-      for (const { 0: word, index } of token.matchAll(WORD)) {
+      for (const { index, 0: word } of token.matchAll(WORD)) {
         if (!NOT_ASCII.test(word)) continue;
         let end = start + from + index;
         // one or two letters are a word of many languages, or an ending, as in `PR-у`
@@ -133,9 +128,8 @@ function unlabelled(text: string, isTool: boolean): Map<number, string> {
       }
     }
     // full-width punctuation is that of East Asian text
-    for (const { 0: run, 1: always, index } of segment.matchAll(PUNCTUATION))
-      if (always !== undefined || !isEastAsian || run < '！')
-        found.set(start + index + run.length, codeName(run.charCodeAt(0)));
+    for (const { index, 0: run, 1: always } of segment.matchAll(PUNCTUATION))
+      if (always || !isEastAsian || run < '！') found.set(start + index + run.length, codeName(run.charCodeAt(0)));
   }
   return found;
 }
@@ -162,13 +156,13 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
   const readsLatin = readsAsLatin(word);
-  const isMixed =
-    kinds.length > 1 &&
-    ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) &&
-    !WRITTEN_TOGETHER.test(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
-  const isWhole = kinds.length === 1 && isAscii && readsLatin && !GREEK_SIGN.test(word);
-  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, isTurkish);
+  const passes = readsLatin && kinds.includes('Latin');
+  const isOdd =
+    kinds.length > 1
+      ? (passes || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
+      : (kinds[0] ?? 'Latin') !== 'Latin' && readsLatin && isAscii && !GREEK_SIGN.test(word);
+  if (!isOdd && !isLikeLatin) return plainLabels(word, isTurkish);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
   const main =

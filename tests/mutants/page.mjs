@@ -191,8 +191,8 @@ export const PAGE = [
   {
     name: 'lets a word mix scripts',
     file: 'components/ui/lookalikes.ts',
-    find: 'kinds.length > 1 &&',
-    replace: 'kinds.length > 9 &&',
+    find: 'kinds.length > 1\n',
+    replace: 'kinds.length > 9\n',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
@@ -219,7 +219,7 @@ export const PAGE = [
   {
     name: 'takes punctuation that looks like that of a command for it',
     file: 'components/ui/lookalikes.ts',
-    find: "if (always !== undefined || !isEastAsian || run < '！')",
+    find: "if (always || !isEastAsian || run < '！')",
     replace: 'if (false)',
     test: 'tests/ui/lookalikes.test.ts',
   },
