@@ -2,6 +2,9 @@
  * Characters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
  * ASCII ones (`ехес.com`), styles of ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that reads as that of a command (`rm −rf`).
  *
+ * A word is judged by its text, by its segment (a line, a quoted text, a command, a comment) and by its token: words of
+ * another language elsewhere in the text hide nothing.
+ *
  * A word may have one script, one of the combinations that UTS 39 calls Highly Restrictive, or one that people write
  * (`kΩ`, `الـAPI`). Marks have no script, and digits only beside ASCII.
  *
@@ -45,17 +48,18 @@ const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 /** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
-/** They pass for i and j where no other letter of Turkish stands near. */
+/** Letters of Turkish that pass for i and j where their segment has no other letter of Turkish. */
 const DOTLESS = /[ıȷ]/;
 const TURKISH = /[çğöşüİ]/i;
 /** Letters, roman numerals and digits, which have a plain form. */
 const STYLED = /[\p{LC}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
-/** What is judged together: a line, a quoted text, a command, a comment. */
+/** A line, a quoted text, a command or a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
 /** A URL up to its path, or what stands between blanks. */
 const TOKEN = /\S*?:\/\/[^\s/]*|\S+/g;
+/** Has ASCII letters, or begins as a path or an option does. */
 const ASCII_TOKEN = /[a-zA-Z]|^(?:[.~]*\/|--)\p{L}/u;
 const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
 /** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
@@ -157,25 +161,18 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const kinds = [...new Set(scripts)];
   const readsLatin = readsAsLatin(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
-  const passes = readsLatin && kinds.includes('Latin');
   const isOdd =
     kinds.length > 1
-      ? (passes || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
+      ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
       : (kinds[0] ?? 'Latin') !== 'Latin' && readsLatin && isAscii && !GREEK_SIGN.test(word);
-  if (!isOdd && !isLikeLatin) return plainLabels(word, isTurkish);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
-  const main =
-    isLikeLatin || readsLatin ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
-  return letters.map(([letter, script]) => [letter, script === main ? null : script]);
-}
-
-/** The labels of a word whose scripts pass for no other: only styled letters and foreign digits have one. */
-function plainLabels(word: string, isTurkish: boolean): Labelled[] {
-  // full-width letters and roman numerals are plain among East Asian ones
+  const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
   const hasAscii = /[a-z\d]/i.test(word);
-  return [...word].map((letter) => {
+  return letters.map(([letter, script]) => {
+    if (isOdd || isLikeLatin) return [letter, script === main ? null : script];
+    // full-width letters and roman numerals are plain among East Asian ones
     const isPlain = isEastAsian && /[Ⅰ-ⅿ！-～]/.test(letter);
     if ((!isPlain && isStyled(letter)) || (!isTurkish && DOTLESS.test(letter))) return [letter, STYLE];
     return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null];
