@@ -29,7 +29,7 @@ const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
 /** Has no script of its own, or that of the letters around it. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
-const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana)*|(?:Latin|Han|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
+const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
 /** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
 const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
@@ -43,6 +43,8 @@ const EAST_ASIAN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
  */
 const LIKE_LATIN =
   'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ丨一丿丶ーノㅣㅡㅇᐸᐳ';
+/** Letters of few languages: where all others of a word look like Latin ones, too, it hardly is one of theirs. */
+const RARE = /[ѕһӏԁԛԝ]/;
 const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
 /** Scripts whose every letter looks like a Latin one, or nearly. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
@@ -121,6 +123,7 @@ function unlabelled(text: string, isTool: boolean): Map<number, string> {
         // one or two letters are a word of many languages, or an ending, as in `PR-у`
         const isAscii =
           isTool ||
+          RARE.test(word) ||
           (CAPITALS.test(word) ? isConstant : isLatinText || (isLatinToken && (isCommand || word.length > 2)));
         let before: string | null = null;
         for (const [letter, label] of labelsOf(word, isAscii, isTurkish)) {
