@@ -59,10 +59,10 @@ const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** A line, a quoted text, a command or a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
-/** A URL up to its path, or what stands between blanks. */
-const TOKEN = /\S*?:\/\/[^\s/]*|\S+/g;
-/** Has ASCII letters, or begins as a path or an option does. */
-const ASCII_TOKEN = /[a-zA-Z]|^(?:[.~]*\/|--)\p{L}/u;
+/** What stands between blanks, and each part of a path. */
+const TOKEN = /\/*[^\s/]+/g;
+/** Has ASCII letters, or is a part of a path or an option. */
+const ASCII_TOKEN = /[a-zA-Z]|^(?:\/|--)\p{L}/u;
 const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
 /** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
 const CONSTANT = /(?:[A-Z]_|[${])[^\0-\x7f]|[^\0-\x7f](?:_[A-Z]|=)/;
@@ -167,12 +167,12 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const isOdd =
     kinds.length > 1
       ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
-      : (kinds[0] ?? 'Latin') !== 'Latin' && readsLatin && isAscii && !GREEK_SIGN.test(word);
+      : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SIGN.test(word);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
   const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
-  const hasAscii = /[a-z\d]/i.test(word);
+  const hasAscii = /\w/.test(word);
   return letters.map(([letter, script]) => {
     if (isOdd || isLikeLatin) return [letter, script === main ? null : script];
     // full-width letters and roman numerals are plain among East Asian ones
