@@ -22,9 +22,9 @@ export type VerbatimPiece =
   | { kind: 'origin'; text: ''; label: string };
 
 /**
- * `lines`: line breaks and tabs are shown as such. In a `name` they are signs; a `tool` is a
- * name in which no word may read as a Latin one that it is not. `words` are to be read: their spaces, what
- * joins letters and what emoji are made of stay, letters run as their script does, and none are suspected.
+ * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. In a `tool`, the name of a tool, every word
+ * that reads as Latin is suspected, too. `words` are to be read: their spaces, what joins letters and what emoji are made
+ * of stay, letters run as their script does, and none are suspected.
  */
 export type VerbatimLayout = 'lines' | 'name' | 'tool' | 'words';
 
