@@ -30,7 +30,7 @@ export function CommandList({ commands }: { commands: readonly NamedCommand[] })
           {commands.map(({ name, description }) => (
             <div key={name} className="contents">
               <dt className="min-w-0 font-mono text-ink-2 [overflow-wrap:anywhere]">
-                /<Name text={name} />
+                /<Name text={name} layout="tool" />
               </dt>
               <dd dir="auto" className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
                 <Words text={description} />

@@ -103,7 +103,7 @@ export function CommandNames(props: {
               )}
             >
               <span className="max-w-[60%] shrink-0 truncate font-mono text-ink">
-                /<Name text={command.name} />
+                /<Name text={command.name} layout="tool" />
               </span>
               <span dir="auto" className="min-w-0 flex-1 truncate text-ink-3">
                 <Words text={command.description} />

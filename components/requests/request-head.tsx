@@ -25,7 +25,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
         {tool !== null && (
           // In the type of code: a tool may be called “Allowed”.
           <code className="mr-2 font-medium text-ink">
-            <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>

@@ -54,7 +54,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         </span>
         {tool !== null && !item.title.includes(tool) && (
           <code className="text-ink-3">
-            <Name text={tool} />
+            <Name text={tool} layout="tool" />
           </code>
         )}
         {chosen !== null && (

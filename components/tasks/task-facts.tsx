@@ -12,7 +12,7 @@ export function TaskFacts({ task }: { task: Task }) {
     <>
       {task.status === 'running' && task.lastToolName !== null && (
         <span>
-          now in <Name text={task.lastToolName} />
+          now in <Name text={task.lastToolName} layout="tool" />
         </span>
       )}
       {usage?.toolUses != null && usage.toolUses > 0 && <span>{plural(usage.toolUses, 'tool call')}</span>}

@@ -33,7 +33,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
       >
         <ToolIcon name={call.name} />
         <span className="max-w-[60%] shrink-0 truncate text-ink-2">
-          <Name text={toolName(call.name)} most={80} />
+          <Name text={toolName(call.name)} most={80} layout="tool" />
         </span>
         <Argument text={argument} />
         <EditCount call={call} />
@@ -69,7 +69,7 @@ function Argument({ text }: { text: string }) {
         <Name text={folder} />
       </span>
       <span className="max-w-[70%] shrink-0 truncate text-ink-2">
-        <Name text={file} />
+        <Name text={file} layout="tool" />
       </span>
     </span>
   );

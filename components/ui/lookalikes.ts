@@ -2,6 +2,9 @@
  * Characters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
  * ASCII ones (`ехес.com`), styles of ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that reads as that of a command (`rm −rf`).
  *
+ * A word is judged by its text, by its segment (a line, a quoted text, a command, a comment) and by its token: words of
+ * another language elsewhere in the text hide nothing.
+ *
  * A word may have one script, one of the combinations that UTS 39 calls Highly Restrictive, or one that people write
  * (`kΩ`, `الـAPI`). Marks have no script, and digits only beside ASCII.
  *
@@ -15,10 +18,9 @@ export interface Lookalike {
 }
 
 /** Scripts with a label of their own. Letters of any other count as one script. */
-const SCRIPTS =
-  'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Georgian Devanagari Thai Cherokee Coptic Lisu'.split(
-    ' ',
-  );
+const SCRIPTS = 'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Cherokee Lisu'.split(
+  ' ',
+);
 const OF_SCRIPT = SCRIPTS.map((name) => [name, new RegExp(`\\p{scx=${name}}`, 'u')] as const);
 const OTHER = 'other script';
 const STYLE = 'styled';
@@ -27,34 +29,50 @@ const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
 /** Has no script of its own, or that of the letters around it. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
-const TOGETHER = [
-  ['Latin', 'Han', 'Hiragana', 'Katakana'],
-  ['Latin', 'Han', 'Bopomofo'],
-  ['Latin', 'Han', 'Hangul'],
-];
+const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
 /** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
 const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
 /** Variables and prefixes, as in `α-helix`. */
 const GREEK_SIGN = /^[αγσ]$/;
-const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
+const EAST_ASIAN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
 
-/** Cyrillic, Greek, Armenian and Coptic letters that look like a Latin one in most fonts (Unicode's confusables.txt). */
-const LIKE_LATIN = new Set('АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ');
+/**
+ * Letters that look like a Latin one, or punctuation, in most fonts (Unicode's confusables.txt): Cyrillic, Greek, Armenian
+ * and Coptic ones, and strokes of Han, Kana, Hangul and Canadian syllabics.
+ */
+const LIKE_LATIN =
+  'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ丨一丿丶ーノㅣㅡㅇᐸᐳ';
+/** Letters of few languages: where all others of a word look like Latin ones, too, it hardly is one of theirs. */
+const RARE = /[ѕһӏԁԛԝ]/;
+const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
 /** Scripts whose every letter looks like a Latin one, or nearly. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 /** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
-/** Letters of Turkish, which has others of its own. Without any they pass for i and j. */
+/** Letters of Turkish that pass for i and j where their segment has no other letter of Turkish. */
 const DOTLESS = /[ıȷ]/;
-const OTHER_LATIN = /(?![\0-\x7fıȷ])\p{scx=Latin}/u;
+const TURKISH = /[çğöşüİ]/i;
 /** Letters, roman numerals and digits, which have a plain form. */
-const STYLED = /[\p{Lu}\p{Ll}\p{Lt}\p{Nl}\p{Nd}]/u;
+const STYLED = /[\p{LC}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
-/** Dashes of an option, slashes of a path, separators and quotes of a shell. Not as prose and mathematics have them. */
+/** A line, a quoted text, a command or a comment. */
+const SEGMENT = /[^\n;|&#"'`]+/g;
+/** What stands between blanks, and each part of a path. */
+const TOKEN = /\/*[^\s/]+/g;
+/** Has ASCII letters, or is a part of a path or an option. */
+const ASCII_TOKEN = /[a-zA-Z]|^(?:\/|--)\p{L}/u;
+const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
+/** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
+const CONSTANT = /(?:[A-Z]_|[${])[^\0-\x7f]|[^\0-\x7f](?:_[A-Z]|=)/;
+/**
+ * Punctuation that reads as that of a command (Unicode's confusables.txt), not as prose and mathematics have it. The
+ * first group is marked in any language: the dashes of an option and the colon of a URL.
+ */
 const PUNCTUATION =
-  /(?<![^\s"'(=[,])[‐-–−⁃﹣]+(?=[a-z])|(?<=[a-z./~])[⁄∕⧸]|[⁄∕⧸](?=[a-z./~])|(?<!\p{sc=Greek})\u037e|[‵․﹐-﹫]|[！-／：-＠［-｀｛-～]/giu;
+  /((?<![^\s"'(=[,])[‐-–−⁃﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼]|[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼](?=[a-z./~])|(?<=[a-z])[。｡−](?=[a-z])|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣ǀ﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
+const ASCII_LETTER = /[a-z]/i;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
@@ -63,13 +81,14 @@ const NOT_ASCII = /[^\0-\x7f]/;
  * Takes linear time.
  *
  * @param characterOf the character that a label in ⟨⟩ spells out; null if it spells none
+ * @param isTool the text is the name of a tool, for which ASCII is expected: every word that reads as Latin is marked
  */
-export function lookalikes(text: string, characterOf: (label: string) => string | null = () => null): Lookalike[] {
+export function lookalikes(text: string, characterOf?: (label: string) => string | null, isTool = false): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];
   const labels: { index: number; shorter: number }[] = [];
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
-    const character = LABELS.has(label) ? '' : characterOf(label);
-    if (character === null) return whole;
+    const character = LABELS.has(label) ? '' : characterOf?.(label);
+    if (character == null) return whole;
     // the label of punctuation follows the character itself
     const instead = text.startsWith(character, index - character.length) ? '' : character;
     labels.push({ index, shorter: whole.length - instead.length });
@@ -77,7 +96,7 @@ export function lookalikes(text: string, characterOf: (label: string) => string 
   });
   const found: Lookalike[] = [];
   let [at, removed] = [0, 0];
-  for (const { end, label } of unlabelled(before)) {
+  for (const [end, label] of [...unlabelled(before, isTool)].sort((a, b) => a[0] - b[0])) {
     for (let next = labels[at]; next !== undefined && next.index - removed < end; next = labels[++at])
       removed += next.shorter;
     if (!text.startsWith(`⟨${label}⟩`, end + removed)) found.push({ end: end + removed, label });
@@ -85,88 +104,88 @@ export function lookalikes(text: string, characterOf: (label: string) => string 
   return found;
 }
 
-function unlabelled(text: string): Lookalike[] {
-  const scriptOf = scriptFinder();
-  const passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);
-  const hasOtherLatin = OTHER_LATIN.test(text);
-  const found: Lookalike[] = [];
-  for (const { 0: word, index } of text.matchAll(WORD)) {
-    if (!NOT_ASCII.test(word)) continue;
-    let end = index;
-    let run = null as Lookalike | null;
-    for (const [letter, label] of labelsOf(word, { scriptOf, passesForAscii, hasOtherLatin })) {
-      end += letter.length;
-      if (label === null) run = null;
-      else if (run?.label === label) run.end = end;
-      else {
-        run = { end, label };
-        found.push(run);
+/** The labels of the runs by where they end, in no order. */
+function unlabelled(text: string, isTool: boolean): Map<number, string> {
+  const isLatinText = passesForAscii(text);
+  const found = new Map<number, string>();
+  for (const { index: start, 0: segment } of text.matchAll(SEGMENT)) {
+    if (!NOT_ASCII.test(segment)) continue;
+    const isTurkish = TURKISH.test(segment);
+    const isLatinSegment = passesForAscii(segment);
+    const isEastAsian = EAST_ASIAN.test(segment);
+    const isCommand = isLatinSegment && /^\s*\w/.test(segment);
+    for (const { index: from, 0: token } of segment.matchAll(TOKEN)) {
+      const isLatinToken = isLatinSegment || passesForAscii(token);
+      const isConstant = isLatinToken && CONSTANT.test(token);
+      for (const { index, 0: word } of token.matchAll(WORD)) {
+        if (!NOT_ASCII.test(word)) continue;
+        let end = start + from + index;
+        // one or two letters are a word of many languages, or an ending, as in `PR-у`
+        const isAscii =
+          isTool ||
+          RARE.test(word) ||
+          (CAPITALS.test(word) ? isConstant : isLatinText || (isLatinToken && (isCommand || word.length > 2)));
+        let before: string | null = null;
+        for (const [letter, label] of labelsOf(word, isAscii, isTurkish)) {
+          if (label !== null && label === before) found.delete(end);
+          end += letter.length;
+          if (label !== null) found.set(end, label);
+          before = label;
+        }
       }
     }
+    // full-width punctuation is that of East Asian text
+    for (const { index, 0: run, 1: always } of segment.matchAll(PUNCTUATION))
+      if (always || !isEastAsian || run < '！') found.set(start + index + run.length, codeName(run.charCodeAt(0)));
   }
-  // full-width punctuation is that of East Asian text
-  const isEastAsian = EAST_ASIAN.test(text);
-  for (const { 0: run, index } of text.matchAll(PUNCTUATION)) {
-    if (isEastAsian && run >= '！') continue;
-    found.push({
-      end: index + run.length,
-      label: `U+${run.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
-    });
-  }
-  return found.sort((a, b) => a.end - b.end);
+  return found;
 }
 
-/** Facts about a whole text that decide how its words are judged. */
-interface Surroundings {
-  scriptOf: (letter: string) => string | null;
-  /** Every letter of the text reads as Latin, and some are ASCII. */
-  passesForAscii: boolean;
-  /** The text has Latin letters that are neither ASCII nor dotless: it is in another language than English. */
-  hasOtherLatin: boolean;
+/** How a character without a name is called: `U+2212`. */
+export function codeName(code: number): string {
+  return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+/** Returns true if a text, a segment or a token has ASCII letters and reads as Latin. */
+function passesForAscii(text: string): boolean {
+  return ASCII_TOKEN.test(text) && readsAsLatin(text);
 }
 
 /** A letter, and the label of what makes it pass for another; null if nothing does. */
 type Labelled = readonly [letter: string, label: string | null];
 
-function labelsOf(word: string, { scriptOf, passesForAscii, hasOtherLatin }: Surroundings): Labelled[] {
+/**
+ * @param isAscii the word is read as an ASCII one if it looks like one
+ * @param isTurkish letters of Turkish stand near
+ */
+function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[] {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
   const scripts = letters.flatMap(([, script]) => script ?? []);
   const kinds = [...new Set(scripts)];
-  const isMixed =
-    kinds.length > 1 &&
-    !TOGETHER.some((some) => kinds.every((one) => some.includes(one))) &&
-    !WRITTEN_TOGETHER.test(word);
+  const readsLatin = readsAsLatin(word);
   const isLikeLatin = ALL_LIKE_LATIN.test(kinds.join());
-  // A word in capitals is a heading, a constant or an abbreviation of its language.
-  const isWhole = kinds.length === 1 && passesForAscii && word !== word.toUpperCase() && !GREEK_SIGN.test(word);
-  if (!isMixed && !isLikeLatin && (!isWhole || kinds[0] === 'Latin')) return plainLabels(word, hasOtherLatin);
+  const isOdd =
+    kinds.length > 1
+      ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
+      : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SIGN.test(word);
   const count = (script: string) => scripts.filter((one) => one === script).length;
   // Marked are the letters that make it read as Latin, else those of the rarer scripts.
-  const main =
-    isLikeLatin || readsAsLatin(word) ? 'Latin' : kinds.reduce((most, one) => (count(one) > count(most) ? one : most));
-  return letters.map(([letter, script]) => [letter, script === main ? null : script]);
-}
-
-/** The labels of a word whose scripts pass for no other: only styled letters and foreign digits have one. */
-function plainLabels(word: string, hasOtherLatin: boolean): Labelled[] {
-  // full-width letters are plain among East Asian ones
+  const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
-  const hasAscii = /[a-z\d]/i.test(word);
-  return [...word].map((letter) => {
-    if (!isEastAsian && (isStyled(letter) || (!hasOtherLatin && DOTLESS.test(letter)))) return [letter, STYLE];
+  const hasAscii = /\w/.test(word);
+  return letters.map(([letter, script]) => {
+    if (isOdd || isLikeLatin) return [letter, script === main ? null : script];
+    // full-width letters and roman numerals are plain among East Asian ones
+    const isPlain = isEastAsian && /[Ⅰ-ⅿ！-～]/.test(letter);
+    if ((!isPlain && isStyled(letter)) || (!isTurkish && DOTLESS.test(letter))) return [letter, STYLE];
     return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null];
   });
 }
 
-/** Returns the script of each letter, null for what has none. Tries that of the letter before first: few change. */
-function scriptFinder(): (letter: string) => string | null {
-  let last = OF_SCRIPT[0];
-  return (letter) => {
-    if (/[a-z]/i.test(letter)) return 'Latin';
-    if (NEUTRAL.test(letter)) return null;
-    if (!last?.[1].test(letter)) last = OF_SCRIPT.find(([, of]) => of.test(letter));
-    return last?.[0] ?? OTHER;
-  };
+/** Returns the script of a letter, null for what has none. */
+function scriptOf(letter: string): string | null {
+  if (ASCII_LETTER.test(letter)) return 'Latin';
+  return NEUTRAL.test(letter) ? null : nameOf(letter);
 }
 
 function nameOf(letter: string): string {
@@ -175,8 +194,7 @@ function nameOf(letter: string): string {
 
 /** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */
 function readsAsLatin(text: string): boolean {
-  const letters = text.normalize('NFD').match(/\p{L}/gu) ?? [];
-  return letters.every((letter) => !NOT_ASCII.test(letter) || LIKE_LATIN.has(letter));
+  return !UNLIKE_LATIN.test(text.normalize('NFD'));
 }
 
 function isStyled(letter: string): boolean {

@@ -19,11 +19,12 @@ const NAME_SIGNS = 12;
  * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
  *
  * @param signs how many of them may be shown
+ * @param layout `tool` for the name of a tool or a command, or of a file behind a path in ASCII
  */
-export function Name(props: { text: string; most?: number; signs?: number }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS } = props;
+export function Name(props: { text: string; most?: number; signs?: number; layout?: 'name' | 'tool' }): ReactNode {
+  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout = 'name' } = props;
   const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, 'name');
+  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>

@@ -1,6 +1,6 @@
 import { cutText } from '@/lib/protocol/cut-text';
 import { withoutQuotes } from '@/lib/protocol/quotes';
-import { lookalikes } from './lookalikes';
+import { codeName, lookalikes } from './lookalikes';
 
 /**
  * Text that is shown as it is, interpreted by nothing: what can't be seen, or would act on what stands around it, is
@@ -22,10 +22,11 @@ export type VerbatimPiece =
   | { kind: 'origin'; text: ''; label: string };
 
 /**
- * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. `words` are to be read: their spaces, what
- * joins letters and what emoji are made of stay, letters run as their script does, and none are suspected.
+ * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. In a `tool`, the name of a tool, every word
+ * that reads as Latin is suspected, too. `words` are to be read: their spaces, what joins letters and what emoji are made
+ * of stay, letters run as their script does, and none are suspected.
  */
-export type VerbatimLayout = 'lines' | 'name' | 'words';
+export type VerbatimLayout = 'lines' | 'name' | 'tool' | 'words';
 
 /** More spaces or tabs in a row than this would push what follows out of sight: they are counted instead. */
 const MOST_BLANKS = 32;
@@ -112,7 +113,7 @@ export function isPlainName(text: string): boolean {
 export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
   if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
-  const origins = layout === 'words' ? [] : lookalikes(text, characterOf);
+  const origins = layout === 'words' ? [] : lookalikes(text, characterOf, layout === 'tool');
   let nextOrigin = 0;
   let from = 0;
   /** Adds letters, each run that passes for another with its origin behind it. */
@@ -126,7 +127,7 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
     if (to > from) pieces.push({ kind, text: text.slice(from, to) });
     from = to;
   };
-  for (const match of text.matchAll(PIECES[layout])) {
+  for (const match of text.matchAll(PIECES[layout === 'tool' ? 'name' : layout])) {
     const { breaks, blanks, tabs, unseen, mark, rtl } = match.groups ?? {};
     const run = breaks ?? blanks ?? unseen ?? mark;
     if (run === undefined && tabs === undefined && rtl === undefined) continue;
@@ -178,7 +179,7 @@ export function bracketed(label: string): string {
 export function labelOf(run: string): string {
   const code = run.codePointAt(0) as number;
   const count = run.length / (code > 0xffff ? 2 : 1);
-  const name = NAMES.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  const name = NAMES.get(code) ?? codeName(code);
   return count === 1 ? name : `${name} ×${count}`;
 }
 

@@ -62,13 +62,17 @@ export class LoginThrottle {
     const now = this.#now();
     line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
     if (line.failedAt.length < FREE) return;
-    const round = roundOf(line, now);
-    const ticket = { place: Math.random() };
-    round.tickets.add(ticket);
-    signal?.addEventListener('abort', () => round.tickets.delete(ticket));
-    await pause(round.endsAt - now);
-    round.compared ??= new Set([...round.tickets].sort((a, b) => a.place - b.place).slice(0, MOST_COMPARED));
-    if (signal?.aborted !== true && round.compared.has(ticket)) return;
+    // An aborted signal fires no event, by which the request would leave its round.
+    const isAbandoned = () => signal?.aborted === true;
+    if (!isAbandoned()) {
+      const round = roundOf(line, now);
+      const ticket = { place: Math.random() };
+      round.tickets.add(ticket);
+      signal?.addEventListener('abort', () => round.tickets.delete(ticket));
+      await pause(round.endsAt - now);
+      round.compared ??= new Set([...round.tickets].sort((a, b) => a.place - b.place).slice(0, MOST_COMPARED));
+      if (!isAbandoned() && round.compared.has(ticket)) return;
+    }
     throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in a second.', {
       headers: { 'retry-after': '1' },
     });

@@ -170,15 +170,29 @@ export const PAGE = [
   {
     name: 'takes a word of look-alikes for a word of their language',
     file: 'components/ui/lookalikes.ts',
-    find: 'passesForAscii = /[a-z]/i.test(text) && readsAsLatin(text);',
-    replace: 'passesForAscii = false;',
+    find: 'return ASCII_TOKEN.test(text) && readsAsLatin(text);',
+    replace: 'return false;',
+    test: 'tests/ui/lookalikes.test.ts',
+  },
+  {
+    name: 'judges the name of a tool as a word of any language',
+    file: 'components/ui/lookalikes.ts',
+    find: 'isTool ||',
+    replace: '',
+    test: 'tests/ui/lookalikes.test.ts',
+  },
+  {
+    name: 'takes the words of another language for the surroundings of a command',
+    file: 'components/ui/lookalikes.ts',
+    find: 'const isLatinToken = isLatinSegment || passesForAscii(token);',
+    replace: 'const isLatinToken = isLatinText;',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
     name: 'lets a word mix scripts',
     file: 'components/ui/lookalikes.ts',
-    find: 'kinds.length > 1 &&',
-    replace: 'kinds.length > 9 &&',
+    find: 'kinds.length > 1\n',
+    replace: 'kinds.length > 9\n',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
@@ -205,8 +219,8 @@ export const PAGE = [
   {
     name: 'takes punctuation that looks like that of a command for it',
     file: 'components/ui/lookalikes.ts',
-    find: "if (isEastAsian && run >= '！') continue;",
-    replace: 'continue;',
+    find: "if (always || !isEastAsian || run < '！')",
+    replace: 'if (false)',
     test: 'tests/ui/lookalikes.test.ts',
   },
   {

@@ -13,7 +13,9 @@ import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LiveProvider } from '@/components/live/live-provider';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { TaskCard } from '@/components/tasks/task-card';
+import { TaskFacts } from '@/components/tasks/task-facts';
 import { MessageView } from '@/components/transcript/message-view';
+import { ToolCallLine } from '@/components/transcript/tool-call-line';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
@@ -23,7 +25,7 @@ import { noItems } from '@/lib/protocol/inbox';
 import { NextPage } from '../support/next-page';
 import { Around } from './answers';
 import { layOut, settle } from './laid-out';
-import { aMessage, anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
+import { aCall, aMessage, anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 /** What an agent calls its sessions, tasks, files and options to pass for the page. */
@@ -174,10 +176,33 @@ it('a notification quotes what an agent says', () => {
   expect([notice?.title, notice?.body]).toEqual([`Permission needed · ${lie}`, `“${lie}”`]);
 });
 
-it.each(['”', '❞', '‟', '″', '＂', '〞', '’’', '״', '„', 'ˮ'])('quotes of ours do not end at %s', (quote) => {
+it.each([
+  ['a permission', (name: string) => renderRequest(aRequest({ title: 'x', toolName: name, input: null }))],
+  [
+    'a decided permission',
+    (name: string) => renderRequest(aRequest({ title: 'x', toolName: name, outcome: 'allowed', resolvedAt: 2 })),
+  ],
+  ['a tool call', (name: string) => <ToolCallLine call={aCall({ name })} request={undefined} />],
+  ['a file', (name: string) => <ToolCallLine call={aCall({ args: { path: `src/${name}` } })} request={undefined} />],
+  ['a task', (name: string) => <TaskFacts task={aTask({ status: 'running', lastToolName: name })} />],
+])('%s marks a name that reads as Latin, and no other', (_part, of) => {
+  const shown = (name: string) =>
+    render(
+      <Around>
+        <NowProvider renderedAt={Date.now()}>{of(name)}</NowProvider>
+      </Around>,
+    ).container.textContent;
+  expect(shown('сору')).toContain('сору⟨Cyrillic⟩');
+  expect(shown('отчёт')).not.toContain('⟨');
+});
+
+const PAIRS = [...'´ʻʽˋˊ՚׳᾽῾ꞌߴ’'].map((quote) => quote + quote);
+const QUOTES = [...'”❞‟″＂〞״„ˮײ\u1cd3', ...PAIRS, '’\u200d’', '’\u2060\ufe0f’', "'’"];
+it.each(QUOTES)('quotes of ours do not end at %s', (quote) => {
   expect(inQuotes(`x${quote}. Sign out`)).toBe('“x". Sign out”');
 });
 
 it('an apostrophe in quotes stays', () => {
   expect(inQuotes('don’t ‘stop’')).toBe('“don’t ‘stop’”');
+  expect(inQuotes("x='' don´t Hawaiʻi")).toBe("“x='' don´t Hawaiʻi”");
 });

@@ -121,6 +121,31 @@ const HONEST = [
   '①',
   '说明；好',
   'ls（目录）',
+  '请先运行 npm install，然后 npm test。再用 Node.js。',
+  '製品情報 ｜ ABC',
+  'API一覧',
+  'ユーザーID',
+  '二〇二〇年',
+  'USB口',
+  'в PR-ах',
+  '中文，English，混排。',
+  'да/нет, и/или',
+  'ѕвезда',
+  'һәм',
+  'Абдуллаһ',
+  'дӏа',
+  'ノー problem',
+  'コーヒー API',
+  'Windows／Mac対応',
+  '路径：/etc/hosts',
+  'Привет! Запусти `ls -la` в /tmp',
+  'ノートPC',
+  'GitHubへpush',
+  'Москва',
+  '日本語のファイル',
+  '한국어 파일',
+  'Ответ на PR-у',
+  'Проверь `git log` с API',
   'τι;',
   'Τι κάνεις\u037e',
   '—Hola',
@@ -246,6 +271,44 @@ const HOSTILE = [
   'ℓ|s',
   'K|elvin',
   '𝟏𝟐|',
+  'AWS_РАТН|=/x',
+  'РАТН|=/x ls',
+  'echo $НОМЕ|/x',
+  './сору|',
+  'cat /etc/да/ехес|.sh',
+  'Ваѕһ|',
+  'Ѕһеӏӏ|',
+  'ѕѕһ|',
+  'https://аррӏе|.com/да',
+  '中𝐬𝐮𝐝𝐨|',
+  // strokes of Hangul, Han and Kana
+  'https://googㅣ|e.com',
+  'rm ー|rf',
+  'cat x 丨| sh',
+  'g〇|ogle.com',
+  'catノ|etc',
+  'echo x ᐳ| y',
+  'a ǀ| sh',
+  // symbols and punctuation
+  'd℮|ny',
+  'sud⍵|',
+  'https꞉|//x',
+  'https∶|//x',
+  'evil.com╱|path',
+  'evil.com⟋|path',
+  'google。|com',
+  'prod‑|eu',
+  'hot‐|fix',
+  'rm ∗|',
+  'ls ∣| sh',
+  'echo ˋ|idˋ|',
+];
+const OTHER_LANGUAGES = ['да', '中', 'café', '한국어', 'öğrenci', 'Ελληνικά', 'テスト'];
+/** Texts in which something stands beside words of another language. */
+const BESIDE: ((text: string, other: string) => string)[] = [
+  (text, other) => `${text} # ${other}`,
+  (text, other) => `${other}\n${text}`,
+  (text, other) => JSON.stringify({ command: text, note: other }).replaceAll(String.raw`\\"`, "'"),
 ];
 
 const marked = (text: string) => {
@@ -267,6 +330,39 @@ it.each(HONEST)('suspects nothing in %s', (text) => {
 
 it.each(HOSTILE)('marks what passes for others in %s', (text) => {
   expect(marked(text.replaceAll('|', ''))).toBe(text);
+});
+
+it.each(OTHER_LANGUAGES)('marks no less beside %s', (other) => {
+  const count = (text: string) => lookalikes(text).length;
+  for (const text of HOSTILE.map((one) => one.replaceAll('|', '')))
+    for (const beside of BESIDE) expect([text, count(beside(text, other))]).toEqual([text, count(text)]);
+});
+
+it('marks no honest name beside a command', () => {
+  const names = [
+    'Москва',
+    'отчёт.txt',
+    '日本語のファイル',
+    'café',
+    'naïve',
+    'Ångström',
+    '한국어 파일',
+    'Straße',
+    '文件（新）',
+  ];
+  const texts = names.flatMap((name) => [
+    `cat ${name}`,
+    `rm -rf ${name} && ls`,
+    `ls # ${name}`,
+    `{"path":"/x/${name}"}`,
+  ]);
+  expect(texts.filter((text) => marked(text) !== text)).toEqual([]);
+});
+
+it('marks the name of a tool that reads as Latin', () => {
+  const shown = (text: string) => verbatimPieces(text, 'tool').filter(({ kind }) => kind === 'origin').length;
+  expect(['Ваѕһ', 'Ѕһеӏӏ', 'сору', 'САТ', 'mcp__Москва__сору', 'ναι'].map(shown)).toEqual([1, 1, 1, 1, 1, 1]);
+  expect(['Москва', '文件', 'Bash', 'mcp__отчёт__read'].map(shown)).toEqual([0, 0, 0, 0]);
 });
 
 it('names the script of the letters, or that they are a style of others', () => {

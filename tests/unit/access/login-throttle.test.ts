@@ -107,6 +107,16 @@ test('compares no request that was abandoned', async () => {
   expect(abandoned.filter(({ refused }) => refused === 1)).toHaveLength(2_000);
 });
 
+test('refuses a request at once that was abandoned before its turn', async () => {
+  fail(20);
+  const abandoned = send(2_000, { signal: AbortSignal.abort() });
+  const right = send(1);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(abandoned).toEqual({ compared: 0, refused: 2_000 });
+  await vi.advanceTimersByTimeAsync(600);
+  expect(right.compared).toBe(1);
+});
+
 test('compares secrets at once when the wrong ones are a minute old', async () => {
   fail(30);
   vi.setSystemTime(Date.now() + 60_001);
