@@ -38,7 +38,9 @@ export async function serverKey(
         });
   const key = new Uint8Array(rows[0]?.key as ArrayBuffer);
   if (key.byteLength !== KEY_BYTES)
-    throw new Error(`The server key ${name} has ${key.byteLength} bytes instead of ${KEY_BYTES}. Stop every instance, delete its row in server_keys, and start again.`);
+    throw new Error(
+      `The server key ${name} has ${key.byteLength} bytes instead of ${KEY_BYTES}. Stop every instance, delete its row in server_keys, and start again.`,
+    );
   keys.set(name, key);
   return key;
 }

@@ -1,9 +1,9 @@
 'use client';
 
 import { type FormEvent, type RefObject, useState } from 'react';
-import { SignOut } from '@/components/access/sign-out';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
+import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
 import type { Arrange } from '@/lib/protocol/commands';

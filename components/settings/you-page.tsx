@@ -1,6 +1,6 @@
 'use client';
 
-import { SignOut } from '@/components/access/sign-out';
+import { SignOut } from '@/components/live/sign-out';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';

@@ -3,7 +3,6 @@ import { act, render } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PagePerson } from '@/components/access/page-person';
-import { SignOut } from '@/components/access/sign-out';
 import {
   readDraft,
   readOutgoing,
@@ -15,6 +14,7 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { sendMessage } from '@/components/composer/send-message';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
+import { SignOut } from '@/components/live/sign-out';
 import { browserStorage, claimStorage, clearStorage, keysOf, setPerson } from '@/components/ui/browser-storage';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 
