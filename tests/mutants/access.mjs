@@ -23,8 +23,8 @@ export const ACCESS = [
   {
     name: 'forgets the alias of a session once the other one is removed',
     file: 'lib/ingest/session-aliases.ts',
-    find: 'aliased.get(key) ??',
-    replace: '(isForeign ? aliased.get(key) : undefined) ??',
+    find: 'sessionByAlias.get(key) ??',
+    replace: '(isForeign ? sessionByAlias.get(key) : undefined) ??',
     test: 'tests/unit/ingest/session-aliases.test.ts',
   },
   {

@@ -217,7 +217,7 @@ export const REDACTION = [
   {
     name: 'misses the secrets of commands',
     file: 'lib/redaction/command-secrets.ts',
-    find: "spans.push({ start, end: start + secret.length, kind: 'password' });",
+    find: "spans.push(spanOf(start, secret, 'password'));",
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -350,8 +350,8 @@ export const REDACTION = [
   {
     name: 'misses statements that set a password',
     file: 'lib/redaction/phrase-secrets.ts',
-    find: 'if (!isNone(value, unless)) spans.push({ start, end: start + value.length, kind });',
-    replace: 'if (!isNone(value, unless) && unless) spans.push({ start, end: start + value.length, kind });',
+    find: 'if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));',
+    replace: 'if (!isHarmless(value, unless) && unless) spans.push(spanOf(start, value, kind));',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -367,5 +367,40 @@ export const REDACTION = [
     find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });',
     replace: '',
     test: 'tests/unit/redaction/redacted-text.test.ts',
+  },
+  {
+    name: 'misses the secrets of a command that goes on behind a line break',
+    file: 'lib/redaction/find-secrets.ts',
+    find: '{ reading: joinedReading(text, decoded), applied: ACROSS_LINES },',
+    replace: '',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'forgets where a command began that goes on behind a line break',
+    file: 'lib/redaction/redacted-text.ts',
+    find: 'Math.min(before.length - BEHIND, continuedFrom(before))',
+    replace: 'before.length - BEHIND',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'shows the secrets in a list or an object behind a name',
+    file: 'lib/redaction/value-lists.ts',
+    find: 'if (kind !== null) spans.push(spanOf(at, value, kind));',
+    replace: 'if (kind === null) return;',
+    test: 'tests/unit/redaction/corpus.test.ts',
+  },
+  {
+    name: 'misses the password in an object with the name of a secret',
+    file: 'lib/redaction/redact-value.ts',
+    find: 'nestedKind(this.#name, key, field)',
+    replace: 'null',
+    test: 'tests/unit/redaction/redact-value.test.ts',
+  },
+  {
+    name: 'redacts the quotes of a label with its value',
+    file: 'lib/redaction/outlets.ts',
+    find: 'return `"${known}"`;',
+    replace: 'return known;',
+    test: 'tests/unit/server/outlets.test.ts',
   },
 ];
