@@ -131,7 +131,7 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
 /** Where the command begins that goes on behind the end of a text: at most so far back as a command is read. */
 export function continuedFrom(text: string): number {
   const least = Math.max(0, text.length - LONGEST_COMMAND);
-  let at = text.length;
+  let at = text.lastIndexOf('\n') + 1;
   while (at > least && /[\\`^]\r?\n$/.test(text.slice(at - 3, at))) at = text.lastIndexOf('\n', at - 2) + 1;
   return Math.max(at, least);
 }

@@ -4,11 +4,16 @@ import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { isSecretValue, isStandIn, looksDrawn } from './secret-values';
 
 /** A list or an object behind a name, and the columns of an INSERT. */
-const START = /[:=]>?\s{0,40}[[{]|\binsert\s{1,40}into\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
+const START = /[:=]>?\s{0,40}[[{]|\b(?:insert|replace)(?:\s{1,40}\w{1,12}){0,3}\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
+/** Each start ends with one. */
+const BRACKET = /[[{(]/;
 const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
 /** A start may begin so much before a chunk. */
-const LEAD = 320;
+const LEAD = 400;
 const MOST_COLUMNS = 4_096;
+const MOST_LEVELS = 64;
+/** Of a longer value, its beginning says whether it is a secret. */
+const LONGEST_VALUE = 8_192;
 const TOKEN = /["'`]|[[({\])},;]|\n|=>|[:=](?=[\s"'`[{]|$)|[^\S\n]+|(?:[^\s"'`[\](){},;:=]|[:=](?![\s"'`[{]|$))+/y;
 /** The inside of a string, up to its end or that of its line. */
 const INSIDE: Readonly<Record<string, RegExp>> = {
@@ -93,7 +98,7 @@ export class ValueLists {
     const lead = at === 0 ? this.#lead : '';
     const text = lead + chunk;
     START.lastIndex = at;
-    for (let match = START.exec(text); match !== null; match = START.exec(text)) {
+    for (let match = BRACKET.test(chunk) ? START.exec(text) : null; match !== null; match = START.exec(text)) {
       const end = match.index + match[0].length;
       if (end <= lead.length || !this.#begin(text, match)) continue;
       at = this.#read(chunk, end - lead.length, spans, isOpen);
@@ -220,7 +225,8 @@ export class ValueLists {
     levels: readonly Level[],
   ): void {
     const level = levels.at(-1) as Level;
-    if (/^[[({]$/.test(token)) {
+    if (levels.length > MOST_LEVELS) this.#state = { kind: 'none' };
+    else if (/^[[({]$/.test(token)) {
       const inner = level.isList || level.key === null ? level.name : nestedName(level.name, level.key);
       const name = token === '(' ? '' : inner;
       this.#state = { kind: 'nested', levels: [...levels, { isList: token !== '{', name, key: null, pending: null }] };
@@ -236,12 +242,13 @@ export class ValueLists {
   /** @param mayGoOn whether it reaches the end of a text that may go on */
   #value(at: number, value: string, isQuoted: boolean, mayGoOn: boolean, text: string, spans: SecretSpan[]): void {
     const state = this.#state;
+    const head = value.slice(0, LONGEST_VALUE);
     let kind: string | null = null;
     if (state.kind === 'rows') {
       const column = state.columns[state.column ?? 0] ?? '';
       const named = secretName(column);
       if (named === null || value === '') return;
-      const isSecret = isSecretValue(value, named, column, { isQuoted: true, isProse: false, next: '' });
+      const isSecret = isSecretValue(head, named, column, { isQuoted: true, isProse: false, next: '' });
       kind = isSecret ? named.kind : null;
     } else if (state.kind === 'nested') {
       const level = state.levels.at(-1) as Level;
@@ -251,7 +258,7 @@ export class ValueLists {
       }
       const key = level.isList ? null : level.key;
       if (level.name === '' || (key !== null && isAbout(key))) return;
-      kind = nestedKind(level.name, key, value, isQuoted);
+      kind = nestedKind(level.name, key, head, isQuoted);
       Object.assign(level, { key: null, pending: null });
     }
     if (kind !== null) spans.push(spanOf(at, value, kind));

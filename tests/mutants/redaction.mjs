@@ -399,8 +399,8 @@ export const REDACTION = [
   {
     name: 'redacts the quotes of a label with its value',
     file: 'lib/redaction/outlets.ts',
-    find: 'return `"${known}"`;',
-    replace: 'return known;',
+    find: '(_quoted: string, value: string) => {',
+    replace: '(value: string) => {',
     test: 'tests/unit/server/outlets.test.ts',
   },
 ];
