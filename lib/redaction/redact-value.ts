@@ -63,7 +63,11 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
 
 /** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
 export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
-  return redactTable(redactArguments(list, tally, name), tally);
+  const entries = redactArguments(list, tally, name).map((entry) => {
+    const kind = typeof entry === 'string' ? nestedKind(name, null, entry) : null;
+    return kind === null ? entry : marked(kind, tally);
+  });
+  return redactTable(entries, tally);
 }
 
 /** Redacts the fields of an object that its other fields, or its name, mark as secrets. */

@@ -20,7 +20,7 @@ const SCALAR =
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
 /** The name of a list of YAML, and an entry. */
 const LIST = /^\s{0,64}(?:- )?["']?([\w.-]{2,96})["']?\s{0,3}:\s{0,3}(?:#.*)?$/;
-const ENTRY = /^(\s{0,64}- ["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
+const ENTRY = /^(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
 /** The columns of PostgreSQL's dump, whose rows follow. */
 const COPY = /\bcopy\s{1,4}\S{1,128}\s{0,4}\(([^()]{1,2000})\)\s{1,4}from\s{1,4}stdin\b/i;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
@@ -172,8 +172,11 @@ class SecretBlocks {
     if (own !== null) return own;
     // a value that is not long enough yet to be known
     const entry = this.#mode.kind === 'list' ? ENTRY.exec(line) : null;
-    if (entry !== null)
-      return isStandIn(entry[2] ?? '') ? null : { start: (entry[1] ?? '').length, end: line.length, kind: BEGUN };
+    if (entry !== null && this.#mode.kind === 'list') {
+      const [, before = '', key, value = ''] = entry;
+      const mayBecome = !isStandIn(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
+      return mayBecome ? { start: before.length, end: line.length, kind: BEGUN } : null;
+    }
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
     const value = child?.[2] ?? '';
     if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
@@ -218,12 +221,14 @@ class SecretBlocks {
         return this.#data(line, mode, isWhole);
       case 'list': {
         if (/^\s*(?:#.*)?$/.test(line)) return null;
-        const [, before = '', value = ''] = ENTRY.exec(line) ?? [];
-        const isEntry = /^\s*-(?: |$)/.test(line) && indentOf(line) >= mode.indent;
-        if (!isEntry && isWhole) this.#mode = none;
-        if (!isEntry) return undefined;
-        const kind = nestedKind(mode.name, null, value);
-        return kind === null ? null : spanOf(before.length, value, kind);
+        const isEntry = /^\s*-(?: |$)/.test(line) ? indentOf(line) >= mode.indent : indentOf(line) > mode.indent;
+        if (!isEntry) {
+          if (isWhole) this.#mode = none;
+          return undefined;
+        }
+        const [, before = '', key = null, value = ''] = ENTRY.exec(line) ?? [];
+        const kind = nestedKind(mode.name, key, value);
+        return kind === null ? undefined : spanOf(before.length, value, kind);
       }
     }
   }
@@ -287,8 +292,9 @@ class SecretBlocks {
       this.#mode = { kind: 'list', indent: indentOf(line), name: list };
       return;
     }
+    const separator = /\bcsv\b/i.test(line) ? ',' : '\t';
     const copied = COPY.exec(line)?.[1]
-      ?.replaceAll(/\s*,\s*/g, '\t')
+      ?.replaceAll(/\s*,\s*/g, separator)
       .replaceAll('"', '');
     const table = TABLE_HINT.test(line) ? tableHeader(copied ?? line) : null;
     if (table !== null) this.#mode = { kind: 'table', table };

@@ -4,7 +4,8 @@ import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { isSecretValue, isStandIn, looksDrawn } from './secret-values';
 
 /** A list or an object behind a name, and the columns of an INSERT. */
-const START = /[:=]>?\s{0,40}[[{]|\b(?:insert|replace)(?:\s{1,40}\w{1,12}){0,3}\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
+const START =
+  /(?:=>|:?=|:)\s{0,40}(?:(?:\[\]|new )\w{1,20}(?:\[\])?|vec!|%[wW]|@|List\.of|Arrays\.asList)?[[{(]|\b(?:insert|replace)(?:\s{1,40}\w{1,12}){0,3}\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
 /** Each start ends with one. */
 const BRACKET = /[[{(]/;
 const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
@@ -21,6 +22,8 @@ const INSIDE: Readonly<Record<string, RegExp>> = {
   "'": /(?:[^'\\\n]|\\.|\\$|'')*/y,
   '`': /(?:[^`\\\n]|\\.|\\$)*/y,
 };
+/** The same in a row, where a quote that was escaped may have lost its backslash. */
+const INSIDE_ROW = /(?:[^'\\\n]|\\.|\\$|''|'(?!\s|[,):;\]}"]|$))*/y;
 /** A parameter of a statement, whose value is an argument behind the statement. */
 const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
 
@@ -32,10 +35,11 @@ const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
 export function nestedKind(name: string, key: string | null, value: string, isQuoted = true): string | null {
   const named = secretName(name);
   if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return null;
-  if (/\s|A-Z|a-z|0-9/.test(value) || (key !== null && isAbout(key))) return null;
+  if (/\s|A-Z|a-z|0-9|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
   // other names are of people, services or parts: only `current`, `value` and numbers stand for the secret itself
   const isOwn = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
-  const mayBeWeak = isQuoted && isOwn && named.kind === 'password' && !/pass$/i.test(name);
+  const mayBeWeak =
+    isQuoted && (isOwn || /passwords$/i.test(name)) && named.kind === 'password' && !/pass$/i.test(name);
   const place = { isQuoted, isProse: true, next: '' };
   const isSecret = isSecretValue(value, { ...named, strength: 'strong' }, name, place);
   return isSecret && (mayBeWeak || looksDrawn(value)) ? named.kind : null;
@@ -52,7 +56,20 @@ interface Level {
   name: string;
   /** The name before the next value of an object. */
   key: string | null;
+  /** A string that may be a key; an entry if a comma follows it on its line. */
   pending: string | null;
+  pendingAt: number | null;
+}
+
+const NO_KEY = { key: null, pending: null, pendingAt: null };
+
+function levelOf(sign: string, name: string): Level {
+  return { isList: !sign.endsWith('{'), name, ...NO_KEY };
+}
+
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  return at < 0 ? text.length : at;
 }
 
 type State =
@@ -64,7 +81,7 @@ type State =
       /** Of the value in its row; null between rows. */
       column: number | null;
       depth: number;
-      phase: 'statement' | 'values' | 'parameters' | 'quoted' | 'arguments';
+      phase: 'statement' | 'values' | 'parameters' | 'quoted' | 'called' | 'arguments';
     }
   | { kind: 'nested'; levels: readonly Level[] };
 
@@ -111,14 +128,14 @@ export class ValueLists {
 
   #begin(text: string, { 0: sign, index }: RegExpExecArray): boolean {
     this.#quote = '';
-    if (sign.endsWith('(')) {
+    if (/^[ir]/i.test(sign)) {
       this.#state = { kind: 'columns', text: '' };
       return true;
     }
     const name = NAME.exec(text.slice(Math.max(0, index - 120), index))?.[1] ?? '';
     const named = secretName(name);
     if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return false;
-    this.#state = { kind: 'nested', levels: [{ isList: sign.endsWith('['), name, key: null, pending: null }] };
+    this.#state = { kind: 'nested', levels: [levelOf(sign, name)] };
     return true;
   }
 
@@ -127,11 +144,12 @@ export class ValueLists {
     let isLineStart = from === 0 && this.#isLineStart;
     for (let at = from; at < text.length; ) {
       if (isLineStart) {
-        const end = text.indexOf('\n', at);
-        const line = text.slice(at, end < 0 ? text.length : end);
+        this.#endLine(text, spans, false);
+        const end = lineEnd(text, at);
+        const line = text.slice(at, end);
         isLineStart = false;
         // lists have no blank lines, and a program's braces may not be balanced
-        if (this.#state.kind === 'nested' && end >= 0 && line.trim() === '') this.#state = { kind: 'none' };
+        if (this.#state.kind === 'nested' && end < text.length && line.trim() === '') this.#state = { kind: 'none' };
         else at += GUTTER.exec(line)?.[0].length ?? 0;
       }
       if (this.#state.kind === 'none') return at;
@@ -145,13 +163,24 @@ export class ValueLists {
       if (token === '\n') isLineStart = true;
       else if (/\S/.test(token)) this.#token(token, at, text, spans, isOpen);
       at += token.length;
+      // a comment of SQL
+      if (token.startsWith('-') && this.#state.kind === 'rows' && this.#state.column === null) at = lineEnd(text, at);
     }
+    this.#endLine(text, spans, isOpen && !isLineStart);
     return text.length;
+  }
+
+  #endLine(text: string, spans: SecretSpan[], isOpen: boolean): void {
+    const level = this.#state.kind === 'nested' ? this.#state.levels.at(-1) : undefined;
+    if (level === undefined || level.pendingAt === null) return;
+    if (isOpen && level.name !== '') spans.push({ start: level.pendingAt, end: text.length, kind: BEGUN });
+    level.pendingAt = null;
   }
 
   /** The rest of a string that is open. @returns where what follows it begins */
   #string(text: string, at: number, spans: SecretSpan[], isOpen: boolean): number {
-    const inside = INSIDE[this.#quote] as RegExp;
+    const isRow = this.#state.kind === 'rows' && this.#quote === "'";
+    const inside = isRow ? INSIDE_ROW : (INSIDE[this.#quote] as RegExp);
     inside.lastIndex = at;
     const value = inside.exec(text)?.[0] ?? '';
     const end = at + value.length;
@@ -188,10 +217,16 @@ export class ValueLists {
     const begin = (depth: number) => {
       this.#state = { ...state, column: 0, depth };
     };
+    if (token.startsWith('-')) return;
     if (phase === 'statement') {
       if (/^values?$/i.test(token)) this.#state = { ...state, phase: 'values' };
       else if (!/^(?:overriding|system|user)$/i.test(token)) this.#state = { kind: 'none' };
+    } else if (phase === 'called') {
+      // prepare("…").run("mara", …)
+      if (token.startsWith('.')) begin(1);
+      else this.#state = { kind: 'none' };
     } else if (token === '(' || (token === '[' && phase !== 'values')) begin(1);
+    else if (token === ')' && phase === 'quoted') this.#state = { ...state, phase: 'called' };
     else if (token === ',') {
       if (phase === 'quoted') this.#state = { ...state, phase: 'arguments' };
     } else if (phase === 'values' || /[;)\]}]/.test(token)) this.#state = { kind: 'none' };
@@ -228,15 +263,23 @@ export class ValueLists {
     if (levels.length > MOST_LEVELS) this.#state = { kind: 'none' };
     else if (/^[[({]$/.test(token)) {
       const inner = level.isList || level.key === null ? level.name : nestedName(level.name, level.key);
-      const name = token === '(' ? '' : inner;
-      this.#state = { kind: 'nested', levels: [...levels, { isList: token !== '{', name, key: null, pending: null }] };
+      this.#state = { kind: 'nested', levels: [...levels, levelOf(token, token === '(' ? '' : inner)] };
     } else if (/^[\])}]$/.test(token)) {
+      this.#entry(level, spans);
       const outer = levels.slice(0, -1);
-      Object.assign(outer.at(-1) ?? {}, { key: null, pending: null });
+      Object.assign(outer.at(-1) ?? {}, NO_KEY);
       this.#state = outer.length === 0 ? { kind: 'none' } : { kind: 'nested', levels: outer };
-    } else if (/^[,;]$/.test(token)) Object.assign(level, { key: null, pending: null });
-    else if (/^(?::|=>?)$/.test(token)) level.key = level.pending;
+    } else if (/^[,;]$/.test(token)) {
+      this.#entry(level, spans);
+      Object.assign(level, NO_KEY);
+    } else if (/^(?::|=>?)$/.test(token)) Object.assign(level, { key: level.pending, pendingAt: null });
     else this.#value(at, token, false, isOpen && at + token.length === text.length, text, spans);
+  }
+
+  /** An entry between braces without a key: `{"…", "…"}`. */
+  #entry({ name, pending, pendingAt }: Level, spans: SecretSpan[]): void {
+    const kind = pending === null || pendingAt === null ? null : nestedKind(name, null, pending);
+    if (kind !== null) spans.push(spanOf(pendingAt as number, pending as string, kind));
   }
 
   /** @param mayGoOn whether it reaches the end of a text that may go on */
@@ -253,13 +296,13 @@ export class ValueLists {
     } else if (state.kind === 'nested') {
       const level = state.levels.at(-1) as Level;
       if (!level.isList && level.key === null) {
-        level.pending = value;
+        Object.assign(level, { pending: value, pendingAt: isQuoted ? at : null });
         return;
       }
       const key = level.isList ? null : level.key;
       if (level.name === '' || (key !== null && isAbout(key))) return;
       kind = nestedKind(level.name, key, head, isQuoted);
-      Object.assign(level, { key: null, pending: null });
+      Object.assign(level, NO_KEY);
     }
     if (kind !== null) spans.push(spanOf(at, value, kind));
     else if (mayGoOn && value !== '' && !isStandIn(value)) spans.push({ start: at, end: text.length, kind: BEGUN });
