@@ -77,7 +77,7 @@ export class FieldMarks {
   readonly #isManifest: boolean;
   readonly #growing: readonly string[];
   readonly #program: string | null;
-  /** Of the object. */
+  /** The object's own name; empty for names that are not free. */
   readonly #name: string;
 
   constructor(value: object, name: string, isFree: boolean) {
@@ -89,17 +89,17 @@ export class FieldMarks {
     this.#program = isFree ? programOf(value) : null;
   }
 
-  /** The name for what is in a field: the object's, where that is of a secret and the field's own says nothing. */
+  /** The name that a field's own fields are judged by: the object's, where it names a secret and the field's does not. */
   nameOf(key: string, field: unknown): string {
     return (isObject(field) && nestedName(this.#name, key)) || key;
   }
 
   /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
   redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
-    const kind =
-      this.#secrets.get(key) ?? (typeof field === 'string' ? nestedKind(this.#name, key, field) : null) ?? undefined;
-    if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
-    if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
+    const nested = typeof field === 'string' ? nestedKind(this.#name, key, field) : null;
+    const kind = this.#secrets.get(key) ?? nested;
+    if (kind !== null && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== null || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (typeof field === 'string' && this.#growing.includes(key))
       return { field: counted(field, tally, true), isDone: true };

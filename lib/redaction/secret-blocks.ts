@@ -18,9 +18,10 @@ const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]
 const SCALAR =
   /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
-/** The name of a list of YAML, and an entry. */
+/** The name of a list or a mapping of YAML, and an entry. */
 const LIST = /^\s{0,64}(?:- )?["']?([\w.-]{2,96})["']?\s{0,3}:\s{0,3}(?:#.*)?$/;
-const ENTRY = /^(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
+const ENTRY =
+  /^(?=\s*(?:-|["']?[\w.-]{1,96}["']?:)\s)(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
 /** The columns of PostgreSQL's dump, whose rows follow. */
 const COPY = /\bcopy\s{1,4}\S{1,128}\s{0,4}\(([^()]{1,2000})\)\s{1,4}from\s{1,4}stdin\b/i;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
@@ -50,7 +51,7 @@ type Mode =
   | { kind: 'indent'; indent: number }
   /** Values of keys indented further than this. */
   | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
-  /** Entries of a list, indented at least as far as its name. */
+  /** Entries of a list, indented at least as far as its name, or of a mapping, indented further. */
   | { kind: 'list'; indent: number; name: string }
   /** Rows below a header. */
   | { kind: 'table'; table: Table }
@@ -288,7 +289,7 @@ class SecretBlocks {
       return;
     }
     const list = LIST.exec(line)?.[1] ?? '';
-    if (nestedName(list, '0') !== '') {
+    if (secretName(list)?.strength === 'strong') {
       this.#mode = { kind: 'list', indent: indentOf(line), name: list };
       return;
     }

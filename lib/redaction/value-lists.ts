@@ -9,11 +9,11 @@ const START =
 /** Each start ends with one. */
 const BRACKET = /[[{(]/;
 const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
-/** A start may begin so much before a chunk. */
+/** Most characters of a start before the chunk that it ends in. */
 const LEAD = 400;
 const MOST_COLUMNS = 4_096;
 const MOST_LEVELS = 64;
-/** Of a longer value, its beginning says whether it is a secret. */
+/** The part of a value that is judged. */
 const LONGEST_VALUE = 8_192;
 const TOKEN = /["'`]|[[({\])},;]|\n|=>|[:=](?=[\s"'`[{]|$)|[^\S\n]+|(?:[^\s"'`[\](){},;:=]|[:=](?![\s"'`[{]|$))+/y;
 /** The inside of a string, up to its end or that of its line. */
@@ -35,7 +35,8 @@ const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
 export function nestedKind(name: string, key: string | null, value: string, isQuoted = true): string | null {
   const named = secretName(name);
   if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return null;
-  if (/\s|A-Z|a-z|0-9|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
+  // a class of characters, an escape in a string
+  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
   // other names are of people, services or parts: only `current`, `value` and numbers stand for the secret itself
   const isOwn = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
   const mayBeWeak =
@@ -161,13 +162,19 @@ export class ValueLists {
       TOKEN.lastIndex = at;
       const token = TOKEN.exec(text)?.[0] ?? text.charAt(at);
       if (token === '\n') isLineStart = true;
-      else if (/\S/.test(token)) this.#token(token, at, text, spans, isOpen);
+      else if (token.startsWith('-') && this.#mayBeComment) {
+        at = lineEnd(text, at);
+        continue;
+      } else if (/\S/.test(token)) this.#token(token, at, text, spans, isOpen);
       at += token.length;
-      // a comment of SQL
-      if (token.startsWith('-') && this.#state.kind === 'rows' && this.#state.column === null) at = lineEnd(text, at);
     }
     this.#endLine(text, spans, isOpen && !isLineStart);
     return text.length;
+  }
+
+  /** True where only a comment of SQL begins with `-`; a gutter may have left one of the two. */
+  get #mayBeComment(): boolean {
+    return this.#state.kind === 'columns' || (this.#state.kind === 'rows' && this.#state.column === null);
   }
 
   #endLine(text: string, spans: SecretSpan[], isOpen: boolean): void {
@@ -217,10 +224,9 @@ export class ValueLists {
     const begin = (depth: number) => {
       this.#state = { ...state, column: 0, depth };
     };
-    if (token.startsWith('-')) return;
     if (phase === 'statement') {
       if (/^values?$/i.test(token)) this.#state = { ...state, phase: 'values' };
-      else if (!/^(?:overriding|system|user)$/i.test(token)) this.#state = { kind: 'none' };
+      else if (!/^(?:overriding|system|user|["'`+.\\]+)$/i.test(token)) this.#state = { kind: 'none' };
     } else if (phase === 'called') {
       // prepare("…").run("mara", …)
       if (token.startsWith('.')) begin(1);
@@ -288,6 +294,7 @@ export class ValueLists {
     const head = value.slice(0, LONGEST_VALUE);
     let kind: string | null = null;
     if (state.kind === 'rows') {
+      if (state.phase === 'values' && value === '%s') this.#state = { ...state, phase: 'parameters' };
       const column = state.columns[state.column ?? 0] ?? '';
       const named = secretName(column);
       if (named === null || value === '') return;
