@@ -95,7 +95,8 @@ const CONTINUATION = /(?<![ \t])(?:[ \t]*\\|[ \t]+[`^])\r?\n[ \t]*/g;
 /** The text with each command on one line; null if none goes on behind a line break. */
 export function joinedReading(text: string, before?: Reading): Reading | null {
   const reading = before ?? written(text);
-  return /[\\`^]\r?\n/.test(reading.text) ? rewritten(reading, CONTINUATION, () => ' ') : null;
+  const mayContinue = reading.text.includes('\n') && /[\\`^]\r?\n/.test(reading.text);
+  return mayContinue ? rewritten(reading, CONTINUATION, () => ' ') : null;
 }
 
 function divider(sequence: string): string {
