@@ -32,7 +32,7 @@ const PAIR_REACH = 240;
  */
 const SIGN = /=>|:=|[=:]|[>,(|]/g;
 /** An open quote, with the backslashes before it, a string's prefix and C#'s `@`. */
-const OPEN_QUOTE = /(?:\[\s{0,3})?(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
+const OPEN_QUOTE = /(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
 const BLANKS = /[ \t\u00a0]*(?:\r?\n[ \t]*)?/y;
 const BARE: Readonly<Record<string, RegExp>> = {
   value: /[^\s"'`,;&|(){}[\]<>]{1,8192}/y,
@@ -389,12 +389,6 @@ class AssignmentScan {
       const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
       if (value === null || value.length >= LONGEST_VALUE)
         return value === null ? null : { start: at, value, isQuoted: true, next: '' };
-      // a list of names
-      if (opening.startsWith('[') && isWord(value)) {
-        if (this.#isOpen && at + value.length === text.length && secretName(name)?.strength === 'strong')
-          this.#spans.push({ start: at, end: text.length, kind: BEGUN });
-        return null;
-      }
       return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
     }
     if (sign === ',') return null;

@@ -1,6 +1,6 @@
 import { openEnded } from './open-ended';
 import { NAME_HINT, secretName } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
+import { BEGUN, MARK_BEGIN, type SecretSpan, spanOf } from './secret-span';
 import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
 
 /** The part of an argument that is secret: all of it, or the text behind the first such character. */
@@ -84,10 +84,12 @@ const COMMAND = new RegExp(
     .join('|')})(?:\.exe)?(["'\`]?,?)(?=[\s,])`,
   'g',
 );
+/** Commands that run another one, with its own arguments. */
+const WRAPPERS = new Set(['docker', 'podman', 'nerdctl', 'kubectl', 'oc', 'sshpass']);
 /** A command, its options and arguments are not longer. */
 const LONGEST_COMMAND = 2_048;
 const ARGUMENT =
-  /(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|\\?\n|[;|&]/g;
+  /\[redacted: [a-z0-9-]{1,40}\]|(\\{0,4}["'`])((?:[^"'`\\\n]|\\(?!["'`\n])|(?!\\{0,4}\1)["'`]){0,4096}?)(?:\1|$)|(?:[^\s"'`;|&<>()[\]{},]|,(?![\s"'`]))+,?|[\n;|&]/g;
 /** `-passin pass:hunter2`, `-k hunter2`. */
 const OPENSSL =
   /((?<!\w)-pass(?:in|out)?[\s=]{1,3}["'`]?pass:|\s(?:-k|-K|-passwd)\s{1,3}["'`]?|openssl\spasswd(?:\s{1,3}-(?:salt\s{1,3}\S{1,32}|\w{1,8})){0,3}\s{1,3}["'`]?(?!-))([^\s"'`]{3,512})/g;
@@ -103,17 +105,16 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
   const hasOption = text.includes('-');
   if (hasOption) options(text, lower, spans, isOpen);
   COMMAND.lastIndex = 0;
-  let upTo = 0;
+  let [upTo, innerUpTo] = [0, 0];
   for (let match = COMMAND.exec(text); match !== null; match = COMMAND.exec(text)) {
-    if (match.index < upTo) continue;
-    upTo = argumentsOf(
-      text,
-      match.index + match[0].length,
-      COMMANDS.get(match[1] as string) ?? [],
-      spans,
-      isOpen,
-      match[1] as string,
-    );
+    const { 0: whole, 1: command = '', index } = match;
+    const isInner = index < upTo;
+    if (isInner && (index < innerUpTo || WRAPPERS.has(command))) continue;
+    const from = index + whole.length;
+    innerUpTo = argumentsOf(text, from, COMMANDS.get(command) ?? [], spans, isOpen, command);
+    if (isInner) continue;
+    upTo = innerUpTo;
+    if (WRAPPERS.has(command)) innerUpTo = from;
   }
   if (lower.includes('openssl')) each(text, [OPENSSL, OPENSSL_BEGUN], spans, isOpen);
   if (/\s[/-]\w{1,8}:/.test(text)) each(text, [SLASH, SLASH_BEGUN], spans, isOpen);
@@ -125,6 +126,14 @@ export function commandSecrets(text: string, lower: string, spans: SecretSpan[],
       spans.push({ start: at + colon, end: at + value.length, kind: 'password' });
     }
   }
+}
+
+/** Where the command begins that goes on behind the end of a text: at most so far back as a command is read. */
+export function continuedFrom(text: string): number {
+  const least = Math.max(0, text.length - LONGEST_COMMAND);
+  let at = text.lastIndexOf('\n') + 1;
+  while (at > least && /[\\`^]\r?\n$/.test(text.slice(at - 3, at))) at = text.lastIndexOf('\n', at - 2) + 1;
+  return Math.max(at, least);
 }
 
 function each(text: string, [pattern, begun]: readonly [RegExp, RegExp], spans: SecretSpan[], isOpen: boolean): void {
@@ -187,7 +196,6 @@ function argumentsOf(
     const { 0: whole, 1: quote, 2: inner } = match;
     if (whole === '') break;
     if (/^[;|&\n]$/.test(whole)) break;
-    if (whole === '\\\n') continue;
     const at = from + match.index + (quote?.length ?? 0);
     const value = quote === undefined ? whole.replace(/,$/, '') : (inner ?? '');
     const previous = found.at(-1);
@@ -293,7 +301,7 @@ function isNamedBefore(value: string, found: readonly { value: string }[]): bool
 
 function add(text: string, at: number, value: string, part: Part, spans: SecretSpan[], isOpen: boolean): void {
   const cut = part === '' ? -1 : value.indexOf(part);
-  if (part !== '' && cut < 0) return;
+  if ((part !== '' && cut < 0) || value.startsWith(MARK_BEGIN)) return;
   let secret = value.slice(cut + 1);
   if (part === '/') secret = secret.replace(/@[^@]*$/, '');
   const start = at + cut + 1;

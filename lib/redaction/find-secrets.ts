@@ -4,7 +4,7 @@ import { begunShapes } from './begun-shapes';
 import { commandSecrets } from './command-secrets';
 import { credentialHeaders } from './credential-headers';
 import { phraseSecrets } from './phrase-secrets';
-import { decodedReadings, mapped, ungutteredReading, unmarkedReading } from './readings';
+import { decodedReadings, joinedReading, mapped, ungutteredReading, unmarkedReading } from './readings';
 import { BlockScan } from './secret-blocks';
 import { shapedSecrets } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
@@ -29,7 +29,8 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 }
 
 /**
- * Applies the rules to the text as written, with its escapes decoded, without markup, and without gutters.
+ * Applies the rules to the text as written, with its escapes decoded, without markup, without gutters, and with
+ * each command on one line.
  *
  * @param isOpen whether the text may go on: then text at its end that may become a secret is a `BEGUN` span. Secrets come
  *   first in the result, so that they name a span that both find.
@@ -42,6 +43,8 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const unguttered = ungutteredReading(text, decoded);
   const plain = [
     { reading: unmarkedReading(text, decoded), applied: BY_LABEL },
+    { reading: joinedReading(text, decoded), applied: ACROSS_LINES },
+    { reading: unguttered && joinedReading(text, unguttered), applied: ACROSS_LINES },
     { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: ACROSS_LINES },
   ];
   for (const reading of readings) {

@@ -9,7 +9,7 @@ export const OUTLETS = ['webhook', 'traces', 'metrics', 'server-log', 'desktop-n
 export type Outlet = (typeof OUTLETS)[number];
 
 /** A label's value in Prometheus' text format, with its quotes. */
-const LABEL_VALUE = /"(?:[^"\\\n]|\\.)*"/g;
+const LABEL_VALUE = /"((?:[^"\\\n]|\\.)*)"/g;
 const LINES_AT_ONCE = 500;
 
 declare const REDACTED_FOR: unique symbol;
@@ -28,10 +28,10 @@ export function redactedFor<To extends Outlet>(_outlet: To, text: string): Redac
  */
 export async function redactedMetrics(text: string, rest: Rest): Promise<RedactedFor<'metrics'>> {
   const redacted = new Map<string, string>();
-  const redact = (value: string) => {
+  const redact = (_quoted: string, value: string) => {
     const known = redacted.get(value) ?? redactedFor('metrics', value);
     redacted.set(value, known);
-    return known;
+    return `"${known}"`;
   };
   const lines = text.split('\n');
   const shown: string[] = [];

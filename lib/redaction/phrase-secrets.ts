@@ -202,10 +202,6 @@ const BESIDE =
 const OTHER_THING =
   /\b(?:managers?|polic(?:y|ies)|types?|names?|ids?|files?|paths?|count|limit|hash(?:es)?|version):[ \t]+/i;
 const BESIDE_BEGUN = openEnded(BESIDE);
-/** The columns of an INSERT, and its values. */
-const INSERT = /\binsert\s{1,4}into\s{1,4}[^\s(]{1,128}\s{0,4}\(([^()]{1,1000})\)\s{0,4}values\s{0,4}\(/gi;
-const SQL_VALUE = /\s{0,4}(?:[NnEe]?'((?:[^'\\]|''|\\.){0,2000})'?|([^,()']{0,500}))\s{0,4}(,?)/y;
-
 /** Secrets behind words: statements of databases and devices, lines of files, sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
@@ -223,7 +219,6 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
     led(text, spans, isOpen);
     besideNames(text, spans, isOpen);
   }
-  if (lower.includes('insert')) inserted(text, spans, isOpen);
 }
 
 /** True if a value that a phrase finds is no secret. */
@@ -263,26 +258,6 @@ function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
     !isStandIn(value)
   )
     spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
-}
-
-/** The values of an INSERT whose columns are named as secrets. */
-function inserted(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  for (const { 0: whole, 1: columns = '', index } of text.matchAll(INSERT)) {
-    SQL_VALUE.lastIndex = index + whole.length;
-    for (const column of columns.split(',')) {
-      const found = SQL_VALUE.exec(text);
-      if (found === null || found[0] === '') break;
-      const named = secretName(column.trim().replaceAll(/["'`[\]]/g, ''));
-      const value = found[1] ?? '';
-      const start = found.index + found[0].indexOf("'") + 1;
-      if (named !== null && value !== '') {
-        if (isSecretValue(value, named, column, { isQuoted: true, isProse: false, next: '' }))
-          spans.push(spanOf(start, value, named.kind));
-        else if (isOpen && start + value.length === text.length) spans.push({ start, end: text.length, kind: BEGUN });
-      }
-      if (found[3] === '') break;
-    }
-  }
 }
 
 /** Names and values with nothing but blanks between. */

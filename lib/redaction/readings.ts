@@ -89,6 +89,16 @@ export function ungutteredReading(text: string, decoded?: Reading): Reading | nu
   return reading.text.includes('\n') ? rewritten(reading, GUTTERS, () => '') : null;
 }
 
+/** A line break that continues a command: of a POSIX shell, of PowerShell, of cmd. */
+const CONTINUATION = /(?<![ \t])(?:[ \t]*\\|[ \t]+[`^])\r?\n[ \t]*/g;
+
+/** The text with each command on one line; null if none goes on behind a line break. */
+export function joinedReading(text: string, before?: Reading): Reading | null {
+  const reading = before ?? written(text);
+  const mayContinue = reading.text.includes('\n') && /[\\`^]\r?\n/.test(reading.text);
+  return mayContinue ? rewritten(reading, CONTINUATION, () => ' ') : null;
+}
+
 function divider(sequence: string): string {
   if (!sequence.startsWith('<')) return '';
   if (/<(?:td|dd|dt)\b[^<]*$|>\s*<(?:span|div|code)/i.test(sequence)) return '|';

@@ -51,7 +51,7 @@ async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, na
       ? await linesOf(field, tally, rest)
       : own.isDone
         ? own.field
-        : await redactEntry(key, own.field, tally, rest, isFree || FREE.has(key));
+        : await redactEntry(marks.nameOf(key, field), own.field, tally, rest, isFree || FREE.has(key));
     fields.push([isFree ? counted(key, tally) : key, next]);
   }
   return Object.fromEntries(fields);

@@ -6,6 +6,7 @@ import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } f
 import { isPlaceholder, redactionMark, type SecretSpan } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
 import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
+import { nestedKind, nestedName } from './value-lists';
 
 /** How many secrets were taken out. */
 export interface Tally {
@@ -50,7 +51,9 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
     const own = marks.redact(key, field, tally);
-    const next = own.isDone ? own.field : redactValue(own.field, tally, isFree || FREE.has(key), key);
+    const next = own.isDone
+      ? own.field
+      : redactValue(own.field, tally, isFree || FREE.has(key), marks.nameOf(key, field));
     const nextKey = isFree ? counted(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
@@ -60,7 +63,11 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
 
 /** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
 export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
-  return redactTable(redactArguments(list, tally, name), tally);
+  const entries = redactArguments(list, tally, name).map((entry) => {
+    const kind = typeof entry === 'string' ? nestedKind(name, null, entry) : null;
+    return kind === null ? entry : marked(kind, tally);
+  });
+  return redactTable(entries, tally);
 }
 
 /** Redacts the fields of an object that its other fields, or its name, mark as secrets. */
@@ -70,8 +77,11 @@ export class FieldMarks {
   readonly #isManifest: boolean;
   readonly #growing: readonly string[];
   readonly #program: string | null;
+  /** The object's own name; empty for names that are not free. */
+  readonly #name: string;
 
   constructor(value: object, name: string, isFree: boolean) {
+    this.#name = isFree ? name : '';
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
@@ -79,11 +89,17 @@ export class FieldMarks {
     this.#program = isFree ? programOf(value) : null;
   }
 
+  /** The name that a field's own fields are judged by: the object's, where it names a secret and the field's does not. */
+  nameOf(key: string, field: unknown): string {
+    return (isObject(field) && nestedName(this.#name, key)) || key;
+  }
+
   /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
   redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
-    const kind = this.#secrets.get(key);
-    if (kind !== undefined && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
-    if (kind !== undefined || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
+    const nested = typeof field === 'string' ? nestedKind(this.#name, key, field) : null;
+    const kind = this.#secrets.get(key) ?? nested;
+    if (kind !== null && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== null || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (typeof field === 'string' && this.#growing.includes(key))
       return { field: counted(field, tally, true), isDone: true };

@@ -1,4 +1,5 @@
 import { TEXT_LIMITS } from '@/lib/protocol/limits';
+import { continuedFrom } from './command-secrets';
 import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
 import { KeyWatch } from './key-watch';
 import { seenText, spansIn } from './redact-output';
@@ -240,7 +241,8 @@ export class RedactedText {
 
   #goOn(end: number): void {
     this.#blocks.scan(seenText(this.#tail.slice(0, end)));
-    this.#behind = (this.#behind + this.#tail.slice(0, end)).slice(-BEHIND);
+    const before = this.#behind + this.#tail.slice(0, end);
+    this.#behind = before.slice(Math.max(0, Math.min(before.length - BEHIND, continuedFrom(before))));
     this.#tail = this.#tail.slice(end);
     this.#isInside = false;
   }

@@ -2,9 +2,10 @@ import { HtmlTables } from './html-tables';
 import { decodedReadings, GUTTER, mapped } from './readings';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
 import { confirmedTable, isTableOver, rowSecrets, TABLE_HINT, type Table, tableHeader } from './table-secrets';
+import { nestedKind, nestedName, ValueLists } from './value-lists';
 
 /** A text without one of these begins no block. */
 const HINT =
@@ -17,6 +18,12 @@ const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]
 const SCALAR =
   /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
+/** The name of a list or a mapping of YAML, and an entry. */
+const LIST = /^\s{0,64}(?:- )?["']?([\w.-]{2,96})["']?\s{0,3}:\s{0,3}(?:#.*)?$/;
+const ENTRY =
+  /^(?=\s*(?:-|["']?[\w.-]{1,96}["']?:)\s)(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
+/** The columns of PostgreSQL's dump, whose rows follow. */
+const COPY = /\bcopy\s{1,4}\S{1,128}\s{0,4}\(([^()]{1,2000})\)\s{1,4}from\s{1,4}stdin\b/i;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
 const PEM64 = new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/_-]{20,}={0,2}\\s*["']?\\s*$`);
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
@@ -44,6 +51,8 @@ type Mode =
   | { kind: 'indent'; indent: number }
   /** Values of keys indented further than this. */
   | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
+  /** Entries of a list, indented at least as far as its name, or of a mapping, indented further. */
+  | { kind: 'list'; indent: number; name: string }
   /** Rows below a header. */
   | { kind: 'table'; table: Table }
   /** Lines up to the one that has this, or is this. */
@@ -118,7 +127,9 @@ class SecretBlocks {
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
     const ends = /^"[^"]*",/.test(rest) ? CELLS_END : isWhole ? STRING_ENDS : STRING_MAY_END;
-    const end = ends.exec(rest)?.index ?? -1;
+    // the quotes of a fence end no string
+    const isFence = this.#mode.kind === 'fence' && rest.includes(this.#mode.fence);
+    const end = isFence ? -1 : (ends.exec(rest)?.index ?? -1);
     const text = end < 0 ? rest : rest.slice(0, end);
     const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
@@ -161,6 +172,12 @@ class SecretBlocks {
     const own = this.#line(line, false);
     if (own !== null) return own;
     // a value that is not long enough yet to be known
+    const entry = this.#mode.kind === 'list' ? ENTRY.exec(line) : null;
+    if (entry !== null && this.#mode.kind === 'list') {
+      const [, before = '', key, value = ''] = entry;
+      const mayBecome = !isStandIn(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
+      return mayBecome ? { start: before.length, end: line.length, kind: BEGUN } : null;
+    }
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
     const value = child?.[2] ?? '';
     if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
@@ -203,6 +220,17 @@ class SecretBlocks {
         return undefined;
       case 'data':
         return this.#data(line, mode, isWhole);
+      case 'list': {
+        if (/^\s*(?:#.*)?$/.test(line)) return null;
+        const isEntry = /^\s*-(?: |$)/.test(line) ? indentOf(line) >= mode.indent : indentOf(line) > mode.indent;
+        if (!isEntry) {
+          if (isWhole) this.#mode = none;
+          return undefined;
+        }
+        const [, before = '', key = null, value = ''] = ENTRY.exec(line) ?? [];
+        const kind = nestedKind(mode.name, key, value);
+        return kind === null ? undefined : spanOf(before.length, value, kind);
+      }
     }
   }
 
@@ -260,7 +288,16 @@ class SecretBlocks {
       this.#mode = { kind: 'base64' };
       return;
     }
-    const table = TABLE_HINT.test(line) ? tableHeader(line) : null;
+    const list = LIST.exec(line)?.[1] ?? '';
+    if (secretName(list)?.strength === 'strong') {
+      this.#mode = { kind: 'list', indent: indentOf(line), name: list };
+      return;
+    }
+    const separator = /\bcsv\b/i.test(line) ? ',' : '\t';
+    const copied = COPY.exec(line)?.[1]
+      ?.replaceAll(/\s*,\s*/g, separator)
+      .replaceAll('"', '');
+    const table = TABLE_HINT.test(line) ? tableHeader(copied ?? line) : null;
     if (table !== null) this.#mode = { kind: 'table', table };
   }
 }
@@ -298,32 +335,41 @@ function isEncoded(value: string): boolean {
   }
 }
 
+interface Scan {
+  clone(): Scan;
+  scan(chunk: string, isOpen: boolean): SecretSpan[];
+}
+
 /** The blocks of a text as it is written and with its escapes decoded, each with and without gutters. */
 export class BlockScan {
-  readonly #written: readonly SecretBlocks[];
-  readonly #decoded: readonly SecretBlocks[];
-  readonly #tables: HtmlTables;
+  readonly #written: readonly Scan[];
+  readonly #decoded: readonly Scan[];
 
   constructor(
-    written = [new SecretBlocks(false, false), new SecretBlocks(false, true)],
-    decoded = [new SecretBlocks(true, false), new SecretBlocks(true, true)],
-    tables = new HtmlTables(),
+    written: readonly Scan[] = [new SecretBlocks(false, false), new SecretBlocks(false, true), new ValueLists()],
+    decoded: readonly Scan[] = [
+      new SecretBlocks(true, false),
+      new SecretBlocks(true, true),
+      new ValueLists(),
+      new HtmlTables(),
+    ],
   ) {
     this.#written = written;
     this.#decoded = decoded;
-    this.#tables = tables;
   }
 
   clone(): BlockScan {
-    const [written, decoded] = [this.#written, this.#decoded].map((scans) => scans.map((blocks) => blocks.clone()));
-    return new BlockScan(written, decoded, this.#tables.clone());
+    return new BlockScan(
+      this.#written.map((blocks) => blocks.clone()),
+      this.#decoded.map((blocks) => blocks.clone()),
+    );
   }
 
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
     const reading = decodedReadings(chunk).at(-1);
     const text = reading?.text ?? chunk;
-    const decoded = [...this.#decoded, this.#tables].flatMap((blocks) => blocks.scan(text, isOpen));
+    const decoded = this.#decoded.flatMap((blocks) => blocks.scan(text, isOpen));
     return [
       ...this.#written.flatMap((blocks) => blocks.scan(chunk, isOpen)),
       ...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),

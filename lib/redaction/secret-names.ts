@@ -192,6 +192,11 @@ const KNOWN = new Map<string, NamedSecret | null>();
 const MOST_KNOWN = 2_000;
 const LONGEST_NAME = 128;
 
+/** True for the name of something about a secret, such as its type. */
+export function isAbout(name: string): boolean {
+  return ABOUT.has(wordsOf(name).at(-1) ?? '');
+}
+
 /** Classifies a name; null if it marks no secret. `DB_PASS`, `secretKeyBase` and `spring.datasource.password` do. */
 export function secretName(name: string): NamedSecret | null {
   if (name.length < 1 || name.length > LONGEST_NAME) return null;

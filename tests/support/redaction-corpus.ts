@@ -70,6 +70,22 @@ export function gutteredForms(forms: readonly Form[]): Form[] {
     );
 }
 
+/** How a command goes on behind a line break: in a POSIX shell, in PowerShell, in cmd. */
+const CONTINUATIONS = [' \\\n  ', ' \\\r\n\t', ' `\n    ', ' ^\r\n  '];
+
+/** The commands of one line with a line break before each argument. */
+export function continuedForms(forms: readonly Form[]): Form[] {
+  const commands = forms.filter(({ group, text }) => /^(?:commands|shells)$/.test(group) && !text.includes('\n'));
+  return commands.flatMap((form) =>
+    CONTINUATIONS.map((sign) => ({
+      ...form,
+      template: `${JSON.stringify(sign)} in ${form.template}`,
+      // not within quotes
+      text: form.text.replaceAll(/"[^"]*"|'[^']*'| +(?=\S)/g, (part) => (part.trim() === '' ? sign : part)),
+    })),
+  );
+}
+
 const NOISE = [
   ...['', 'All done.\n', '\n', '---\n', 'kind: ConfigMap\n', '| a | b |\n', 'a,b,c\n', '     12→x\n', '> said\n'],
   ...['{"a":"x\\ny \\"q\\""}\n', '<p>One <b>two</b></p>\n', '<tr><td>x</td>\n', '\u001b[31mred\u001b[0m\n', '"}\n'],

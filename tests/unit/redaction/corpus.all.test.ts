@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gutteredForms, mixedForms, secretForms } from '../../support/redaction-corpus';
+import { continuedForms, gutteredForms, mixedForms, secretForms } from '../../support/redaction-corpus';
 import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
 
 const FORMS = secretForms(20_261_128).filter(isKnownInTime);
@@ -12,6 +12,10 @@ describe('the whole corpus of secrets', () => {
 
   it('is hidden behind what is printed before each line, while it streams', () => {
     expect(leaking(gutteredForms(FORMS), shownByCharacter)).toEqual([]);
+  });
+
+  it('is hidden in commands that go on behind a line break, while it streams', () => {
+    expect(leaking(continuedForms(FORMS), shownByCharacter)).toEqual([]);
   });
 
   it('shows two forms and other text the same, wherever they are cut in two', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findSecrets } from '@/lib/redaction/find-secrets';
 import { redactValue } from '@/lib/redaction/redact-value';
 import { redactedText } from '@/lib/redaction/redacted-text';
-import { gutteredForms, harmlessTexts, mixedForms, secretForms } from '../../support/redaction-corpus';
+import { continuedForms, gutteredForms, harmlessTexts, mixedForms, secretForms } from '../../support/redaction-corpus';
 import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
 
 const SEED = 20_261_128;
@@ -49,6 +49,20 @@ describe('the corpus of secrets', () => {
 
   it('is hidden behind what is printed before each line', () => {
     expect(leaking(gutteredForms(FORMS), (text) => [redactedText(text).text])).toEqual([]);
+  });
+
+  it('is hidden in commands that go on behind a line break', () => {
+    const continued = continuedForms(IN_TIME);
+    expect(leaking(continued, (text) => [redactedText(text).text])).toEqual([]);
+    expect(
+      leaking(continued, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
+    ).toEqual([]);
+    expect(leakingCuts(continued.filter((_, at) => at % 61 === 0))).toEqual([]);
+  });
+
+  it('has nothing to hide in what is shown', () => {
+    const again = FORMS.map(({ text }) => redactedText(text).text).filter((text) => redactedText(text).text !== text);
+    expect(again).toEqual([]);
   });
 
   it('shows two forms and other text the same, wherever they are cut in two', () => {

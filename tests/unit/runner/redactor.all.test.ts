@@ -7,6 +7,10 @@ import { expectWithin } from '../../support/pace';
 
 /** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */
 const hostile: [string, string][] = [
+  ['lists that never end', 'password: ['],
+  ['rows with parameters', 'insert into a (password) values (?) "'],
+  ['commands in commands', 'docker mysql -p x '],
+  ['continued lines', 'x \\\n'],
   ...[...new Set(SECRET_SHAPES.flatMap(({ hints }) => hints))].flatMap((hint): [string, string][] => [
     [`${hint} again and again`, hint],
     [`${hint} and letters`, `${hint}aA0`],

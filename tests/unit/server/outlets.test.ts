@@ -132,6 +132,8 @@ it.each(OUTLETS)('%s carries no secret', async (outlet) => {
 it('a metric shows no secret in the value of a label, and all of its other values', async () => {
   const metrics = (path: string) => `# HELP a Words.\na{path="${path}",le="0.5",said="a \\"b\\""} 1\na 2\n`;
   expect(await redactedMetrics(metrics(`/x/${CANARY}`), () => null)).toBe(metrics('/x/[redacted: github-token]'));
+  const key = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
+  expect(await redactedMetrics(metrics(key), () => null)).toBe(metrics('[redacted: private-key]'));
 });
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

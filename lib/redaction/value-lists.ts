@@ -1,0 +1,317 @@
+import { GUTTER } from './readings';
+import { isAbout, secretName } from './secret-names';
+import { BEGUN, type SecretSpan, spanOf } from './secret-span';
+import { isSecretValue, isStandIn, looksDrawn } from './secret-values';
+
+/** A list or an object behind a name, and the columns of an INSERT. */
+const START =
+  /(?:=>|:?=|:)\s{0,40}(?:(?:\[\]|new )\w{1,20}(?:\[\])?|vec!|%[wW]|@|List\.of|Arrays\.asList)?[[{(]|\b(?:insert|replace)(?:\s{1,40}\w{1,12}){0,3}\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
+/** Each start ends with one. */
+const BRACKET = /[[{(]/;
+const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
+/** Most characters of a start before the chunk that it ends in. */
+const LEAD = 400;
+const MOST_COLUMNS = 4_096;
+const MOST_LEVELS = 64;
+/** The part of a value that is judged. */
+const LONGEST_VALUE = 8_192;
+const TOKEN = /["'`]|[[({\])},;]|\n|=>|[:=](?=[\s"'`[{]|$)|[^\S\n]+|(?:[^\s"'`[\](){},;:=]|[:=](?![\s"'`[{]|$))+/y;
+/** The inside of a string, up to its end or that of its line. */
+const INSIDE: Readonly<Record<string, RegExp>> = {
+  '"': /(?:[^"\\\n]|\\.|\\$)*/y,
+  "'": /(?:[^'\\\n]|\\.|\\$|'')*/y,
+  '`': /(?:[^`\\\n]|\\.|\\$)*/y,
+};
+/** The same in a row, where a quote that was escaped may have lost its backslash. */
+const INSIDE_ROW = /(?:[^'\\\n]|\\.|\\$|''|'(?!\s|[,):;\]}"]|$))*/y;
+/** A parameter of a statement, whose value is an argument behind the statement. */
+const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
+
+/**
+ * The kind of a value in a list or an object behind the name of a secret; null if it is none.
+ *
+ * @param key the value's own name in an object; null in a list
+ */
+export function nestedKind(name: string, key: string | null, value: string, isQuoted = true): string | null {
+  const named = secretName(name);
+  if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return null;
+  // a class of characters, an escape in a string
+  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
+  // other names are of people, services or parts: only `current`, `value` and numbers stand for the secret itself
+  const isOwn = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
+  const mayBeWeak =
+    isQuoted && (isOwn || /passwords$/i.test(name)) && named.kind === 'password' && !/pass$/i.test(name);
+  const place = { isQuoted, isProse: true, next: '' };
+  const isSecret = isSecretValue(value, { ...named, strength: 'strong' }, name, place);
+  return isSecret && (mayBeWeak || looksDrawn(value)) ? named.kind : null;
+}
+
+/** The name for what an object holds under a key: the key's own, or that of the object. Empty if nothing is a secret. */
+export function nestedName(name: string, key: string): string {
+  if (secretName(key)?.strength === 'strong') return key;
+  return isAbout(key) || secretName(name)?.strength !== 'strong' ? '' : name;
+}
+
+interface Level {
+  isList: boolean;
+  name: string;
+  /** The name before the next value of an object. */
+  key: string | null;
+  /** A string that may be a key; an entry if a comma follows it on its line. */
+  pending: string | null;
+  pendingAt: number | null;
+}
+
+const NO_KEY = { key: null, pending: null, pendingAt: null };
+
+function levelOf(sign: string, name: string): Level {
+  return { isList: !sign.endsWith('{'), name, ...NO_KEY };
+}
+
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  return at < 0 ? text.length : at;
+}
+
+type State =
+  | { kind: 'none' }
+  | { kind: 'columns'; text: string }
+  | {
+      kind: 'rows';
+      columns: readonly string[];
+      /** Of the value in its row; null between rows. */
+      column: number | null;
+      depth: number;
+      phase: 'statement' | 'values' | 'parameters' | 'quoted' | 'called' | 'arguments';
+    }
+  | { kind: 'nested'; levels: readonly Level[] };
+
+/**
+ * Secrets in lists and objects behind a name, and in the rows of an INSERT, however long they are.
+ *
+ * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ */
+export class ValueLists {
+  #state: State = { kind: 'none' };
+  /** The quote of the string that the last chunk or line broke off in. */
+  #quote = '';
+  #lead = '';
+  #isLineStart = true;
+
+  clone(): ValueLists {
+    const clone = new ValueLists();
+    const state = this.#state;
+    clone.#state =
+      state.kind === 'nested' ? { ...state, levels: state.levels.map((level) => ({ ...level })) } : { ...state };
+    clone.#quote = this.#quote;
+    clone.#lead = this.#lead;
+    clone.#isLineStart = this.#isLineStart;
+    return clone;
+  }
+
+  /** @param isOpen whether the chunk's end may go on */
+  scan(chunk: string, isOpen: boolean): SecretSpan[] {
+    const spans: SecretSpan[] = [];
+    let at = this.#state.kind === 'none' ? 0 : this.#read(chunk, 0, spans, isOpen);
+    const lead = at === 0 ? this.#lead : '';
+    const text = lead + chunk;
+    START.lastIndex = at;
+    for (let match = BRACKET.test(chunk) ? START.exec(text) : null; match !== null; match = START.exec(text)) {
+      const end = match.index + match[0].length;
+      if (end <= lead.length || !this.#begin(text, match)) continue;
+      at = this.#read(chunk, end - lead.length, spans, isOpen);
+      START.lastIndex = at + lead.length;
+    }
+    this.#lead = text.slice(Math.max(at === 0 ? 0 : at + lead.length, text.length - LEAD));
+    if (chunk !== '') this.#isLineStart = chunk.endsWith('\n');
+    return spans;
+  }
+
+  #begin(text: string, { 0: sign, index }: RegExpExecArray): boolean {
+    this.#quote = '';
+    if (/^[ir]/i.test(sign)) {
+      this.#state = { kind: 'columns', text: '' };
+      return true;
+    }
+    const name = NAME.exec(text.slice(Math.max(0, index - 120), index))?.[1] ?? '';
+    const named = secretName(name);
+    if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return false;
+    this.#state = { kind: 'nested', levels: [levelOf(sign, name)] };
+    return true;
+  }
+
+  /** Reads on from a place, up to where the list or the statement ends. */
+  #read(text: string, from: number, spans: SecretSpan[], isOpen: boolean): number {
+    let isLineStart = from === 0 && this.#isLineStart;
+    for (let at = from; at < text.length; ) {
+      if (isLineStart) {
+        this.#endLine(text, spans, false);
+        const end = lineEnd(text, at);
+        const line = text.slice(at, end);
+        isLineStart = false;
+        // lists have no blank lines, and a program's braces may not be balanced
+        if (this.#state.kind === 'nested' && end < text.length && line.trim() === '') this.#state = { kind: 'none' };
+        else at += GUTTER.exec(line)?.[0].length ?? 0;
+      }
+      if (this.#state.kind === 'none') return at;
+      if (this.#quote !== '') {
+        at = this.#string(text, at, spans, isOpen);
+        isLineStart = text.charAt(at - 1) === '\n';
+        continue;
+      }
+      TOKEN.lastIndex = at;
+      const token = TOKEN.exec(text)?.[0] ?? text.charAt(at);
+      if (token === '\n') isLineStart = true;
+      else if (token.startsWith('-') && this.#mayBeComment) {
+        at = lineEnd(text, at);
+        continue;
+      } else if (/\S/.test(token)) this.#token(token, at, text, spans, isOpen);
+      at += token.length;
+    }
+    this.#endLine(text, spans, isOpen && !isLineStart);
+    return text.length;
+  }
+
+  /** True where only a comment of SQL begins with `-`; a gutter may have left one of the two. */
+  get #mayBeComment(): boolean {
+    return this.#state.kind === 'columns' || (this.#state.kind === 'rows' && this.#state.column === null);
+  }
+
+  #endLine(text: string, spans: SecretSpan[], isOpen: boolean): void {
+    const level = this.#state.kind === 'nested' ? this.#state.levels.at(-1) : undefined;
+    if (level === undefined || level.pendingAt === null) return;
+    if (isOpen && level.name !== '') spans.push({ start: level.pendingAt, end: text.length, kind: BEGUN });
+    level.pendingAt = null;
+  }
+
+  /** The rest of a string that is open. @returns where what follows it begins */
+  #string(text: string, at: number, spans: SecretSpan[], isOpen: boolean): number {
+    const isRow = this.#state.kind === 'rows' && this.#quote === "'";
+    const inside = isRow ? INSIDE_ROW : (INSIDE[this.#quote] as RegExp);
+    inside.lastIndex = at;
+    const value = inside.exec(text)?.[0] ?? '';
+    const end = at + value.length;
+    this.#value(at, value, true, isOpen && end === text.length, text, spans);
+    if (end === text.length) return end;
+    // only SQL has line breaks in strings
+    if (text.charAt(end) !== '\n' || this.#state.kind === 'nested') this.#quote = '';
+    return end + 1;
+  }
+
+  #token(token: string, at: number, text: string, spans: SecretSpan[], isOpen: boolean): void {
+    const state = this.#state;
+    if (state.kind === 'columns') this.#columns(token, state.text);
+    else if (state.kind === 'rows' && state.column === null) this.#between(token, state);
+    else if (/^["'`]$/.test(token)) this.#quote = token;
+    else if (state.kind === 'rows') this.#row(token, state);
+    else if (state.kind === 'nested') this.#nested(token, at, text, spans, isOpen, state.levels);
+  }
+
+  #columns(token: string, before: string): void {
+    const isLong = before.length > MOST_COLUMNS;
+    if (token !== ')') {
+      this.#state = /[(;{]/.test(token) || isLong ? { kind: 'none' } : { kind: 'columns', text: before + token };
+      return;
+    }
+    const columns = before.replaceAll(/["'`[\]]/g, '').split(',');
+    const hasSecret = columns.some((name) => secretName(name) !== null);
+    this.#state = hasSecret ? { kind: 'rows', columns, column: null, depth: 0, phase: 'statement' } : { kind: 'none' };
+  }
+
+  /** Between the rows, and from a statement with parameters to its arguments. */
+  #between(token: string, state: Extract<State, { kind: 'rows' }>): void {
+    const { phase } = state;
+    const begin = (depth: number) => {
+      this.#state = { ...state, column: 0, depth };
+    };
+    if (phase === 'statement') {
+      if (/^values?$/i.test(token)) this.#state = { ...state, phase: 'values' };
+      else if (!/^(?:overriding|system|user|["'`+.\\]+)$/i.test(token)) this.#state = { kind: 'none' };
+    } else if (phase === 'called') {
+      // prepare("…").run("mara", …)
+      if (token.startsWith('.')) begin(1);
+      else this.#state = { kind: 'none' };
+    } else if (token === '(' || (token === '[' && phase !== 'values')) begin(1);
+    else if (token === ')' && phase === 'quoted') this.#state = { ...state, phase: 'called' };
+    else if (token === ',') {
+      if (phase === 'quoted') this.#state = { ...state, phase: 'arguments' };
+    } else if (phase === 'values' || /[;)\]}]/.test(token)) this.#state = { kind: 'none' };
+    else if (/^["'`]$/.test(token)) {
+      if (phase !== 'arguments') this.#state = { ...state, phase: 'quoted' };
+      else {
+        begin(1);
+        this.#quote = token;
+      }
+    } else if (phase === 'arguments') begin(1);
+  }
+
+  #row(token: string, state: Extract<State, { kind: 'rows' }>): void {
+    const column = state.column ?? 0;
+    if (/^[[({]$/.test(token)) {
+      // a list of rows: executemany("…", [("mara", …), …])
+      const isOuter = state.phase !== 'values' && state.depth === 1 && column === 0 && token !== '{';
+      if (!isOuter) this.#state = { ...state, depth: state.depth + 1 };
+    } else if (/^[\])}]$/.test(token))
+      this.#state = { ...state, depth: state.depth - 1, column: state.depth > 1 ? column : null };
+    else if (token === ',' && state.depth === 1) this.#state = { ...state, column: column + 1 };
+    else if (state.phase === 'values' && PARAMETER.test(token)) this.#state = { ...state, phase: 'parameters' };
+  }
+
+  #nested(
+    token: string,
+    at: number,
+    text: string,
+    spans: SecretSpan[],
+    isOpen: boolean,
+    levels: readonly Level[],
+  ): void {
+    const level = levels.at(-1) as Level;
+    if (levels.length > MOST_LEVELS) this.#state = { kind: 'none' };
+    else if (/^[[({]$/.test(token)) {
+      const inner = level.isList || level.key === null ? level.name : nestedName(level.name, level.key);
+      this.#state = { kind: 'nested', levels: [...levels, levelOf(token, token === '(' ? '' : inner)] };
+    } else if (/^[\])}]$/.test(token)) {
+      this.#entry(level, spans);
+      const outer = levels.slice(0, -1);
+      Object.assign(outer.at(-1) ?? {}, NO_KEY);
+      this.#state = outer.length === 0 ? { kind: 'none' } : { kind: 'nested', levels: outer };
+    } else if (/^[,;]$/.test(token)) {
+      this.#entry(level, spans);
+      Object.assign(level, NO_KEY);
+    } else if (/^(?::|=>?)$/.test(token)) Object.assign(level, { key: level.pending, pendingAt: null });
+    else this.#value(at, token, false, isOpen && at + token.length === text.length, text, spans);
+  }
+
+  /** An entry between braces without a key: `{"…", "…"}`. */
+  #entry({ name, pending, pendingAt }: Level, spans: SecretSpan[]): void {
+    const kind = pending === null || pendingAt === null ? null : nestedKind(name, null, pending);
+    if (kind !== null) spans.push(spanOf(pendingAt as number, pending as string, kind));
+  }
+
+  /** @param mayGoOn whether it reaches the end of a text that may go on */
+  #value(at: number, value: string, isQuoted: boolean, mayGoOn: boolean, text: string, spans: SecretSpan[]): void {
+    const state = this.#state;
+    const head = value.slice(0, LONGEST_VALUE);
+    let kind: string | null = null;
+    if (state.kind === 'rows') {
+      if (state.phase === 'values' && value === '%s') this.#state = { ...state, phase: 'parameters' };
+      const column = state.columns[state.column ?? 0] ?? '';
+      const named = secretName(column);
+      if (named === null || value === '') return;
+      const isSecret = isSecretValue(head, named, column, { isQuoted: true, isProse: false, next: '' });
+      kind = isSecret ? named.kind : null;
+    } else if (state.kind === 'nested') {
+      const level = state.levels.at(-1) as Level;
+      if (!level.isList && level.key === null) {
+        Object.assign(level, { pending: value, pendingAt: isQuoted ? at : null });
+        return;
+      }
+      const key = level.isList ? null : level.key;
+      if (level.name === '' || (key !== null && isAbout(key))) return;
+      kind = nestedKind(level.name, key, head, isQuoted);
+      Object.assign(level, NO_KEY);
+    }
+    if (kind !== null) spans.push(spanOf(at, value, kind));
+    else if (mayGoOn && value !== '' && !isStandIn(value)) spans.push({ start: at, end: text.length, kind: BEGUN });
+  }
+}
