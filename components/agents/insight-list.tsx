@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import { type ReactNode, useRef } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { Ago, BESIDE_TEXT } from '@/components/ui/clock';
+import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
@@ -48,7 +48,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
         <span className="tabular text-2xs text-ink-3">
           {/* stays in the layout once seen: the text beside it must not rewrap */}
           {isFailure && <span className={isNew ? 'text-failed' : 'invisible'}>new · </span>}
-          <Ago at={occurredAt} className={BESIDE_TEXT} />
+          <Ago at={occurredAt} className="inline-block min-w-[4ch] text-right" />
         </span>
       </p>
       <p className="flex flex-wrap gap-x-3 text-ink-3 text-xs">

@@ -5,7 +5,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { Ago, BESIDE_TEXT } from '@/components/ui/clock';
+import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
@@ -68,7 +68,8 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={says} most={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
-          {plural(records.length, 'record')} · <Ago at={first.receivedAt} className={BESIDE_TEXT} />
+          {plural(records.length, 'record')} ·{' '}
+          <Ago at={first.receivedAt} className="inline-block min-w-[4ch] text-right" />
         </span>
       </p>
       <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1.5 text-ink-3 text-xs">

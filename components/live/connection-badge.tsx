@@ -18,8 +18,8 @@ const WORD: Record<ConnectionStatus, string> = {
 const MEANING: Record<ConnectionStatus, string> = {
   connecting: 'Opening the live connection',
   live: 'Everything the server has is on this page',
-  reconnecting: 'Offline: the server can’t be reached. The page goes on where it stopped, without loss, once it can',
-  gap: 'Some events were too old to be sent again. The page was loaded anew and is current',
+  reconnecting: 'Offline. The page continues without loss when the server is back',
+  gap: 'Too long offline: the page was reloaded and is current',
   'signed-out': 'Signed out. Sign in again',
 };
 

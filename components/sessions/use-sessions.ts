@@ -58,6 +58,6 @@ export function useSession(sessionId: string): SessionSummary {
     take: (fleet, detail) => fleet.takeSession(detail),
   });
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
-  if (session === undefined) throw new Error('The page of a session begins with its row');
+  if (session === undefined) throw new Error('No row of this session');
   return session;
 }

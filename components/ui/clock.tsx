@@ -21,9 +21,6 @@ export function RunningClock(props: { since: number; goesOn?: boolean; className
   );
 }
 
-/** For a clock beside a text that wraps: as wide as any, so that its ticks don't rewrap the text. */
-export const BESIDE_TEXT = 'inline-block min-w-[4ch] text-right';
-
 /** How long ago `at` was, ticking. */
 export function Ago({ at, className }: { at: number; className?: string }) {
   const text = useClock((now) => formatAgo(now - at));
