@@ -12,6 +12,8 @@ const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
 const MOST_NAME = 400;
 /** Tables in cells of tables. */
 const MOST_TABLES = 16;
+/** Columns or rows that a cell spans. */
+const MOST_SPANNED = 32;
 
 interface HtmlTable {
   columns: Columns | null;
@@ -110,7 +112,7 @@ export class HtmlTables {
     const [columns, rows] = ['colspan', 'rowspan'].map((name) => spanIn(attributes, name));
     table.cell = table.next;
     table.next += columns ?? 1;
-    if ((rows ?? 1) > 1 && table.cell < MOST_CELLS) {
+    if ((rows ?? 1) > 1 && table.cell < MOST_SPANNED) {
       const spanned = Array.from({ length: columns ?? 1 }, (_, at) => [table.cell + at, rows ?? 1] as const);
       table.spanned = new Map([...table.spanned, ...spanned]);
     }
@@ -180,7 +182,7 @@ export class HtmlTables {
 /** How many columns or rows a cell spans. */
 function spanIn(attributes: string, name: string): number {
   const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
-  return Math.min(Math.max(1, Number(count)), MOST_CELLS);
+  return Math.min(Math.max(1, Number(count)), MOST_SPANNED);
 }
 
 /** A line without its whole tags: a name stands behind any of them. */

@@ -245,7 +245,8 @@ export function rowSecrets(line: string, table: Table, isOpen: boolean): Row {
   const isCounted = cells.length === count;
   if (isLined) {
     const isOther = !isOpen && !(separator === '&' ? line.includes('&') : PIPE.test(line));
-    if (isOther || (isBehindBlank(table) && !EDGE.test(line))) return NO_ROW;
+    const isEdgeMissing = table.isEdged ? !EDGE.test(line) : !isOpen && !isCounted;
+    if (isOther || (isBehindBlank(table) && isEdgeMissing)) return NO_ROW;
   } else {
     const isOther = !isOpen && isBehindBlank(table) && (!isCounted || /[,;] /.test(line));
     if (isOther || (table.isIndexed && cells[0]?.text === '')) return NO_ROW;
@@ -373,7 +374,8 @@ export function tableAfter(table: Table, line: string, isRow: boolean): Table | 
   const next = { ...table, last: [...table.last, line].slice(-2) };
   if (header !== null) return next;
   const isBlank = line.trim() === '';
-  if (/[,;\t]/.test(separator)) {
+  if (/[,;\t ]/.test(separator)) {
+    if (isBlank && separator === '  ') return null;
     const odd = isRow ? 0 : table.odd + (COMMENT.test(line) ? 0 : 1);
     return odd > MOST_ODD || (!isRow && !isBlank && isBehindBlank(table)) ? null : { ...next, odd };
   }
@@ -470,9 +472,8 @@ const JSON_HEADER = new RegExp(
 );
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
-/** What a cell consists of that is a list or an object. */
-const JSON_PART = /\s{1,40}|"(?:[^"\\]|\\.){0,4000}"|[[\]{}]|[^\s"[\]{}]{1,64}/y;
-const LONGEST_CELL = 4_096;
+/** A list or an object in a cell. */
+const LONGEST_CELL = 1_024;
 
 /** Secrets in the rows of JSON whose columns are named before them. */
 export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
@@ -506,17 +507,16 @@ function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan
   return null;
 }
 
-/** Behind the list or object that begins a cell; null if none does. */
+/** The end of the list or object that a cell begins with; null if it begins with none. */
 function nestedEnd(text: string, from: number): number | null {
-  let [at, depth] = [from, 0];
-  while (at < from + LONGEST_CELL) {
-    JSON_PART.lastIndex = at;
-    const [part = ''] = JSON_PART.exec(text) ?? [];
-    if (/^[[{]$/.test(part)) depth += 1;
-    else if (/^[\]}]$/.test(part)) depth -= 1;
-    if (part === '' || (depth <= 0 && !/^\s/.test(part)))
-      return part === '' || !/^[\]}]$/.test(part) || depth < 0 ? null : at + 1;
-    at += part.length;
+  let [depth, isString] = [0, false];
+  for (let at = from; at < Math.min(text.length, from + LONGEST_CELL); at += 1) {
+    const character = text.charAt(at);
+    if (isString && character === '\\') at += 1;
+    else if (character === '"') isString = !isString;
+    else if (!isString && /[[{]/.test(character)) depth += 1;
+    else if (!isString && /[\]}]/.test(character)) depth -= 1;
+    if (depth < 1 && !/\s/.test(character)) return at > from && /[\]}]/.test(character) && depth === 0 ? at + 1 : null;
   }
   return null;
 }
