@@ -402,13 +402,14 @@ export function isCellSecret(value: string, { name, named }: NamedColumn): boole
   return isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
 }
 
-const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
+const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|st|nd|rd|th|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
 /** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. One of digits alone may be a secret. */
 const QUANTITY = new RegExp(
   String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]\d{1,15}(?:[.,]\d{1,15}){0,6}${UNIT}?|\d{1,15}(?:[.,]\d{1,15}){1,6}${UNIT}?|\d{1,15}${UNIT})$`,
 );
 /** A name of a style, of a setting, of a constant: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
-const DOTTED = /^(?:--)?(?:[a-z]{2,22}|v?\d{1,3})(?:[-._/](?:[a-z]{2,22}|v?\d{1,3}))+$/;
+const STYLE_PART = String.raw`(?:[a-z]{2,22}(?:[A-Z][a-z]{1,20}){0,3}|v?\d{1,4}|\d{1,3}[a-z]{1,2})`;
+const DOTTED = new RegExp(`^(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
 const NUMBERED = /^(?=.*[A-Z]{3})[A-Z]{2,22}(?:_(?:[A-Z]{2,22}|V?\d{1,3}))+$/;
 const HASHED = /^(?:[bs]crypt|yescrypt|argon2\w{0,2}|pbkdf2|sha-?\d{1,3}|md5)(?:[-_:][a-z\d]{1,6}){0,2}$/i;
 
