@@ -147,7 +147,7 @@ export class HtmlTables {
     Object.assign(table, { row: null, cell: -1, next: 0, isInCell: false });
   }
 
-  /** The secret column of a cell, or of the cell that its table is in. */
+  /** The first secret column that a cell spans. */
   #column(): NamedColumn | undefined {
     const { columns, cell, next } = this.#table;
     for (let at = cell; at < next; at += 1) {

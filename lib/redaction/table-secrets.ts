@@ -194,7 +194,8 @@ function isRightAligned(header: string, line: string): boolean {
 const APART = /\S {2,}\S/;
 
 /**
- * From where on a line that may go on can be the first row below a header. Nothing else tells a row before it is whole.
+ * Marks a line that may become the first row below a header, from its first secret column on: only a whole row confirms
+ * the table.
  */
 export function pendingSecrets(line: string, { header, separator, columns, isEdged }: Table): SecretSpan[] {
   if (header === null || isRule(line)) return [];
@@ -403,13 +404,13 @@ export function isCellSecret(value: string, { name, named }: NamedColumn): boole
 }
 
 const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|st|nd|rd|th|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
+const PARTED = String.raw`(?:\d{1,3}(?:[,.]\d{3}){1,6}(?:[.,]\d{1,12})?|\d{1,12}[.,]\d{1,12})`;
+const NUMBER = String.raw`(?:${PARTED}|\d{1,12})`;
 /** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. One of digits alone may be a secret. */
-const QUANTITY = new RegExp(
-  String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]\d{1,15}(?:[.,]\d{1,15}){0,6}${UNIT}?|\d{1,15}(?:[.,]\d{1,15}){1,6}${UNIT}?|\d{1,15}${UNIT})$`,
-);
+const QUANTITY = new RegExp(String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]${NUMBER}${UNIT}?|${PARTED}${UNIT}?|\d{1,9}${UNIT})$`);
 /** A name of a style, of a setting, of a constant: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
 const STYLE_PART = String.raw`(?:[a-z]{2,22}(?:[A-Z][a-z]{1,20}){0,3}|v?\d{1,4}|\d{1,3}[a-z]{1,2})`;
-const DOTTED = new RegExp(`^(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
+const DOTTED = new RegExp(`^(?=.*[a-z]{3})(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
 const NUMBERED = /^(?=.*[A-Z]{3})[A-Z]{2,22}(?:_(?:[A-Z]{2,22}|V?\d{1,3}))+$/;
 const HASHED = /^(?:[bs]crypt|yescrypt|argon2\w{0,2}|pbkdf2|sha-?\d{1,3}|md5)(?:[-_:][a-z\d]{1,6}){0,2}$/i;
 
@@ -456,7 +457,7 @@ function cellsOf(
     at += length + (separator.length === 2 ? 2 : 1);
   }
   // the outer edges, which may be in quotes
-  if (isEdged && /^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
+  if ((isEdged || found.length > count) && /^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
   if (found.length > Math.max(1, count) && /^["'`)\]},;+\\]*$/.test(found.at(-1)?.text ?? '')) found.pop();
   return found.slice(0, MOST_CELLS);
 }
@@ -473,7 +474,7 @@ const JSON_HEADER = new RegExp(
 );
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
-/** A list or an object in a cell. */
+/** Longest list or object in a cell. */
 const LONGEST_CELL = 1_024;
 
 /** Secrets in the rows of JSON whose columns are named before them. */
