@@ -42,7 +42,9 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const unguttered = ungutteredReading(text, decoded);
   const plain = [
     { reading: unmarkedReading(text, decoded), applied: BY_LABEL },
-    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: ACROSS_LINES },
+    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: BY_LABEL },
+    // as written: markup is no part of a command, and only a text with gutters has this reading
+    { reading: unguttered, applied: [commandSecrets] },
   ];
   for (const reading of readings) {
     const found: SecretSpan[] = [];
@@ -72,8 +74,6 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
 /** The rules of PLACES that find a secret by its label; markup may stand between the two. */
 const BY_LABEL = [credentialHeaders, assignedSecrets, phraseSecrets];
-/** The rules of PLACES that find a secret on the next line, where a gutter may stand before it. */
-const ACROSS_LINES = [...BY_LABEL, commandSecrets];
 
 /** How the first line of a private key ends, however it is called. */
 export const KEY_BEGIN = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
