@@ -30,7 +30,7 @@ const PAIR_REACH = 240;
  * Signs between a name and its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
  * XML tag, `(` behind a setter.
  */
-const SIGN = /=>|:=|[=:]|[>,(|]/g;
+const SIGN = /=>|:=|[=:]|[>,(|│┃║]/g;
 /** An open quote, with the backslashes before it, a string's prefix and C#'s `@`. */
 const OPEN_QUOTE = /(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
 const BLANKS = /[ \t\u00a0]*(?:\r?\n[ \t]*)?/y;
@@ -49,7 +49,7 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
 /** A type between a name and its value: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
 /** Before the name in a cell: the edge of the cell and other words of the name. */
-const CELL_WORDS = /(?:^|[|¦\n"'])[ \t`*]{0,3}((?:[A-Za-z]{1,16} ){0,3})$/;
+const CELL_WORDS = /(?:^|[|│┃║¦\n"'])[ \t`*]{0,3}((?:[A-Za-z]{1,16} ){0,3})$/;
 /** Around a string that becomes the value: `String::from("…")`, `Some("…")`, `[]byte("…")`. */
 const WRAPPED =
   /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
@@ -93,7 +93,7 @@ export function assignedSecrets(text: string, lower: string, spans: SecretSpan[]
   const scan = new AssignmentScan(text, spans, isOpen);
   SIGN.lastIndex = 0;
   for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
-    scan.sign(match.index, match[0]);
+    scan.sign(match.index, /[│┃║]/.test(match[0]) ? '|' : match[0]);
   }
   scan.end();
   fallbackSecrets(text, spans, isOpen);

@@ -45,7 +45,9 @@ export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
     { reading: unmarkedReading(text, decoded), applied: BY_LABEL },
     { reading: joinedReading(text, decoded), applied: ACROSS_LINES },
     { reading: unguttered && joinedReading(text, unguttered), applied: ACROSS_LINES },
-    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: ACROSS_LINES },
+    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: BY_LABEL },
+    // as written: markup is no part of a command, and only a text with gutters has this reading
+    { reading: unguttered, applied: [commandSecrets] },
   ];
   for (const reading of readings) {
     const found: SecretSpan[] = [];
@@ -75,7 +77,7 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
 const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
 /** The rules of PLACES that find a secret by its label; markup may stand between the two. */
 const BY_LABEL = [credentialHeaders, assignedSecrets, phraseSecrets];
-/** The rules of PLACES that find a secret on the next line, where a gutter may stand before it. */
+/** The rules of PLACES that find a secret on a later line of its command or label. */
 const ACROSS_LINES = [...BY_LABEL, commandSecrets];
 
 /** How the first line of a private key ends, however it is called. */

@@ -1,22 +1,42 @@
 import { GUTTER } from './readings';
-import { BEGUN, type SecretSpan } from './secret-span';
-import { isStandIn } from './secret-values';
-import { type Columns, isCellSecret, secretColumns } from './table-secrets';
+import type { SecretSpan } from './secret-span';
+import { type Columns, cellSecrets, MOST_CELLS, type NamedColumn, secretColumns } from './table-secrets';
 
-const TAG = /<(\/?)(table|tr|td|th)(?:\s[^<>]{0,400})?>/gi;
+const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
 /** The beginning of such a tag at the end of a text. */
-const BEGUN_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,400}))?$/i;
+const BEGUN_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
+const LONGEST_TAG = 4_110;
 /** Tags inside a cell, and what stands between them. */
-const WORD = /<[^<>]{0,200}(?:>|$)|[^\s<>]+/g;
+const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
 /** Enough of a cell for its name and the tags around that. */
 const MOST_NAME = 400;
+/** Tables in cells of tables. */
+const MOST_TABLES = 16;
+/** Columns or rows that a cell spans. */
+const MOST_SPANNED = 32;
 
-/** A row of names so far. */
-interface NameRow {
-  names: string[];
-  /** True if all of its cells are `<th>`. */
-  isHeader: boolean;
+interface HtmlTable {
+  columns: Columns | null;
+  /** The names of a row so far, each as often as its cell spans columns. */
+  row: { names: string[]; spans: number[]; isHeader: boolean } | null;
+  /** The column of the cell, and the one behind it. */
+  cell: number;
+  next: number;
+  isInCell: boolean;
+  isFirstRow: boolean;
+  /** Columns that cells of earlier rows still span, and for how many rows. */
+  spanned: ReadonlyMap<number, number>;
 }
+
+const NO_TABLE: HtmlTable = {
+  columns: null,
+  row: null,
+  cell: -1,
+  next: 0,
+  isInCell: false,
+  isFirstRow: false,
+  spanned: new Map(),
+};
 
 /**
  * Finds secrets in the columns of HTML tables.
@@ -24,11 +44,10 @@ interface NameRow {
  * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
  */
 export class HtmlTables {
-  #columns: Columns | null = null;
-  #row: NameRow | null = null;
-  #cell = -1;
-  #isInCell = false;
-  #isFirstRow = false;
+  /** The table that the text is in. */
+  #table: HtmlTable = { ...NO_TABLE };
+  /** The tables around it, the outermost first. */
+  #outer: readonly HtmlTable[] = [];
   /** The tag that the last chunk broke off in. */
   #partial = '';
   /** True if the next chunk begins a line. */
@@ -36,11 +55,9 @@ export class HtmlTables {
 
   clone(): HtmlTables {
     const clone = new HtmlTables();
-    clone.#columns = this.#columns;
-    clone.#row = this.#row === null ? null : { ...this.#row, names: [...this.#row.names] };
-    clone.#cell = this.#cell;
-    clone.#isInCell = this.#isInCell;
-    clone.#isFirstRow = this.#isFirstRow;
+    const { row } = this.#table;
+    clone.#table = { ...this.#table, row: row && { ...row, names: [...row.names], spans: [...row.spans] } };
+    clone.#outer = this.#outer;
     clone.#partial = this.#partial;
     clone.#isAtLine = this.#isAtLine;
     return clone;
@@ -48,7 +65,7 @@ export class HtmlTables {
 
   /** @param isOpen whether the text may go on */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
-    if (!this.#isInCell && this.#partial === '' && !chunk.includes('<')) {
+    if (!this.#table.isInCell && this.#partial === '' && !chunk.includes('<')) {
       this.#isAtLine = chunk.endsWith('\n');
       return [];
     }
@@ -56,12 +73,12 @@ export class HtmlTables {
     const text = this.#partial + chunk;
     const spans: SecretSpan[] = [];
     let at = 0;
-    for (const { 0: tag, 1: slash, 2: name = '', index } of text.matchAll(TAG)) {
+    for (const { 0: tag, 1: slash, 2: name = '', 3: attributes = '', index } of text.matchAll(TAG)) {
       this.#read(text.slice(0, index), at, false, spans);
       at = index + tag.length;
-      this.#enter(name.toLowerCase(), slash === '/');
+      this.#enter(name.toLowerCase(), slash === '/', attributes);
     }
-    this.#partial = BEGUN_TAG.exec(text.slice(at).slice(-MOST_NAME))?.[0] ?? '';
+    this.#partial = BEGUN_TAG.exec(text.slice(at).slice(-LONGEST_TAG))?.[0] ?? '';
     this.#read(this.#partial === '' ? text : text.slice(0, -this.#partial.length), at, isOpen, spans);
     this.#isAtLine = chunk.endsWith('\n');
     return spans
@@ -69,63 +86,106 @@ export class HtmlTables {
       .map(({ start, end, kind }) => ({ start: Math.max(0, start - before), end: end - before, kind }));
   }
 
-  #enter(tag: string, isEnd: boolean): void {
-    if (tag === 'table' || tag === 'tr') {
+  #enter(tag: string, isEnd: boolean, attributes: string): void {
+    if (tag === 'table') this.#enterTable(isEnd);
+    else if (tag === 'tr') {
       this.#endRow();
-      if (tag === 'table') [this.#columns, this.#isFirstRow] = [null, !isEnd];
-      else if (!isEnd) this.#row = { names: [], isHeader: true };
+      if (!isEnd) this.#table.row = { names: [], spans: [], isHeader: true };
+    } else this.#enterCell(tag, isEnd, attributes);
+  }
+
+  #enterTable(isEnd: boolean): void {
+    if (isEnd) {
+      this.#table = { ...(this.#outer.at(-1) ?? NO_TABLE) };
+      this.#outer = this.#outer.slice(0, -1);
       return;
     }
-    this.#isInCell = !isEnd;
+    if (this.#table.isInCell) this.#outer = [...this.#outer, this.#table].slice(-MOST_TABLES);
+    this.#table = { ...NO_TABLE, isFirstRow: true };
+  }
+
+  #enterCell(tag: string, isEnd: boolean, attributes: string): void {
+    const table = this.#table;
+    table.isInCell = !isEnd;
     if (isEnd) return;
-    this.#cell += 1;
-    if (this.#row === null) return;
-    if (tag === 'td') this.#row.isHeader = false;
-    if (this.#row.isHeader || this.#isFirstRow) this.#row.names.push('');
-    else this.#row = null;
+    while (table.spanned.has(table.next)) table.next += 1;
+    const [columns, rows] = ['colspan', 'rowspan'].map((name) => spanIn(attributes, name));
+    table.cell = table.next;
+    table.next += columns ?? 1;
+    if ((rows ?? 1) > 1 && table.cell < MOST_SPANNED) {
+      const spanned = Array.from({ length: columns ?? 1 }, (_, at) => [table.cell + at, rows ?? 1] as const);
+      table.spanned = new Map([...table.spanned, ...spanned]);
+    }
+    const { row } = table;
+    if (row === null) return;
+    if (tag === 'td') row.isHeader = false;
+    if ((row.isHeader || table.isFirstRow) && row.names.length < MOST_CELLS) {
+      row.names.push('');
+      row.spans.push(table.cell);
+    } else table.row = null;
   }
 
   #endRow(): void {
-    const { names = [], isHeader = false } = this.#row ?? {};
+    const table = this.#table;
+    const { names = [], spans = [], isHeader = false } = table.row ?? {};
     if (names.length > 0) {
-      const columns = secretColumns(names.map((name) => name.replaceAll(/<[^<>]*>/g, ' ').trim()));
+      const found = secretColumns(names.map((name) => name.replaceAll(/<[^<>]*>/g, ' ').trim()));
+      const columns = new Map<number, NamedColumn>();
+      for (const [index, column] of found ?? []) {
+        const end = spans[index + 1] ?? table.next;
+        for (let at = spans[index] ?? 0; at < end; at += 1) columns.set(at, column);
+      }
       // without a header, the first column may hold the names of rows
-      this.#columns = columns !== null && !isHeader ? new Map([...columns].filter(([at]) => at > 0)) : columns;
-      this.#isFirstRow = false;
+      if (!isHeader) columns.delete(0);
+      table.columns = columns;
+      table.isFirstRow = false;
     }
-    [this.#row, this.#cell, this.#isInCell] = [null, -1, false];
+    if (table.cell >= 0) {
+      const left = [...table.spanned].map(([column, rows]) => [column, rows - 1] as const);
+      table.spanned = new Map(left.filter(([, rows]) => rows > 0));
+    }
+    Object.assign(table, { row: null, cell: -1, next: 0, isInCell: false });
+  }
+
+  /** The first secret column that a cell spans. */
+  #column(): NamedColumn | undefined {
+    const { columns, cell, next } = this.#table;
+    for (let at = cell; at < next; at += 1) {
+      const column = columns?.get(at);
+      if (column !== undefined) return column;
+    }
+    return undefined;
   }
 
   /** The text of a cell. Each of its lines is read by itself: chunks end with lines. */
   #read(text: string, from: number, isOpen: boolean, spans: SecretSpan[]): void {
-    if (!this.#isInCell || from === text.length) return;
-    const column = this.#columns?.get(this.#cell);
+    if (!this.#table.isInCell || from === text.length) return;
+    const column = this.#column();
     for (let at = from; at < text.length; ) {
       const newline = text.indexOf('\n', at);
       const end = newline < 0 ? text.length : newline;
       const line = text.slice(at, end);
       const isAtLine = at === 0 ? this.#isAtLine : text[at - 1] === '\n';
       const gutter = isAtLine ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
-      const { names = [] } = this.#row ?? {};
-      if (names.length > 0) names.push(`${names.pop()} ${line.slice(gutter)}`.slice(0, MOST_NAME));
-      const word = onlyWord(line, 0) ?? onlyWord(line, gutter);
-      if (column !== undefined && word !== null) {
-        const start = at + word.from;
-        const isLast = isOpen && at + word.to === text.length;
-        if (isCellSecret(word.text, column)) spans.push({ start, end: at + word.to, kind: column.named.kind });
-        else if (isLast && !isStandIn(word.text)) spans.push({ start, end: text.length, kind: BEGUN });
+      const { names = [] } = this.#table.row ?? {};
+      if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MOST_NAME));
+      if (column !== undefined) {
+        const lead = untagged(line).trim().includes(' ') ? gutter : 0;
+        const cell = { text: line.slice(lead), at: at + lead };
+        spans.push(...cellSecrets(cell, column, isOpen && end === text.length, text.length, WORD));
       }
       at = end + 1;
     }
   }
 }
 
-/** The only word of a line, without tags and emphasis; null if the line has none or several. */
-function onlyWord(line: string, from: number): { text: string; from: number; to: number } | null {
-  const words = [...line.slice(from).matchAll(WORD)].filter(([part]) => !part.startsWith('<'));
-  const [word] = words;
-  if (word === undefined || words.length > 1) return null;
-  const [, before = '', text = ''] = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/.exec(word[0]) ?? [];
-  const start = from + word.index + before.length;
-  return text === '' ? null : { text, from: start, to: start + text.length };
+/** How many columns or rows a cell spans. */
+function spanIn(attributes: string, name: string): number {
+  const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
+  return Math.min(Math.max(1, Number(count)), MOST_SPANNED);
+}
+
+/** A line without its whole tags: a name stands behind any of them. */
+function untagged(line: string): string {
+  return line.replaceAll(/<[^<>]{1,4096}>/g, ' ');
 }

@@ -4,7 +4,18 @@ import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
 import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
-import { confirmedTable, isTableOver, rowSecrets, TABLE_HINT, type Table, tableHeader } from './table-secrets';
+import {
+  confirmedTable,
+  LONGEST_LINE,
+  NO_ROW,
+  pendingSecrets,
+  type Row,
+  rowSecrets,
+  TABLE_HINT,
+  type Table,
+  tableAfter,
+  tableHeader,
+} from './table-secrets';
 import { nestedKind, nestedName, ValueLists } from './value-lists';
 
 /** A text without one of these begins no block. */
@@ -149,23 +160,21 @@ class SecretBlocks {
   }
 
   #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
-    if (this.#mode.kind === 'table') {
-      const own = this.#row(line, this.#mode.table, isWhole, isOpen);
-      if (own !== null) return own;
-    }
+    const { spans, isRow } = this.#mode.kind === 'table' ? this.#row(line, this.#mode.table, isWhole, isOpen) : NO_ROW;
+    if (isRow) return spans;
     const own = isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
-    return own === null ? [] : [own];
+    return own === null ? spans : [...spans, own];
   }
 
-  /** @returns null if the line is none of the table's */
-  #row(line: string, known: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
+  #row(line: string, known: Table, isWhole: boolean, isOpen: boolean): Row {
     const table = confirmedTable(known, line);
-    const own = table === null ? null : rowSecrets(line, table, isWhole, isOpen);
-    if (!isWhole) return own;
-    const odd = own === null ? known.odd + 1 : 0;
-    const isOver = table === null || isTableOver(table, line, odd);
-    this.#mode = isOver ? { kind: 'none' } : { kind: 'table', table: { ...table, odd } };
-    return own;
+    if (isOpen && !isWhole && (table === null || table.header !== null))
+      return { spans: pendingSecrets(line, known), isRow: false };
+    const row = table === null ? NO_ROW : rowSecrets(line, table, isOpen && !isWhole);
+    if (!isWhole) return row;
+    const next = table === null ? null : tableAfter(table, line, row.isRow);
+    this.#mode = next === null ? { kind: 'none' } : { kind: 'table', table: next };
+    return row;
   }
 
   #openLine(line: string): SecretSpan | null {
@@ -302,8 +311,8 @@ class SecretBlocks {
   }
 }
 
-/** Enough for the first line of any block. */
-const MOST_PARTIAL = 1_024;
+/** Enough for the first line of any block, and for a row. */
+const MOST_PARTIAL = LONGEST_LINE;
 
 function lastLine(text: string): string {
   return text.slice(text.lastIndexOf('\n') + 1).slice(0, MOST_PARTIAL);

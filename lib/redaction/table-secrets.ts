@@ -1,6 +1,6 @@
 import { type NamedSecret, PASSWORD_LABELS, secretName, TOKEN_LABELS } from './secret-names';
 import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isSecretValue, isStandIn } from './secret-values';
+import { isSecretValue, isStandIn, isTerm, looksDrawn } from './secret-values';
 
 /** Separates cells: `|` stands for every vertical line, two blanks for aligned columns. */
 type Separator = '|' | '||' | '!!' | '&' | '\t' | ';' | ',' | '  ';
@@ -16,8 +16,14 @@ export interface Table {
   header: string | null;
   /** True if the first column has no name: then each row has a number or a name there. */
   isIndexed: boolean;
+  /** True if a line stands before the first column. */
+  isEdged: boolean;
+  /** The name and the value of a row that is a pair of them. */
+  pair: readonly [name: number, value: number] | null;
   /** Lines in a row that are none of the table's. */
   odd: number;
+  /** The last two lines. */
+  last: readonly string[];
 }
 
 interface Place {
@@ -37,9 +43,9 @@ interface Cell {
   at: number;
 }
 
-/** A line without one of these names no column of secrets. */
+/** A line without one of these names no column of secrets or values. */
 export const TABLE_HINT = new RegExp(
-  `pass|pwd|pw|secret|token|key|cred|${[...PASSWORD_LABELS, ...TOKEN_LABELS].join('|')}`,
+  `pass|pwd|pw|secret|token|key|cred|value|${[...PASSWORD_LABELS, ...TOKEN_LABELS].join('|')}`,
   'i',
 );
 /** A name in a list that commas or blanks separate, as any sentence may have them. */
@@ -50,9 +56,16 @@ const LONGEST_NAME = 60;
 const PIPE = /[|│┃║┆┊╎]/;
 const RULE = /^[\s|+:=*\u2500-\u257f-]+$/;
 /** Most cells of a row. */
-const MOST_CELLS = 64;
+export const MOST_CELLS = 512;
+/** Longest line of a table: enough for columns that are padded to a long value. */
+export const LONGEST_LINE = 16 * 1_024;
 /** So many lines in a row that are no rows end a list: a value may have line breaks. */
 const MOST_ODD = 2;
+/** A comment between the rows of a list. */
+const COMMENT = /^\s*(?:#|\/\/|--)/;
+/** The columns of a table whose rows are pairs of a name and a value. */
+const PAIR_NAME = /^(?:name|key|variable|var|parameter|param|setting|property|option|env)$/i;
+const PAIR_VALUE = /^(?:value|val)$/i;
 
 /** The field of an object or text that has the names of columns. */
 export const COLUMN_KEY = '(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)';
@@ -88,20 +101,36 @@ function isLabel(name: string): boolean {
 
 /** Reads a line as the header of a table; null if it is none. */
 export function tableHeader(line: string): Table | null {
-  if (line.length > 1_024) return null;
+  if (line.length > LONGEST_LINE) return null;
   const separator = separatorOf(line);
-  const names = cellsOf(line, separator).map(({ text }) => text);
+  const cells = cellsOf(line, separator);
+  const names = cells.map(({ text }) => text);
   if (names.length === 0 || names.some((name) => name.length > LONGEST_NAME)) return null;
   const columns = secretColumns(names);
   const isPlain = names.every((name) => HEADER_CELL.test(name.replaceAll(IN_PARENTHESES, '')));
-  const isIndexed = names[0] === '';
-  const table = { separator, count: names.length, columns: columns ?? NO_COLUMNS, places: null, isIndexed, odd: 0 };
-  if (columns !== null && names.length > 1 && isList(line, separator, isPlain)) return { ...table, header: null };
+  const table = {
+    separator,
+    count: names.length,
+    columns: columns ?? NO_COLUMNS,
+    places: null,
+    isIndexed: names[0] === '',
+    isEdged: PIPE.test(line.slice(0, cells[0]?.at)),
+    pair: pairIn(names),
+    odd: 0,
+    last: [],
+  };
+  const isKnown = columns !== null || table.pair !== null;
+  if (isKnown && names.length > 1 && isList(line, separator, isPlain)) return { ...table, header: null };
   if (/[,;]/.test(separator) || (separator === '  ' && !isPlain)) return null;
   return { ...table, header: line };
 }
 
 const NO_COLUMNS: Columns = new Map();
+
+function pairIn(names: readonly string[]): readonly [number, number] | null {
+  const [name, value] = [PAIR_NAME, PAIR_VALUE].map((role) => names.findIndex((cell) => role.test(plainName(cell))));
+  return name === undefined || value === undefined || name < 0 || value < 0 ? null : [name, value];
+}
 
 /** True for a line of names that only tables have. */
 function isList(line: string, separator: Separator, isPlain: boolean): boolean {
@@ -114,10 +143,10 @@ function separatorOf(line: string): Separator {
   if (/^\s*\|\|.*\|\|\s*$/.test(line)) return '||';
   if (/^\s*!.*!!/.test(line)) return '!!';
   if (PIPE.test(line)) return '|';
-  if (/ & .*\\\s*(?:\\hline\s*)?$/.test(line)) return '&';
-  if (/\S.*\t|^\t/.test(line)) return '\t';
+  if (line.includes(' & ') && /\\\s*(?:\\hline\s*)?$/.test(line)) return '&';
+  if (line.startsWith('\t') || line.trimStart().includes('\t')) return '\t';
   if (line.includes(';')) return ';';
-  return /,(?! )/.test(line) || /^[a-z_]+(?:, [a-z_]+)+$/.test(line) ? ',' : '  ';
+  return /,(?! )/.test(line) || /^[a-z_]+(?:, [a-z_]+)+$/i.test(line) ? ',' : '  ';
 }
 
 /** True for a line between a header and its rows. */
@@ -140,18 +169,48 @@ export function confirmedTable(table: Table, line: string): Table | null {
       to: index + dashes.length,
     }));
     if (separator === '  ' && places.length > 1) return placedTable(table, header, places);
-    return columns.size === 0 ? null : { ...table, header: null };
+    return columns.size === 0 && table.pair === null ? null : { ...table, header: null };
   }
-  if (line.trim() === '') return separator === '|' && /^\s*\|/.test(header) ? table : null;
+  if (line.trim() === '') return separator === '|' && table.isEdged ? table : null;
   if (separator === '  ' && /^\s/.test(header) && /^\d{1,6}\s/.test(line)) {
     const places = wordsOf(header);
     return wordsOf(line).length > places.length ? placedTable(table, header, places) : null;
   }
+  if (separator === '  ' && isRightAligned(header, line)) return placedTable(table, header, wordsOf(header));
   const behind = new Map([...columns].filter(([index]) => index > 0));
   if (behind.size === 0 || !(separator === '  ' || (separator === '|' && /^\s*\|/.test(header)))) return null;
-  const [above, cells] = [cellsOf(header, separator), cellsOf(line, separator)];
+  const [above, cells] = [cellsOf(header, separator), cellsOf(line, separator, table)];
   const isAligned = separator !== '  ' || above.every(({ at }, index) => at === cells[index]?.at);
   return isAligned && cells.length === count ? { ...table, columns: behind, header: null } : null;
+}
+
+/** True for words that end where those of the header end. */
+function isRightAligned(header: string, line: string): boolean {
+  const [names, words] = [wordsOf(header), wordsOf(line)];
+  if (names.length < 2 || names.length !== words.length || !(APART.test(header) || APART.test(line))) return false;
+  return names.every(({ to }, index) => to === words[index]?.to);
+}
+
+const APART = /\S {2,}\S/;
+
+/**
+ * Marks a line that may become the first row below a header, from its first secret column on: only a whole row confirms
+ * the table.
+ */
+export function pendingSecrets(line: string, { header, separator, columns, isEdged }: Table): SecretSpan[] {
+  if (header === null || isRule(line)) return [];
+  const starts: (number | undefined)[] = [];
+  const [first] = [...columns.keys()].filter((index) => index > 0);
+  if (first !== undefined && (separator === '  ' || (separator === '|' && isEdged)))
+    starts.push(cellsOf(line, separator, { isEdged, count: MOST_CELLS })[first]?.at);
+  if (separator === '  ' && (APART.test(header) || APART.test(line))) {
+    const names = secretColumns(wordsOf(header).map(({ from, to }) => header.slice(from, to)));
+    const [word] = [...(names?.keys() ?? [])];
+    const index = /^\s/.test(header) && /^\d/.test(line) ? 1 : 0;
+    if (word !== undefined && word + index > 0) starts.push(wordsOf(line)[word + index]?.from);
+  }
+  const known = starts.filter((start) => start !== undefined);
+  return known.length === 0 ? [] : [{ start: Math.min(...known), end: line.length, kind: BEGUN }];
 }
 
 function placedTable(table: Table, header: string, places: readonly Place[]): Table | null {
@@ -164,56 +223,202 @@ function wordsOf(line: string): Place[] {
   return [...line.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ from: index, to: index + word.length }));
 }
 
-/**
- * The secrets of a row; null if the line is none.
- *
- * @param isOpen whether the line may go on: then a cell at its end may become a secret
- */
-export function rowSecrets(line: string, table: Table, isWhole: boolean, isOpen: boolean): SecretSpan[] | null {
-  if (table.header !== null || isRule(line)) return [];
-  if (line.trim() === '') return isWhole ? null : [];
-  if (table.places !== null) return placedSecrets(line, table, table.places, isOpen);
-  let cells = cellsOf(line, table.separator === '!!' || table.separator === '||' ? '|' : table.separator);
-  // cells of a wiki's table may stand behind two lines each
-  if (cells.length !== table.count && table.separator !== '  ' && line.includes('||')) cells = cellsOf(line, '||');
-  if ((isWhole && cells.length !== table.count) || (table.isIndexed && cells[0]?.text === '')) return null;
-  return [...table.columns].flatMap(([index, column]) => {
+/** The secrets of a line, and whether it is a row of the table. */
+export interface Row {
+  spans: SecretSpan[];
+  isRow: boolean;
+}
+
+export const NO_ROW: Row = { spans: [], isRow: false };
+
+function isBehindBlank({ last }: Table): boolean {
+  return last.at(-1)?.trim() === '';
+}
+
+/** @param isOpen whether the line may go on: then a cell at its end may become a secret */
+export function rowSecrets(line: string, table: Table, isOpen: boolean): Row {
+  const { separator, count, places } = table;
+  if (table.header !== null || isRule(line)) return { spans: [], isRow: true };
+  if (line.trim() === '') return { spans: [], isRow: isOpen };
+  if (places !== null) return { spans: placedSecrets(line, table, places, isOpen), isRow: true };
+  const isLined = !/[,;\t ]/.test(separator);
+  const cells = cellsOf(line, isLined && separator !== '&' ? '|' : separator, table);
+  const isCounted = cells.length === count;
+  if (isLined) {
+    const isOther = !isOpen && !(separator === '&' ? line.includes('&') : PIPE.test(line));
+    const isEdgeMissing = table.isEdged ? !EDGE.test(line) : !isOpen && !isCounted;
+    if (isOther || (isBehindBlank(table) && isEdgeMissing)) return NO_ROW;
+  } else {
+    const isOther = !isOpen && isBehindBlank(table) && (!isCounted || /[,;] /.test(line));
+    if (isOther || (table.isIndexed && cells[0]?.text === '')) return NO_ROW;
+    if (!isOpen && !isCounted) return { spans: oddSecrets(cells, table), isRow: false };
+  }
+  const rows = [cells];
+  // cells of a wiki's table may stand behind two lines each; backquotes are no code in every table
+  if (cells.length !== count && isLined && line.includes('||')) rows.push(cellsOf(line, '||', table));
+  if (cells.length !== count && line.includes('`')) rows.push(cellsOf(line, separator, table, false));
+  const row = !isOpen || isCounted ? rows.find(({ length }) => length === count) : undefined;
+  const spans = (row === undefined ? rows : [row]).flatMap((own) => [
+    ...namedSecrets(own, table, isOpen, line.length),
+    ...(own.length > count ? oddSecrets(own, table) : []),
+  ]);
+  return { spans, isRow: true };
+}
+
+function namedSecrets(cells: readonly Cell[], { columns, pair }: Table, isOpen: boolean, end: number): SecretSpan[] {
+  const own = new Map(columns);
+  const name = plainName(cells[pair?.[0] ?? -1]?.text ?? '');
+  const named = pair === null ? null : secretName(name);
+  if (pair !== null && named?.strength === 'strong') own.set(pair[1], { name, named });
+  return [...own].flatMap(([index, column]) => {
     const cell = cells[index];
-    return cell === undefined ? [] : cellSecret(cell, column, isOpen && index === cells.length - 1, line.length);
+    return cell === undefined ? [] : cellSecrets(cell, column, isOpen && index === cells.length - 1, end);
   });
+}
+
+/** What looks drawn in a row whose cells are more or fewer than the columns, from the first secret column on. */
+function oddSecrets(cells: readonly Cell[], { columns }: Table): SecretSpan[] {
+  const first = Math.min(...columns.keys());
+  const column = columns.get(first);
+  return column === undefined ? [] : cells.slice(first).flatMap((cell) => drawnWords(wordsIn(cell), column));
 }
 
 function placedSecrets(line: string, { columns }: Table, places: readonly Place[], isOpen: boolean): SecretSpan[] {
   const words = wordsOf(line);
   return [...columns].flatMap(([index, column]) => {
     const { from, to } = places[index] as Place;
-    const own = words.filter((word) => word.from < to && word.to > from);
+    const own = words
+      .filter((word) => word.from < to && word.to > from)
+      .map((word) => ({ text: line.slice(word.from, word.to), at: word.from }));
     // a value of the column before may reach into this one
-    if (own.length > 2) return [];
-    return own.flatMap((word) => {
-      const cell = { text: line.slice(word.from, word.to), at: word.from };
-      return cellSecret(cell, column, isOpen && word.to === line.length, line.length);
+    if (own.length > 2) return drawnWords(own, column);
+    return own.flatMap((cell) => {
+      const isLast = cell.at + cell.text.length === line.length;
+      return cellSecrets(cell, column, isOpen && isLast, line.length);
     });
   });
 }
 
-function cellSecret(cell: Cell, column: NamedColumn, mayGoOn: boolean, end: number): SecretSpan[] {
-  const [, before = '', value = ''] = /^(["'`*]{0,3})(.*?)["'`*]{0,3}$/.exec(cell.text) ?? [];
-  const start = cell.at + before.length;
-  if (isCellSecret(value, column)) return [{ start, end: start + value.length, kind: column.named.kind }];
-  return mayGoOn && value !== '' && !isStandIn(value) ? [{ start, end, kind: BEGUN }] : [];
+/** Tags that stand between the words of a cell, besides those of the table. */
+const CELL_TAG = '</?(?:br|code|b|i|em|strong|kbd|span|button|a|p|div|small|sup|sub)(?![^\\s/>])[^<>]{0,4096}>';
+const CELL_WORDS = new RegExp(`${CELL_TAG}|(?:(?!${CELL_TAG})\\S)+`, 'gi');
+const QUOTES = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/;
+const BRACKETS = /^(["'`*_([{]{0,4})(.*?)["'`*_)\]},;:]{0,4}$/;
+
+function wordsIn({ text, at }: Cell, pattern = CELL_WORDS): Cell[] {
+  return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ text: word, at: at + index }));
 }
 
-/** True if a table ends with a line. @param odd how many lines in a row are no rows, with this one */
-export function isTableOver({ header, separator }: Table, line: string, odd: number): boolean {
-  if (header !== null) return false;
-  return line.trim() === '' || odd > (/[,;\t]/.test(separator) ? MOST_ODD : 0);
+function bare({ text, at }: Cell, around: RegExp): Cell {
+  const [, before = '', value = ''] = around.exec(text) ?? [];
+  return { text: value, at: at + before.length };
 }
+
+function drawnWords(words: readonly Cell[], { named }: NamedColumn): SecretSpan[] {
+  return words
+    .map((word) => bare(word, BRACKETS))
+    .filter(({ text }) => looksDrawn(text) && !isPlainCell(text, named))
+    .map(({ text, at }) => spanOf(at, text, named.kind));
+}
+
+/**
+ * The secrets of a cell: its only word, or of several words those that look drawn. A tag, brackets, a comma or a sign by
+ * itself divides a cell like another cell would.
+ *
+ * @param mayGoOn whether the cell may go on at the end of its line
+ * @param pattern the words and tags of the cell
+ */
+export function cellSecrets(
+  cell: Cell,
+  column: NamedColumn,
+  mayGoOn: boolean,
+  end: number,
+  pattern = CELL_WORDS,
+): SecretSpan[] {
+  const words = wordsIn(cell, pattern);
+  const plain = words.filter(({ text }) => !/^<.*>?$/.test(text));
+  const [first] = plain;
+  if (first === undefined) return [];
+  const only = bare(first, QUOTES);
+  const spans: SecretSpan[] = [];
+  if (plain.length > 1) spans.push(...partSecrets(words, column));
+  else if (isCellSecret(only.text, column)) spans.push(spanOf(only.at, only.text, column.named.kind));
+  if (mayGoOn && only.text !== '' && !(plain.length === 1 && isStandIn(only.text)))
+    spans.push({ start: only.at, end, kind: BEGUN });
+  return spans;
+}
+
+function partSecrets(words: readonly Cell[], column: NamedColumn): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  let part: Cell[] = [];
+  const endPart = () => {
+    const [only] = part;
+    const { text, at } = only === undefined ? { text: '', at: 0 } : bare(only, BRACKETS);
+    if (part.length > 1) spans.push(...drawnWords(part, column));
+    else if (/[A-Za-z]/.test(text) && /[^A-Za-z]/.test(text) && isCellSecret(text, column))
+      spans.push(spanOf(at, text, column.named.kind));
+    part = [];
+  };
+  for (const word of words) {
+    const divides = /^(?:<.*|[/|·•+&,;:–—=-]+)$/.test(word.text);
+    if (divides || /^["'`*_]{0,3}\(/.test(word.text)) endPart();
+    if (!divides) part.push(word);
+    if (/[,;)]["'`*_]{0,3}$/.test(word.text)) endPart();
+  }
+  endPart();
+  return spans;
+}
+
+/** The table after a whole line; null if the line ends it. @param isRow whether the line is a row */
+export function tableAfter(table: Table, line: string, isRow: boolean): Table | null {
+  const { header, separator } = table;
+  const next = { ...table, last: [...table.last, line].slice(-2) };
+  if (header !== null) return next;
+  const isBlank = line.trim() === '';
+  if (/[,;\t ]/.test(separator)) {
+    if (isBlank && separator === '  ') return null;
+    const odd = isRow ? 0 : table.odd + (COMMENT.test(line) ? 0 : 1);
+    return odd > MOST_ODD || (!isRow && !isBlank && isBehindBlank(table)) ? null : { ...next, odd };
+  }
+  if (separator !== '|') return isBlank || !isRow ? null : next;
+  if (isBlank) return next;
+  const [before = '.', last = '.'] = table.last.length > 1 ? table.last : ['.', ...table.last];
+  if (isRule(line)) {
+    // the bottom of one table and the top of the next
+    if (isBehindBlank(table) || isRule(last)) return null;
+    if (before.trim() !== '') return next;
+    const other = tableHeader(last);
+    return other && confirmedTable(other, line);
+  }
+  if (!isRow) return null;
+  const other = isBehindBlank(table) ? tableHeader(line) : null;
+  return other !== null && other.columns.size > 0 ? other : next;
+}
+
+const EDGE = /^\s*[|│┃║┆┊╎]/;
 
 /** True for a cell that is no word, no sentence and no placeholder. */
 export function isCellSecret(value: string, { name, named }: NamedColumn): boolean {
-  if (/\s|^\d+\/\d+$/.test(value)) return false;
+  if (/\s|^\d+\/\d+$/.test(value) || isPlainCell(value, named)) return false;
   return isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
+}
+
+const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|st|nd|rd|th|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
+const PARTED = String.raw`(?:\d{1,3}(?:[,.]\d{3}){1,6}(?:[.,]\d{1,12})?|\d{1,12}[.,]\d{1,12})`;
+const NUMBER = String.raw`(?:${PARTED}|\d{1,12})`;
+/** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. One of digits alone may be a secret. */
+const QUANTITY = new RegExp(String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]${NUMBER}${UNIT}?|${PARTED}${UNIT}?|\d{1,9}${UNIT})$`);
+/** A name of a style, of a setting, of a constant: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
+const STYLE_PART = String.raw`(?:[a-z]{2,22}(?:[A-Z][a-z]{1,20}){0,3}|v?\d{1,4}|\d{1,3}[a-z]{1,2})`;
+const DOTTED = new RegExp(`^(?=.*[a-z]{3})(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
+const NUMBERED = /^(?=.*[A-Z]{3})[A-Z]{2,22}(?:_(?:[A-Z]{2,22}|V?\d{1,3}))+$/;
+const HASHED = /^(?:[bs]crypt|yescrypt|argon2\w{0,2}|pbkdf2|sha-?\d{1,3}|md5)(?:[-_:][a-z\d]{1,6}){0,2}$/i;
+
+/** True for a number, a name or an algorithm, which tables list in columns that are called like a secret. */
+function isPlainCell(value: string, { kind }: NamedSecret): boolean {
+  if (QUANTITY.test(value) || HASHED.test(value) || isTerm(value)) return true;
+  if (NUMBERED.test(value) && (kind !== 'password' || /PASS|PWD|SECRET|TOKEN|KEY/.test(value))) return true;
+  return kind !== 'password' && DOTTED.test(value) && (kind !== 'secret' || value.split(/[-._/]/).length > 2);
 }
 
 const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
@@ -222,8 +427,17 @@ const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
   '\t': /\t([^\t]*)/g,
 };
 const BETWEEN: Readonly<Record<string, RegExp>> = { '|': PIPE, '||': /\|\|/, '!!': /!!?/, '&': /&/ };
+/** What hides a line between cells: a backslash before it, code around it. */
+const ESCAPED_PIPE = /\\\|/g;
+const CODE = /`[^`]*`/g;
 
-function cellsOf(line: string, separator: Separator): Cell[] {
+/** @param isCode whether a line between backquotes is part of a cell */
+function cellsOf(
+  line: string,
+  separator: Separator,
+  { isEdged, count }: Pick<Table, 'isEdged' | 'count'> = { isEdged: true, count: 0 },
+  isCode = true,
+): Cell[] {
   if (separator === '  ')
     return [...line.matchAll(/[^\s](?:[^\s]| (?! ))*/g)]
       .slice(0, MOST_CELLS)
@@ -235,13 +449,16 @@ function cellsOf(line: string, separator: Separator): Cell[] {
       .map(({ 1: text = '', index }) => trimmed(text, index));
   const found: Cell[] = [];
   let at = 0;
-  for (const text of line.replace(/\\{1,2}\s*(?:\\hline\s*)?$/, '').split(BETWEEN[separator] as RegExp)) {
-    found.push(trimmed(text, at));
-    at += text.length + (separator.length === 2 ? 2 : 1);
+  const plain = line.replace(/\\{1,2}\s*(?:\\hline\s*)?$/, '');
+  const blanked = (part: string) => ' '.repeat(part.length);
+  const split = plain.replaceAll(ESCAPED_PIPE, blanked).replaceAll(isCode ? CODE : ESCAPED_PIPE, blanked);
+  for (const { length } of split.split(BETWEEN[separator] as RegExp)) {
+    found.push(trimmed(plain.slice(at, at + length), at));
+    at += length + (separator.length === 2 ? 2 : 1);
   }
   // the outer edges, which may be in quotes
-  if (/^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
-  if (found.length > 1 && /^["'`)\]},;+\\]*$/.test(found.at(-1)?.text ?? '')) found.pop();
+  if ((isEdged || found.length > count) && /^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
+  if (found.length > Math.max(1, count) && /^["'`)\]},;+\\]*$/.test(found.at(-1)?.text ?? '')) found.pop();
   return found.slice(0, MOST_CELLS);
 }
 
@@ -249,14 +466,16 @@ function trimmed(text: string, at: number): Cell {
   return { text: text.trim(), at: at + text.length - text.trimStart().length };
 }
 
-/** `"columns": […]` with `"rows": [[…], …]`, or a list of lists of which the first has names. */
+/** `"columns": […]` with `"rows": [[…], …]` or a single row, or a list of lists of which the first has names. */
 const JSON_NAME = String.raw`"[^"\\[\]]{1,40}"\s{0,40}`;
 const JSON_HEADER = new RegExp(
-  String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,2000})\][^[\]]{0,200}"(?:rows|values|data|records|results)"\s{0,8}:\s{0,8}\[\s{0,40}(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,63})\]\s{0,8},\s{0,40}(?=\[)`,
+  String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,16384})\](?:[^[\]]{0,200}\[[^[\]]{0,4096}\]){0,2}[^[\]]{0,200}"(?:rows?|values|data|records|results)"\s{0,8}:\s{0,8}(?:\[\s{0,40}(?=\[))?(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,511})\]\s{0,8},\s{0,40}(?=\[)`,
   'gi',
 );
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
-const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]]{0,64})\s{0,40}(,|\]|$)/y;
+const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
+/** Longest list or object in a cell. */
+const LONGEST_CELL = 1_024;
 
 /** Secrets in the rows of JSON whose columns are named before them. */
 export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
@@ -264,27 +483,44 @@ export function jsonTables(text: string, lower: string, spans: SecretSpan[], isO
   for (const { 0: whole, 1: fields = '', 2: first, index } of text.matchAll(JSON_HEADER)) {
     const columns = secretColumns(first === undefined ? namesIn(fields) : namesIn(first));
     if (columns === null) continue;
-    let at = index + whole.length;
-    for (;;) {
+    for (let at: number | null = index + whole.length; at !== null; ) {
       JSON_ROW.lastIndex = at;
-      if (!JSON_ROW.test(text)) break;
-      at = JSON_ROW.lastIndex;
-      for (let column = 0; ; column += 1) {
-        JSON_CELL.lastIndex = at;
-        const cell = JSON_CELL.exec(text);
-        if (cell === null) return;
-        const value = cell[1] ?? '';
-        const start = at + cell[0].indexOf('"') + 1;
-        const named = columns.get(column);
-        if (named !== undefined && isCellSecret(value, named)) spans.push(spanOf(start, value, named.named.kind));
-        else if (named !== undefined && isOpen && value !== '' && start + value.length === text.length)
-          spans.push({ start, end: text.length, kind: BEGUN });
-        at += cell[0].length;
-        if (cell[2] === ']') break;
-        if (cell[2] === '') return;
-      }
+      at = JSON_ROW.test(text) ? jsonRow(text, JSON_ROW.lastIndex, columns, spans, isOpen) : null;
     }
   }
+}
+
+/** @returns the end of the row; null if the text ends before it, or goes on otherwise */
+function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan[], isOpen: boolean): number | null {
+  let at = from;
+  for (let column = 0; column < MOST_CELLS; column += 1) {
+    JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;
+    const cell = JSON_CELL.exec(text);
+    if (cell === null) return null;
+    const value = cell[1] ?? '';
+    const start = cell.index + cell[0].indexOf('"') + 1;
+    const named = columns.get(column);
+    const isLast = isOpen && start + value.length === text.length;
+    if (named !== undefined && value !== '')
+      spans.push(...cellSecrets({ text: value, at: start }, named, isLast, text.length));
+    at = JSON_CELL.lastIndex;
+    if (cell[2] !== ',') return cell[2] === ']' ? at : null;
+  }
+  return null;
+}
+
+/** The end of the list or object that a cell begins with; null if it begins with none. */
+function nestedEnd(text: string, from: number): number | null {
+  let [depth, isString] = [0, false];
+  for (let at = from; at < Math.min(text.length, from + LONGEST_CELL); at += 1) {
+    const character = text.charAt(at);
+    if (isString && character === '\\') at += 1;
+    else if (character === '"') isString = !isString;
+    else if (!isString && /[[{]/.test(character)) depth += 1;
+    else if (!isString && /[\]}]/.test(character)) depth -= 1;
+    if (depth < 1 && !/\s/.test(character)) return at > from && /[\]}]/.test(character) && depth === 0 ? at + 1 : null;
+  }
+  return null;
 }
 
 function namesIn(list: string): string[] {

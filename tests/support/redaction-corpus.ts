@@ -52,6 +52,14 @@ const GUTTERS: readonly ((line: number) => string)[] = [
   () => '[2026-11-20 10:26:44] ',
   () => 'web-1  | ',
   (line) => `  ${line} │ `,
+  () => '# ',
+  () => '// ',
+  () => ' * ',
+  () => 'E   ',
+  () => '[INFO] ',
+  () => 'INFO  | ',
+  () => 'Nov 20 10:26:44 host app[12]: ',
+  (line) => `#12 0.${100 + line} `,
 ];
 
 /** The forms of several lines behind each gutter. */

@@ -53,6 +53,8 @@ describe('a text without secrets', () => {
     expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
     expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
     expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
+    // a row before it confirms its table
+    expect(shown('| user | password | url |\n| mara | h')).toBe('| user | password | url |\n| mara | …');
     expect(shown('sqlplus system/Neoo18@RR8un')).toBe('sqlplus system/[redacted: password]');
   });
 
