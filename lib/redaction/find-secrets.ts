@@ -3,12 +3,12 @@ import { assignedSecrets } from './assigned-secrets';
 import { begunShapes } from './begun-shapes';
 import { commandSecrets } from './command-secrets';
 import { credentialHeaders } from './credential-headers';
+import { jsonTables } from './json-tables';
 import { phraseSecrets } from './phrase-secrets';
 import { decodedReadings, joinedReading, mapped, ungutteredReading, unmarkedReading } from './readings';
 import { BlockScan } from './secret-blocks';
 import { shapedSecrets } from './secret-shapes';
 import { BEGUN, type SecretSpan } from './secret-span';
-import { jsonTables } from './table-secrets';
 
 /**
  * The secrets in a text, in its order, none overlapping another. Pure.

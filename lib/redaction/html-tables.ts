@@ -1,6 +1,6 @@
 import { GUTTER } from './readings';
 import type { SecretSpan } from './secret-span';
-import { type Columns, cellSecrets, MOST_CELLS, type NamedColumn, secretColumns } from './table-secrets';
+import { type Columns, cellSecrets, MOST_CELLS, type NamedColumn, secretColumns } from './table-cells';
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
 /** The beginning of such a tag at the end of a text. */

@@ -5,7 +5,7 @@ import { redactedText } from './redacted-text';
 import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
 import { isPlaceholder, redactionMark, type SecretSpan } from './secret-span';
 import { isSecretValue, isWord } from './secret-values';
-import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
+import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-cells';
 import { nestedKind, nestedName } from './value-lists';
 
 /** How many secrets were taken out. */

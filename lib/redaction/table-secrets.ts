@@ -1,6 +1,16 @@
-import { type NamedSecret, PASSWORD_LABELS, secretName, TOKEN_LABELS } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isSecretValue, isStandIn, isTerm, looksDrawn } from './secret-values';
+import { PASSWORD_LABELS, secretName, TOKEN_LABELS } from './secret-names';
+import { BEGUN, type SecretSpan } from './secret-span';
+import {
+  type Cell,
+  type Columns,
+  cellSecrets,
+  drawnWords,
+  IN_PARENTHESES,
+  MOST_CELLS,
+  plainName,
+  secretColumns,
+  wordsIn,
+} from './table-cells';
 
 /** Separates cells: `|` stands for every vertical line, two blanks for aligned columns. */
 type Separator = '|' | '||' | '!!' | '&' | '\t' | ';' | ',' | '  ';
@@ -31,18 +41,6 @@ interface Place {
   to: number;
 }
 
-export interface NamedColumn {
-  name: string;
-  named: NamedSecret;
-}
-
-export type Columns = ReadonlyMap<number, NamedColumn>;
-
-interface Cell {
-  text: string;
-  at: number;
-}
-
 /** A line without one of these names no column of secrets or values. */
 export const TABLE_HINT = new RegExp(
   `pass|pwd|pw|secret|token|key|cred|value|${[...PASSWORD_LABELS, ...TOKEN_LABELS].join('|')}`,
@@ -50,13 +48,10 @@ export const TABLE_HINT = new RegExp(
 );
 /** A name in a list that commas or blanks separate, as any sentence may have them. */
 const HEADER_CELL = /^(?:["'`*]{0,3}(?:\p{L}[\p{L}\p{M}\w ./-]{0,40}[:?*]?|#|№)["'`*]{0,3})?$/u;
-const IN_PARENTHESES = /\s{0,4}\([^()]{0,60}\)/g;
 const LONGEST_NAME = 60;
 /** The vertical lines of boxes. */
 const PIPE = /[|│┃║┆┊╎]/;
 const RULE = /^[\s|+:=*\u2500-\u257f-]+$/;
-/** Most cells of a row. */
-export const MOST_CELLS = 512;
 /** Longest line of a table: enough for columns that are padded to a long value. */
 export const LONGEST_LINE = 16 * 1_024;
 /** So many lines in a row that are no rows end a list: a value may have line breaks. */
@@ -66,38 +61,6 @@ const COMMENT = /^\s*(?:#|\/\/|--)/;
 /** The columns of a table whose rows are pairs of a name and a value. */
 const PAIR_NAME = /^(?:name|key|variable|var|parameter|param|setting|property|option|env)$/i;
 const PAIR_VALUE = /^(?:value|val)$/i;
-
-/** The field of an object or text that has the names of columns. */
-export const COLUMN_KEY = '(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)';
-
-/** The secret columns that a list of names has; null if it has none. */
-export function secretColumns(names: readonly string[]): Columns | null {
-  const columns = new Map<number, NamedColumn>();
-  for (const [index, name] of names.slice(0, MOST_CELLS).entries()) {
-    for (const plain of plainName(name).split(/\s?\/\s?/)) {
-      const named = secretName(plain) ?? (isLabel(plain.toLowerCase()) ? LABELLED : null);
-      if (named?.strength === 'strong') columns.set(index, { name: plain, named });
-    }
-  }
-  return columns.size === 0 ? null : columns;
-}
-
-const LABELLED: NamedSecret = { kind: 'password', strength: 'strong' };
-const LABELS = [...PASSWORD_LABELS, ...TOKEN_LABELS];
-
-/** A name without what stands around it: `🔑 Password for app (temp)?`. */
-function plainName(name: string): string {
-  return name
-    .replaceAll(IN_PARENTHESES, ' ')
-    .replace(/\s(?:for|of|in|on)\s.*$/i, '')
-    .replaceAll(/[^\p{L}\p{M}\p{N}\s_./-]+/gu, ' ')
-    .trim();
-}
-
-function isLabel(name: string): boolean {
-  const isAt = (label: string) => name.endsWith(/^[a-zа-я]/.test(label) ? ` ${label}` : label);
-  return LABELS.some((label) => name === label || name.startsWith(`${label} `) || isAt(label));
-}
 
 /** Reads a line as the header of a table; null if it is none. */
 export function tableHeader(line: string): Table | null {
@@ -299,76 +262,6 @@ function placedSecrets(line: string, { columns }: Table, places: readonly Place[
   });
 }
 
-/** Tags that stand between the words of a cell, besides those of the table. */
-const CELL_TAG = '</?(?:br|code|b|i|em|strong|kbd|span|button|a|p|div|small|sup|sub)(?![^\\s/>])[^<>]{0,4096}>';
-const CELL_WORDS = new RegExp(`${CELL_TAG}|(?:(?!${CELL_TAG})\\S)+`, 'gi');
-const QUOTES = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/;
-const BRACKETS = /^(["'`*_([{]{0,4})(.*?)["'`*_)\]},;:]{0,4}$/;
-
-function wordsIn({ text, at }: Cell, pattern = CELL_WORDS): Cell[] {
-  return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ text: word, at: at + index }));
-}
-
-function bare({ text, at }: Cell, around: RegExp): Cell {
-  const [, before = '', value = ''] = around.exec(text) ?? [];
-  return { text: value, at: at + before.length };
-}
-
-function drawnWords(words: readonly Cell[], { named }: NamedColumn): SecretSpan[] {
-  return words
-    .map((word) => bare(word, BRACKETS))
-    .filter(({ text }) => looksDrawn(text) && !isPlainCell(text, named))
-    .map(({ text, at }) => spanOf(at, text, named.kind));
-}
-
-/**
- * The secrets of a cell: its only word, or of several words those that look drawn. A tag, brackets, a comma or a sign by
- * itself divides a cell like another cell would.
- *
- * @param mayGoOn whether the cell may go on at the end of its line
- * @param pattern the words and tags of the cell
- */
-export function cellSecrets(
-  cell: Cell,
-  column: NamedColumn,
-  mayGoOn: boolean,
-  end: number,
-  pattern = CELL_WORDS,
-): SecretSpan[] {
-  const words = wordsIn(cell, pattern);
-  const plain = words.filter(({ text }) => !/^<.*>?$/.test(text));
-  const [first] = plain;
-  if (first === undefined) return [];
-  const only = bare(first, QUOTES);
-  const spans: SecretSpan[] = [];
-  if (plain.length > 1) spans.push(...partSecrets(words, column));
-  else if (isCellSecret(only.text, column)) spans.push(spanOf(only.at, only.text, column.named.kind));
-  if (mayGoOn && only.text !== '' && !(plain.length === 1 && isStandIn(only.text)))
-    spans.push({ start: only.at, end, kind: BEGUN });
-  return spans;
-}
-
-function partSecrets(words: readonly Cell[], column: NamedColumn): SecretSpan[] {
-  const spans: SecretSpan[] = [];
-  let part: Cell[] = [];
-  const endPart = () => {
-    const [only] = part;
-    const { text, at } = only === undefined ? { text: '', at: 0 } : bare(only, BRACKETS);
-    if (part.length > 1) spans.push(...drawnWords(part, column));
-    else if (/[A-Za-z]/.test(text) && /[^A-Za-z]/.test(text) && isCellSecret(text, column))
-      spans.push(spanOf(at, text, column.named.kind));
-    part = [];
-  };
-  for (const word of words) {
-    const divides = /^(?:<.*|[/|·•+&,;:–—=-]+)$/.test(word.text);
-    if (divides || /^["'`*_]{0,3}\(/.test(word.text)) endPart();
-    if (!divides) part.push(word);
-    if (/[,;)]["'`*_]{0,3}$/.test(word.text)) endPart();
-  }
-  endPart();
-  return spans;
-}
-
 /** The table after a whole line; null if the line ends it. @param isRow whether the line is a row */
 export function tableAfter(table: Table, line: string, isRow: boolean): Table | null {
   const { header, separator } = table;
@@ -396,30 +289,6 @@ export function tableAfter(table: Table, line: string, isRow: boolean): Table | 
 }
 
 const EDGE = /^\s*[|│┃║┆┊╎]/;
-
-/** True for a cell that is no word, no sentence and no placeholder. */
-export function isCellSecret(value: string, { name, named }: NamedColumn): boolean {
-  if (/\s|^\d+\/\d+$/.test(value) || isPlainCell(value, named)) return false;
-  return isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
-}
-
-const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|st|nd|rd|th|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
-const PARTED = String.raw`(?:\d{1,3}(?:[,.]\d{3}){1,6}(?:[.,]\d{1,12})?|\d{1,12}[.,]\d{1,12})`;
-const NUMBER = String.raw`(?:${PARTED}|\d{1,12})`;
-/** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. One of digits alone may be a secret. */
-const QUANTITY = new RegExp(String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]${NUMBER}${UNIT}?|${PARTED}${UNIT}?|\d{1,9}${UNIT})$`);
-/** A name of a style, of a setting, of a constant: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
-const STYLE_PART = String.raw`(?:[a-z]{2,22}(?:[A-Z][a-z]{1,20}){0,3}|v?\d{1,4}|\d{1,3}[a-z]{1,2})`;
-const DOTTED = new RegExp(`^(?=.*[a-z]{3})(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
-const NUMBERED = /^(?=.*[A-Z]{3})[A-Z]{2,22}(?:_(?:[A-Z]{2,22}|V?\d{1,3}))+$/;
-const HASHED = /^(?:[bs]crypt|yescrypt|argon2\w{0,2}|pbkdf2|sha-?\d{1,3}|md5)(?:[-_:][a-z\d]{1,6}){0,2}$/i;
-
-/** True for a number, a name or an algorithm, which tables list in columns that are called like a secret. */
-function isPlainCell(value: string, { kind }: NamedSecret): boolean {
-  if (QUANTITY.test(value) || HASHED.test(value) || isTerm(value)) return true;
-  if (NUMBERED.test(value) && (kind !== 'password' || /PASS|PWD|SECRET|TOKEN|KEY/.test(value))) return true;
-  return kind !== 'password' && DOTTED.test(value) && (kind !== 'secret' || value.split(/[-._/]/).length > 2);
-}
 
 const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
   ',': /,(\s*"(?:[^"]|"")*"[^,]*|[^,]*)/g,
@@ -464,68 +333,4 @@ function cellsOf(
 
 function trimmed(text: string, at: number): Cell {
   return { text: text.trim(), at: at + text.length - text.trimStart().length };
-}
-
-/** `"columns": […]` with `"rows": [[…], …]` or a single row, or a list of lists of which the first has names. */
-const JSON_NAME = String.raw`"[^"\\[\]]{1,40}"\s{0,40}`;
-const JSON_HEADER = new RegExp(
-  String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,16384})\](?:[^[\]]{0,200}\[[^[\]]{0,4096}\]){0,2}[^[\]]{0,200}"(?:rows?|values|data|records|results)"\s{0,8}:\s{0,8}(?:\[\s{0,40}(?=\[))?(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,511})\]\s{0,8},\s{0,40}(?=\[)`,
-  'gi',
-);
-const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
-const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
-/** Longest list or object in a cell. */
-const LONGEST_CELL = 1_024;
-
-/** Secrets in the rows of JSON whose columns are named before them. */
-export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
-  if (!lower.includes('[') || !TABLE_HINT.test(lower)) return;
-  for (const { 0: whole, 1: fields = '', 2: first, index } of text.matchAll(JSON_HEADER)) {
-    const columns = secretColumns(first === undefined ? namesIn(fields) : namesIn(first));
-    if (columns === null) continue;
-    for (let at: number | null = index + whole.length; at !== null; ) {
-      JSON_ROW.lastIndex = at;
-      at = JSON_ROW.test(text) ? jsonRow(text, JSON_ROW.lastIndex, columns, spans, isOpen) : null;
-    }
-  }
-}
-
-/** @returns the end of the row; null if the text ends before it, or goes on otherwise */
-function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan[], isOpen: boolean): number | null {
-  let at = from;
-  for (let column = 0; column < MOST_CELLS; column += 1) {
-    JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;
-    const cell = JSON_CELL.exec(text);
-    if (cell === null) return null;
-    const value = cell[1] ?? '';
-    const start = cell.index + cell[0].indexOf('"') + 1;
-    const named = columns.get(column);
-    const isLast = isOpen && start + value.length === text.length;
-    if (named !== undefined && value !== '')
-      spans.push(...cellSecrets({ text: value, at: start }, named, isLast, text.length));
-    at = JSON_CELL.lastIndex;
-    if (cell[2] !== ',') return cell[2] === ']' ? at : null;
-  }
-  return null;
-}
-
-/** The end of the list or object that a cell begins with; null if it begins with none. */
-function nestedEnd(text: string, from: number): number | null {
-  let [depth, isString] = [0, false];
-  for (let at = from; at < Math.min(text.length, from + LONGEST_CELL); at += 1) {
-    const character = text.charAt(at);
-    if (isString && character === '\\') at += 1;
-    else if (character === '"') isString = !isString;
-    else if (!isString && /[[{]/.test(character)) depth += 1;
-    else if (!isString && /[\]}]/.test(character)) depth -= 1;
-    if (depth < 1 && !/\s/.test(character)) return at > from && /[\]}]/.test(character) && depth === 0 ? at + 1 : null;
-  }
-  return null;
-}
-
-function namesIn(list: string): string[] {
-  const pattern = list.includes('{')
-    ? /"(?:name|column|label|title|field|key)"\s{0,4}:\s{0,4}"([^"]{1,64})"/g
-    : /"([^"]{1,64})"/g;
-  return [...list.matchAll(pattern)].map(([, name = '']) => name);
 }

@@ -412,7 +412,7 @@ export const REDACTION = [
   },
   {
     name: 'misses a secret beside other words in a cell',
-    file: 'lib/redaction/table-secrets.ts',
+    file: 'lib/redaction/table-cells.ts',
     find: 'spans.push(...partSecrets(words, column));',
     replace: 'spans.push();',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -440,7 +440,7 @@ export const REDACTION = [
   },
   {
     name: 'misses the rows of JSON behind a cell that is a list',
-    file: 'lib/redaction/table-secrets.ts',
+    file: 'lib/redaction/json-tables.ts',
     find: 'JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;',
     replace: 'JSON_CELL.lastIndex = at;',
     test: 'tests/unit/redaction/corpus.test.ts',
