@@ -185,8 +185,9 @@ describe('a text without secrets', () => {
   it('finds nothing new in what it has shown', () => {
     fc.assert(
       fc.property(secretText, ({ text }) => {
-        const once = shown(text);
-        expect(shown(once)).toBe(once);
+        // of a text that has ended: one that goes on may hold back other words of it
+        const once = redactedText(text, false).text;
+        expect(redactedText(once, false).text).toBe(once);
       }),
       { numRuns: 2_000 },
     );
