@@ -161,7 +161,7 @@ function options(text: string, lower: string, spans: SecretSpan[], isOpen: boole
     const value = argumentAt(text, start, quote).replace(/[\])}]+$/, '');
     // the next one may be another parameter: add_argument("--password", help="…")
     const isVariable = value.startsWith('{') && whole.endsWith('$');
-    if (value === '' || /^-|^[A-Za-z_]+=$/.test(value) || isVariable || isStandIn(value)) continue;
+    if (value === '' || /^-|^[a-z_]{1,24}=$/.test(value) || isVariable || isStandIn(value)) continue;
     const isChosen = isList || quote !== undefined || !isWord(value);
     const least = named.kind === 'password' ? 3 : 6;
     const isSecret =

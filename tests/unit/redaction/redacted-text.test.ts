@@ -58,6 +58,12 @@ describe('a text without secrets', () => {
     expect(shown('sqlplus system/Neoo18@RR8un')).toBe('sqlplus system/[redacted: password]');
   });
 
+  it('takes base64 of letters alone for no parameter', () => {
+    expect(shown('deploy --token KOabcdEFghIJklMNopQRstU= --region eu')).toBe(
+      'deploy --token [redacted: token] --region eu',
+    );
+  });
+
   it('holds nothing back of a text that has ended', () => {
     for (const text of ['secret plan', 'the password is wrong', 'tokens: 1234', 'Secret: my-tls', 'pass = true'])
       expect(redactedText(text)).toEqual({ text, redacted: 0 });
