@@ -3,7 +3,7 @@ import { Pace } from './next-turn';
 
 /**
  * The line in which heavy reads wait. Each running read of a local database keeps a processor busy, and its answer is
- * built on the event loop. So only a few run at once, and at most 10 ms of them run without a turn of the loop.
+ * built on the event loop. So only a few run at once, and the loop gets a turn between two of them once 10 ms have passed.
  *
  * Ordering: clients take turns, and each client's reads run in the order they came. A client that asks for sixteen
  * pages at once waits for its own sixteen, and nobody else does.

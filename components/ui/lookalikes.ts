@@ -59,7 +59,7 @@ const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** A line, a quoted text, a command or a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
-/** What stands between blanks, and each part of a path. */
+/** A run of characters without a blank. A path has one for each of its parts. */
 const TOKEN = /\/*[^\s/]+/g;
 /** Has ASCII letters, or is a part of a path or an option. */
 const ASCII_TOKEN = /[a-zA-Z]|^(?:\/|--)\p{L}/u;

@@ -28,7 +28,7 @@ const SUFFIX_LENGTH = 17;
 /** Most aliases of a database that a process remembers. */
 const MOST_KNOWN = 10_000;
 
-/** What decides the aliases of a batch. */
+/** The part of a batch that decides its aliases. */
 export interface AliasedBatch {
   source: ProducerRef;
   records: readonly JudgedRecord[];

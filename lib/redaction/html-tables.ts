@@ -179,13 +179,13 @@ export class HtmlTables {
   }
 }
 
-/** How many columns or rows a cell spans. */
+/** Returns the value of a `colspan` or `rowspan`, 1 if there is none. */
 function spanIn(attributes: string, name: string): number {
   const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
   return Math.min(Math.max(1, Number(count)), MOST_SPANNED);
 }
 
-/** A line without its whole tags: a name stands behind any of them. */
+/** Replaces each complete tag of a line with a blank. */
 function untagged(line: string): string {
   return line.replaceAll(/<[^<>]{1,4096}>/g, ' ');
 }

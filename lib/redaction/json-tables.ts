@@ -2,7 +2,7 @@ import type { SecretSpan } from './secret-span';
 import { COLUMN_KEY, type Columns, cellSecrets, MOST_CELLS, secretColumns } from './table-cells';
 import { TABLE_HINT } from './table-secrets';
 
-/** `"columns": […]` with `"rows": [[…], …]` or a single row, or a list of lists of which the first has names. */
+/** `"columns": […]` followed by `"rows": [[…], …]` or one row, or a list of lists that begins with a list of names. */
 const JSON_NAME = String.raw`"[^"\\[\]]{1,40}"\s{0,40}`;
 const JSON_HEADER = new RegExp(
   String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,16384})\](?:[^[\]]{0,200}\[[^[\]]{0,4096}\]){0,2}[^[\]]{0,200}"(?:rows?|values|data|records|results)"\s{0,8}:\s{0,8}(?:\[\s{0,40}(?=\[))?(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,511})\]\s{0,8},\s{0,40}(?=\[)`,

@@ -17,7 +17,7 @@ export interface Cell {
   at: number;
 }
 
-/** What a name has in parentheses: `Password (prod)`. */
+/** A remark in a column's name: `(prod)` in `Password (prod)`. */
 export const IN_PARENTHESES = /\s{0,4}\([^()]{0,60}\)/g;
 /** Most cells of a row. */
 export const MOST_CELLS = 512;

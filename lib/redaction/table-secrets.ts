@@ -28,7 +28,7 @@ export interface Table {
   isIndexed: boolean;
   /** True if a line stands before the first column. */
   isEdged: boolean;
-  /** The name and the value of a row that is a pair of them. */
+  /** The columns for names and for values, if each row is a pair: `DB_PASSWORD | …`. */
   pair: readonly [name: number, value: number] | null;
   /** Lines in a row that are none of the table's. */
   odd: number;
@@ -239,7 +239,10 @@ function namedSecrets(cells: readonly Cell[], { columns, pair }: Table, isOpen: 
   });
 }
 
-/** What looks drawn in a row whose cells are more or fewer than the columns, from the first secret column on. */
+/**
+ * The words that look random in a row with too many or too few cells, from the first secret column on: its cells can't be
+ * matched to columns.
+ */
 function oddSecrets(cells: readonly Cell[], { columns }: Table): SecretSpan[] {
   const first = Math.min(...columns.keys());
   const column = columns.get(first);
@@ -296,7 +299,7 @@ const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
   '\t': /\t([^\t]*)/g,
 };
 const BETWEEN: Readonly<Record<string, RegExp>> = { '|': PIPE, '||': /\|\|/, '!!': /!!?/, '&': /&/ };
-/** What hides a line between cells: a backslash before it, code around it. */
+/** A `|` behind a backslash or inside code separates no cells. */
 const ESCAPED_PIPE = /\\\|/g;
 const CODE = /`[^`]*`/g;
 

@@ -101,7 +101,7 @@ test('a sign-out empties the browser, and takes every tab off the screen', async
   const answered = page.waitForResponse((response) => response.url().endsWith('/sign-out'));
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
   expect(await (await answered).headerValue('clear-site-data')).toBe('"storage"');
-  // the other tab hears of it from this one, or from the end of its stream
+  // the other tab leaves when this one signs out, or when its stream ends, whichever comes first
   await Promise.all([
     page.waitForURL('**/signed-out?reason=ended'),
     other.waitForURL(/\/signed-out\?(?:reason=ended&)?next=/),

@@ -230,7 +230,7 @@ function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] 
     ]);
 }
 
-/** How long the watcher's rows may differ from those that are read. Sweeps are further apart. */
+/** How long the watcher's rows may differ from the rows just read. Shorter than the time between two sweeps. */
 const COMPARED_MS = 5_000;
 
 /** The watcher's newest version of every row is the one the read models give. */

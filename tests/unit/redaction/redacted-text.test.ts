@@ -191,7 +191,7 @@ describe('a text without secrets', () => {
   it('finds nothing new in what it has shown', () => {
     fc.assert(
       fc.property(secretText, ({ text }) => {
-        // of a text that has ended: one that goes on may hold back other words of it
+        // only ended texts: an open text holds back words that depend on what it has already redacted
         const once = redactedText(text, false).text;
         expect(redactedText(once, false).text).toBe(once);
       }),
